@@ -1,0 +1,76 @@
+"""A sandbox in which machine-learning agents do real ML engineering and leave behind everything one can learn from.
+
+What is importable from here is the stable surface; it is imported when it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mleredux.api import grade, prepare, run, tasks, validate
+    from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
+    from mleredux.models import (
+        Agent,
+        Artifact,
+        Build,
+        Competition,
+        Grader,
+        GradingInput,
+        Limits,
+        Metric,
+        Report,
+        Resources,
+        Score,
+        Submission,
+        Task,
+        Thresholds,
+    )
+    from mleredux.errors import InvalidSubmission, MlereduxError
+    from mleredux.plugins import Ref
+    from mleredux.store import Run
+
+_HOME = {
+    "mleredux.api": ("grade", "prepare", "run", "tasks", "validate"),
+    "mleredux.errors": ("InvalidSubmission", "MlereduxError"),
+    "mleredux.hookspecs": ("CONTRACT_VERSION", "hookimpl"),
+    "mleredux.models": (
+        "Agent",
+        "Artifact",
+        "Build",
+        "Competition",
+        "Grader",
+        "GradingInput",
+        "Limits",
+        "Metric",
+        "Report",
+        "Resources",
+        "Score",
+        "Submission",
+        "Task",
+        "Thresholds",
+    ),
+    "mleredux.plugins": ("Ref",),
+    "mleredux.store": ("Run",),
+}
+_WHERE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [  # noqa: PLE0604
+    *sorted(_WHERE),
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mleredux")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'mleredux' has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_WHERE, "__version__"])

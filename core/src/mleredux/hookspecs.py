@@ -1,0 +1,88 @@
+"""The contract between mleredux and its plugins, whole. A plugin implements any of these with `@mleredux.hookimpl`.
+
+A plugin is a distribution with an entry point in the group `mleredux` that names a module (or any object) holding
+hook implementations. It states the contract it was made for as `mleredux_contract = 1` beside them; without that
+line, it is taken to be made for the current one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    import click
+
+    from mleredux.models import Agent, Artifact, Event, Grader, Outcome, Score, Task
+    from mleredux.plugins import Ref
+    from mleredux.protocols import Sandbox
+    from mleredux.store import Run
+
+CONTRACT_VERSION = 1
+PROJECT = "mleredux"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+# The four stages
+
+
+@hookspec(firstresult=True)
+def mleredux_prepare(task: Task, raw: Path, public: Path, private: Path) -> bool | None:
+    """Write the task's `public` and `private` files from `raw`; return True when done, None to leave it to others."""
+
+
+@hookspec(firstresult=True)
+def mleredux_run_agent(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome | None:
+    """Let the agent work on the run inside the sandbox, within its limits, and say how that ended."""
+
+
+@hookspec(firstresult=True)
+def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
+    """Score a submission file against the private answers; raise `InvalidSubmission` where it can't be scored."""
+
+
+@hookspec
+def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact] | None:
+    """Write artifacts of a finished run into its directory and name them; the results of all plugins are kept."""
+
+
+# Registration
+
+
+@hookspec
+def mleredux_register_tasks() -> Iterable[Task | Ref]:
+    """Competitions and technique tasks."""
+
+
+@hookspec
+def mleredux_register_agents() -> Iterable[Agent | Ref]:
+    """Agents."""
+
+
+@hookspec
+def mleredux_register_graders() -> Iterable[Grader | Ref]:
+    """Graders: a metric with its checks."""
+
+
+@hookspec
+def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
+    """Places where agents run."""
+
+
+@hookspec
+def mleredux_register_commands() -> Iterable[click.Command | Ref]:
+    """Verbs of the command line."""
+
+
+# Observation
+
+
+@hookspec
+def mleredux_run_event(run: Run, event: Event) -> None:
+    """Called after each event of a run was written to its log; trackers subscribe here. Must not raise or block."""

@@ -1,0 +1,51 @@
+"""The nouns of mleredux as pydantic models: what plugins declare, and what stages return."""
+
+from mleredux.models.agent import Agent, Build, Limits
+from mleredux.models.base import Model
+from mleredux.models.grader import Grader, GradingInput, Score
+from mleredux.models.report import Ledger, Report
+from mleredux.models.run import (
+    CAUSES,
+    Artifact,
+    Cause,
+    CausePolicy,
+    Event,
+    Manifest,
+    Outcome,
+    RunSpec,
+    RunUse,
+    State,
+)
+from mleredux.models.schema import Column, SubmissionSchema, Verdict
+from mleredux.models.task import Competition, Metric, Resources, Submission, Task, Thresholds
+
+__all__ = [
+    "CAUSES",
+    "Agent",
+    "Artifact",
+    "Build",
+    "Cause",
+    "CausePolicy",
+    "Column",
+    "Competition",
+    "Event",
+    "Grader",
+    "GradingInput",
+    "Ledger",
+    "Limits",
+    "Manifest",
+    "Metric",
+    "Model",
+    "Outcome",
+    "Report",
+    "Resources",
+    "RunSpec",
+    "RunUse",
+    "Score",
+    "State",
+    "Submission",
+    "SubmissionSchema",
+    "Task",
+    "Thresholds",
+    "Verdict",
+]

@@ -1,0 +1,124 @@
+"""Tasks: what there is to solve. A competition is data, not a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mleredux.models.base import Model
+from mleredux.models.grader import Direction, Grader
+
+TASK_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?(@[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?)?$"
+
+
+class Metric(Model):
+    """How a task is scored: a grader by its id (or a grader of the task's own), and its options."""
+
+    grader: str | Grader
+    options: dict[str, Any] = {}
+
+    @property
+    def id(self) -> str:
+        """The grader's id."""
+        return self.grader if isinstance(self.grader, str) else self.grader.id
+
+
+class Submission(Model):
+    """What an agent hands in."""
+
+    file: str = "submission.csv"
+    """The name of the file in the agent's output folder."""
+    sample: str | None = "sample_submission.csv"
+    """A well-formed example among the public files; the submission schema is read from it."""
+    id_columns: tuple[str, ...] = ()
+    """Columns that name a row. Empty: rows are matched by position, or not at all."""
+    target_columns: tuple[str, ...] = ()
+    """Columns with the predictions. Empty: all columns of the sample but the ids."""
+    ids_fixed: bool = True
+    """Whether exactly the sample's ids must occur, each once; False where an agent chooses its rows."""
+    extra_columns: bool = True
+    """Whether columns beside those of the sample are ignored (True) or refused."""
+
+
+class Thresholds(Model):
+    """Scores that earn medals (at or better) and the median (strictly better)."""
+
+    gold: float
+    silver: float
+    bronze: float
+    median: float
+
+
+class Resources(Model):
+    """What a task is like, for planning."""
+
+    size_gb: float | None = None
+    """Size of the raw data, where known."""
+    cpus: float | None = None
+    memory_mb: int | None = None
+    gpus: int = 0
+    time_limit: int | None = None
+    """Seconds that are reasonable for an agent, where the task says so."""
+
+
+class Task(Model):
+    """Something to solve, with public files, a submission format and a grader."""
+
+    id: str = Field(pattern=TASK_ID_PATTERN)
+    version: str = "1"
+    """Raised whenever prepared bytes, the metric or the thresholds change."""
+    kind: Literal["competition", "technique"] = "competition"
+    title: str
+    description: Path
+    """A Markdown file for the agent."""
+    description_obfuscated: Path | None = None
+    """The same without the competition's name, sponsor and story."""
+    prepare: Callable[[Path, Path, Path], None] | None = None
+    """`prepare(raw, public, private)`; None where a plugin's `mleredux_prepare` does it."""
+    fetch: Callable[[Path], None] | None = None
+    """`fetch(raw)` writes the raw files into an empty folder; None where they come with `--from` or from Kaggle."""
+    submission: Submission = Submission()
+    answers: str = "answers.csv"
+    """The file of the answers in the private folder."""
+    metric: Metric
+    direction: Direction
+    thresholds: Thresholds | None = None
+    leaderboard: Path | None = None
+    """A CSV with a column `score`, best first (may be compressed)."""
+    checksums: dict[str, dict[str, str]] = {}
+    """`{"public": {path: md5}, "private": {path: md5}}` of prepared files, where published."""
+    resources: Resources = Resources()
+    category: str = "Tabular"
+    complexity: Literal["low", "medium", "high"] | None = None
+    sets: tuple[str, ...] = ()
+    """Named sets the task belongs to: `low`, `dev`, `starter`."""
+    tags: tuple[str, ...] = ()
+    variants: dict[str, Callable[[Any], Any]] = {}
+    """Variant name → function from this task to the variant's (`spaceship-titanic+fixed`)."""
+    raw_id: str | None = None
+    """The task whose raw data this one uses; its own where None."""
+
+    def describe(self, *, obfuscated: bool = False) -> str:
+        """The text for the agent.
+
+        Raises:
+            TaskBroken: The description file is missing.
+        """
+        from mleredux.errors import TaskBroken
+
+        path = self.description_obfuscated if obfuscated else self.description
+        if path is None:
+            raise TaskBroken(f"Task {self.id} has no obfuscated description.", hint="Run it without --obfuscated.")
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise TaskBroken(f"The description of task {self.id} can't be read: {error}.") from error
+
+
+class Competition(Task):
+    """A task with a leaderboard of people or reference models, and medals."""
+
+    kind: Literal["competition", "technique"] = "competition"

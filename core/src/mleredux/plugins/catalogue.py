@@ -1,0 +1,267 @@
+"""What is registered: names first, objects when they are used."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import NotFound, PluginError
+from mleredux.plugins.discovery import KINDS, Plugin, Ref, discover
+
+if TYPE_CHECKING:
+    import pluggy
+
+    from mleredux.models import Agent, Grader, Task
+    from mleredux.protocols import Sandbox
+
+TRACE_VARIABLE = "MLEREDUX_TRACE"
+SINGULAR = {"tasks": "task", "agents": "agent", "graders": "grader", "sandboxes": "sandbox", "commands": "command"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered thing, and who registers it."""
+
+    id: str
+    kind: str
+    plugin: Plugin
+    ref: Ref
+    object: Any = None
+
+
+class Catalogue:
+    """All plugins of an environment and what they register.
+
+    Args:
+        block: Names of plugins not to load.
+        load: Further modules or plugin files.
+    """
+
+    def __init__(self, *, block: Iterable[str] = (), load: Iterable[str] = ()) -> None:
+        self.block, self.load = tuple(block), tuple(load)
+        self.plugins = discover(block=self.block, load=self.load)
+        self._entries: dict[str, dict[str, Entry]] = {}
+        self._duplicates: dict[tuple[str, str], str] = {}
+        self._objects: dict[tuple[str, str], Any] = {}
+
+    @cached_property
+    def manager(self) -> pluggy.PluginManager:
+        """pluggy's manager; importing it is put off until a plugin must be loaded."""
+        from mleredux.plugins.loading import make_manager
+
+        traced = os.environ.get(TRACE_VARIABLE, "") not in ("", "0")
+        return make_manager((lambda line: print(line, end="", file=sys.stderr)) if traced else None)
+
+    def load_plugin(self, plugin: Plugin) -> bool:
+        """Import a plugin; whether it is usable."""
+        from mleredux.plugins.loading import load
+
+        return load(plugin, self.manager)
+
+    def load_all(self) -> None:
+        """Import every plugin that is not blocked, and look at everything they register."""
+        for plugin in self.plugins:
+            self.load_plugin(plugin)
+        for kind in KINDS:
+            self.entries(kind)
+
+    def hook(self, name: str) -> pluggy.HookCaller:
+        """A hook, with every plugin loaded that implements it (or may)."""
+        for plugin in self.plugins:
+            if plugin.state == "found" and (plugin.hooks is None or name in plugin.hooks):
+                self.load_plugin(plugin)
+        caller: pluggy.HookCaller = getattr(self.manager.hook, name)
+        return caller
+
+    def entries(self, kind: str) -> dict[str, Entry]:
+        """Everything registered of a kind, by id, sorted. Imports only plugins that have no index."""
+        if kind not in self._entries:
+            found: dict[str, Entry] = {}
+            for plugin in self.plugins:
+                for entry in self._registered(plugin, kind):
+                    other = found.setdefault(entry.id, entry)
+                    if other is not entry:
+                        self._report_duplicate(entry, other)
+            self._entries[kind] = dict(sorted(found.items()))
+        return self._entries[kind]
+
+    def get(self, kind: str, name: str) -> Any:
+        """The object registered under an id.
+
+        Raises:
+            NotFound: Nothing of that name is registered; near names are suggested.
+            PluginError: Two plugins register it, or it can't be imported.
+        """
+        key = (kind, name)
+        if key not in self._objects:
+            entries = self.entries(kind)
+            if key in self._duplicates:
+                raise PluginError(self._duplicates[key])
+            if name not in entries:
+                raise NotFound(f"There is no {SINGULAR[kind]} {name!r}.", hint=self._suggest(kind, name))
+            self._objects[key] = self._resolve(entries[name])
+        return self._objects[key]
+
+    def task(self, name: str) -> Task:
+        """A task by id, variants (`id+variant`) included.
+
+        Raises:
+            NotFound: There is no such task or variant.
+        """
+        if name in self.entries("tasks"):
+            task: Task = self.get("tasks", name)
+            return task
+        base, plus, variant = name.partition("+")
+        if not plus:
+            raise NotFound(f"There is no task {name!r}.", hint=self._suggest("tasks", name))
+        task = self.get("tasks", base)
+        if variant not in task.variants:
+            known = ", ".join(f"{base}+{key}" for key in sorted(task.variants))
+            raise NotFound(
+                f"Task {base} has no variant {variant!r}.",
+                hint=f"It has: {known}." if known else "It has no variants.",
+            )
+        changed: Task = task.variants[variant](task)
+        return changed
+
+    def task_names(self, names: Iterable[str], sets: Iterable[str] = ()) -> list[str]:
+        """Task ids for what a user named: ids, and sets by name (`low`, `starter`; `all`).
+
+        Raises:
+            NotFound: A set has no tasks.
+        """
+        chosen = list(names)
+        for wanted in sets:
+            members = [
+                entry.id
+                for entry in self.entries("tasks").values()
+                if wanted == "all" or wanted in entry.ref.summary.get("sets", ())
+            ]
+            if not members:
+                known = sorted({s for e in self.entries("tasks").values() for s in e.ref.summary.get("sets", ())})
+                raise NotFound(f"There is no set {wanted!r}.", hint=f"Sets are: {', '.join(['all', *known])}.")
+            chosen += members
+        return list(dict.fromkeys(chosen))
+
+    def agent(self, name: str) -> Agent:
+        """An agent by id."""
+        agent: Agent = self.get("agents", name)
+        return agent
+
+    def grader(self, name: str) -> Grader:
+        """A grader by id."""
+        grader: Grader = self.get("graders", name)
+        return grader
+
+    def sandbox(self, name: str) -> Sandbox:
+        """A sandbox by id."""
+        sandbox: Sandbox = self.get("sandboxes", name)
+        return sandbox
+
+    def problems(self) -> list[str]:
+        """What is wrong with plugins, one sentence each, of what was looked at so far."""
+        return [message for plugin in self.plugins for message in plugin.errors]
+
+    def _registered(self, plugin: Plugin, kind: str) -> Iterable[Entry]:
+        if plugin.state in ("blocked", "failed"):
+            return
+        if plugin.index is not None:
+            yield from (Entry(ref.id, kind, plugin, ref) for ref in plugin.index[kind])
+            return
+        yield from self._declared(plugin, kind)
+
+    def _declared(self, plugin: Plugin, kind: str) -> list[Entry]:
+        """What a plugin's own hook says it registers."""
+        from mleredux.plugins.loading import call
+        from mleredux.plugins.summaries import check_and_summarise
+
+        if not self.load_plugin(plugin):
+            return []
+        entries = []
+        try:
+            for items in call(plugin, self.manager, f"mleredux_register_{kind}"):
+                for item in items or ():
+                    if isinstance(item, Ref):
+                        entries.append(Entry(item.id, kind, plugin, item))
+                        continue
+                    summary = check_and_summarise(kind, item)
+                    name = summary["id"]
+                    entries.append(Entry(name, kind, plugin, Ref(name, None, summary), item))
+        except Exception as error:
+            plugin.errors.append(
+                f"Plugin {plugin.name!r} declares {kind} wrongly ({type(error).__name__}: "
+                f"{' '.join(str(error).split())}); mend mleredux_register_{kind} in {plugin.target}."
+            )
+        return entries
+
+    def _resolve(self, entry: Entry) -> Any:
+        from mleredux.plugins.loading import resolve
+        from mleredux.plugins.summaries import check_and_summarise
+
+        if entry.object is not None:
+            return entry.object
+        if entry.ref.target is None:
+            declared = {item.id: item for item in self._declared(entry.plugin, entry.kind)}
+            if entry.id not in declared:
+                why = " ".join(entry.plugin.errors) or "Its index is out of date."
+                raise PluginError(
+                    f"Plugin {entry.plugin.name!r} lists {SINGULAR[entry.kind]} {entry.id!r} but does not register it.",
+                    hint=f"{why} Write the index again with `mleredux plugins index {entry.plugin.name}`.",
+                )
+            return declared[entry.id].object or self._resolve(declared[entry.id])
+        try:
+            found = resolve(entry.ref, entry.plugin)
+            summary = check_and_summarise(entry.kind, found)
+        except (Exception, SystemExit) as error:
+            message = (
+                f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
+                f"{entry.ref.target} ({type(error).__name__}: {' '.join(str(error).split())})."
+            )
+            entry.plugin.errors.append(message)
+            raise PluginError(message, hint=f"Mend or reinstall {entry.plugin.distribution or 'it'}.") from error
+        if summary["id"] != entry.id:
+            raise PluginError(
+                f"{entry.ref.target} of plugin {entry.plugin.name!r} calls itself {summary['id']!r}, not {entry.id!r}.",
+                hint="Use the same id in both places.",
+            )
+        return found
+
+    def _report_duplicate(self, entry: Entry, other: Entry) -> None:
+        message = (
+            f"The {SINGULAR[entry.kind]} id {entry.id!r} is registered by plugin {other.plugin.name!r} "
+            f"({other.plugin.distribution or other.plugin.target}) and by {entry.plugin.name!r} "
+            f"({entry.plugin.distribution or entry.plugin.target}); rename one, or block one with --block NAME."
+        )
+        self._duplicates[entry.kind, entry.id] = message
+        entry.plugin.errors.append(message)
+
+    def _suggest(self, kind: str, name: str) -> str:
+        names = list(self.entries(kind))
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        if near:
+            return f"Did you mean {' or '.join(near)}?"
+        failed = [plugin.name for plugin in self.plugins if plugin.state == "failed"]
+        broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
+        return f"See `mleredux list {kind}`.{broken}"
+
+
+_current: Catalogue | None = None
+
+
+def current() -> Catalogue:
+    """The catalogue of this process, made when first asked for."""
+    global _current
+    if _current is None:
+        _current = Catalogue()
+    return _current
+
+
+def set_current(catalogue: Catalogue | None) -> None:
+    """Replace the catalogue of this process (the command line does, with its options)."""
+    global _current
+    _current = catalogue

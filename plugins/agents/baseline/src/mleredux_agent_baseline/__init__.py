@@ -1,0 +1,1 @@
+"""A real baseline for tables, texts and small images, without an LLM."""

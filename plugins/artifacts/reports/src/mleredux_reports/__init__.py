@@ -1,0 +1,1 @@
+"""Artifacts of a run: the standard rollout and an HTML report."""

@@ -1,0 +1,1 @@
+"""Metrics with their checks: classification, regression, ranking."""

@@ -1,0 +1,1 @@
+"""A sandbox of containers that never see the answers."""
