@@ -60,7 +60,8 @@ class Launch:
     Attributes:
         run_id: Labels whatever the sandbox creates.
         owner: Identity of the store the run belongs to, a label too.
-        task_dir: To be read only: description, instructions, data.
+        task_dir: To be read only: description, instructions, an empty folder `data`, an executable `validate.sh`.
+        data_dir: To be read only, seen as the folder `data` of the task: the task's public files.
         output_dir: To be written, kept.
         scratch_dir: To be written, thrown away.
         control_dir: A folder of the sandbox's own in the run, for what it needs to find the agent again.
@@ -78,6 +79,7 @@ class Launch:
     limits: Limits
     network: str
     task_dir: Path
+    data_dir: Path
     output_dir: Path
     scratch_dir: Path
     control_dir: Path
@@ -140,6 +142,7 @@ class Layout:
     """Where the agent finds things."""
 
     task: str
+    data: str
     output: str
     scratch: str
     validate_url: str
