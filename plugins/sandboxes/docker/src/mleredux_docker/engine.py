@@ -1,0 +1,99 @@
+"""The Docker engine: reaching it, and what to tell people when it can't be reached."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import SandboxError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+RUN_LABEL = "mleredux.run"
+OWNER_LABEL = "mleredux.owner"
+UNREACHABLE_HINT = (
+    "Start the engine (`sudo systemctl start docker`), see that you may use its socket (group `docker`), or "
+    "set DOCKER_HOST; `--sandbox process` runs without Docker."
+)
+_CALL_SECONDS = 120
+
+
+def connect(cls: type[APIClient] | None = None) -> APIClient:
+    """A client of the engine that `DOCKER_HOST` names, the local one by default.
+
+    Args:
+        cls: The client class, docker's own by default.
+
+    Raises:
+        SandboxError: The engine can't be reached.
+    """
+    import docker
+    import requests
+    from docker.utils import kwargs_from_env
+
+    try:
+        # The version is asked for with a short time limit: a dead engine must not hold a user up.
+        arguments = kwargs_from_env()
+        version = docker.APIClient(**arguments, timeout=10).version()["ApiVersion"]
+        return (cls or docker.APIClient)(**arguments, version=version, timeout=_CALL_SECONDS)
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        where = os.environ.get("DOCKER_HOST") or "its local socket"
+        raise SandboxError(
+            f"The Docker engine can't be reached at {where} ({reason(error)}).", hint=UNREACHABLE_HINT
+        ) from error
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong, in the engine's own words, on one line."""
+    text = getattr(error, "explanation", None) or str(error) or type(error).__name__
+    line = " ".join(str(text).split()).rstrip(".")
+    return line if len(line) <= 600 else line[:600] + "…"
+
+
+@contextlib.contextmanager
+def engine_errors(what: str, hint: str | None = None) -> Iterator[None]:
+    """Turn whatever the engine raises into a `SandboxError` that says what was tried."""
+    import docker
+    import requests
+
+    try:
+        yield
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        raise SandboxError(f"{what} ({reason(error)}).", hint=hint) from error
+
+
+def find_image(client: APIClient, name: str) -> dict[str, Any] | None:
+    """The engine's description of an image, None where it is not there."""
+    import docker
+
+    try:
+        image: dict[str, Any] = client.inspect_image(name)  # type: ignore[no-untyped-call]
+    except docker.errors.ImageNotFound:
+        return None
+    return image
+
+
+@contextlib.contextmanager
+def gone_is_fine() -> Iterator[None]:
+    """Ignore that a container or network is gone, or that it does not run any more."""
+    import docker
+
+    try:
+        yield
+    except docker.errors.APIError as error:
+        if error.status_code not in (404, 409):
+            raise
+
+
+def labels(run_id: str, owner: str) -> dict[str, str]:
+    """The labels of everything that is made for a run."""
+    return {RUN_LABEL: run_id, OWNER_LABEL: owner}
+
+
+def security_options(info: dict[str, Any]) -> set[str]:
+    """Names of the engine's security options: `seccomp`, `rootless`, `userns`, …"""
+    named = (option.split(",")[0] for option in info.get("SecurityOptions") or ())
+    return {option.partition("name=")[2] or option for option in named}

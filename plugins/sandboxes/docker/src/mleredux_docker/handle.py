@@ -1,0 +1,144 @@
+"""A started agent: one container."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import SandboxError
+from mleredux.protocols import Exit, Usage
+
+from mleredux_docker.container import exit_of
+from mleredux_docker.engine import engine_errors, gone_is_fine
+from mleredux_docker.logs import LogFollower
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+_LOG_SECONDS = 60
+_GONE = Exit(code=None, signal=9)
+
+
+class DockerHandle:
+    """Implements `mleredux.protocols.Handle` for a container.
+
+    Args:
+        client: The engine.
+        container: The container's id.
+        log: The run's log.
+        offset: Where in the log this container's output begins, in bytes.
+        network: The name of the network that goes with the container, None for the engine's own.
+    """
+
+    def __init__(
+        self, client: APIClient, container: str, log: Path, offset: int, network: str | None = None
+    ) -> None:
+        self._client, self._network = client, network
+        self._exit: Exit | None = None
+        self._closed = False
+        self.id = container
+        self.started_at = _unix_time(self._state()["StartedAt"])
+        self._follower = LogFollower(container, log, offset)
+
+    def poll(self) -> Exit | None:
+        """How the agent ended, or None while it runs."""
+        if self._exit is None:
+            state = self._state()
+            self._exit = exit_of(state) if state else _GONE
+        return self._exit
+
+    def usage(self) -> Usage:
+        """Resources used so far, from the engine's statistics."""
+        if self._exit is not None or self._closed:
+            return Usage()
+        stats: dict[str, Any] = {}
+        with engine_errors(f"Container {self.id[:12]} can't be measured"), gone_is_fine():
+            stats = self._client.stats(self.id, stream=False, one_shot=True)
+        memory = stats.get("memory_stats") or {}
+        if "usage" not in memory:  # it has ended
+            return Usage()
+        # File pages that the kernel gives back at need don't count; the name differs in cgroup version 2.
+        detail = memory.get("stats") or {}
+        cached = detail.get("total_inactive_file", detail.get("inactive_file", 0))
+        return Usage(
+            memory_mb=(memory["usage"] - cached) / (1 << 20),
+            cpu_seconds=stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9,
+            processes=(stats.get("pids_stats") or {}).get("current"),
+        )
+
+    def terminate(self) -> None:
+        """Ask the agent to stop: init passes SIGTERM on to it."""
+        self._signal("SIGTERM")
+
+    def kill(self) -> None:
+        """End every process of the container."""
+        self._signal("SIGKILL")
+
+    def close(self) -> None:
+        """End the container, take down the rest of its output, and remove it with its network and volumes."""
+        if self._closed:
+            return
+        if self.poll() is None:
+            self.kill()
+            with engine_errors(f"Container {self.id[:12]} does not end"), gone_is_fine():
+                self._client.wait(self.id, timeout=_LOG_SECONDS)
+        try:
+            if not self._follower.join(_LOG_SECONDS):
+                raise SandboxError(
+                    f"The output of container {self.id[:12]} does not end; its log may lack some."
+                )
+        finally:
+            self.poll()
+            remove(self._client, self.id, self._network)
+            self._closed = True
+            self._client.close()
+
+    def _state(self) -> dict[str, Any]:
+        import docker
+
+        with engine_errors(f"Container {self.id[:12]} can't be asked how it is"):
+            try:
+                state: dict[str, Any] = self._client.inspect_container(self.id)["State"]
+            except docker.errors.NotFound:
+                return {}
+        return state
+
+    def _signal(self, name: str) -> None:
+        if self._closed:
+            return
+        with engine_errors(f"Container {self.id[:12]} can't be sent {name}"), gone_is_fine():
+            self._client.kill(self.id, signal=name)
+
+
+def remove(client: APIClient, container: str | None, network: str | None) -> None:
+    """Remove a container, whatever its state, with the volumes and the network that are its own."""
+    with engine_errors(f"Container {(container or '')[:12]} and its network can't be removed"):
+        if container is not None:
+            with gone_is_fine():
+                client.remove_container(container, force=True, v=True)
+        if network is not None:
+            with gone_is_fine():
+                client.remove_network(network)
+
+
+def note(path: Path, container: str, offset: int) -> None:
+    """Note which container is the launch's, and where its output begins in the log."""
+    path.write_text(json.dumps({"container": container, "log_offset": offset}), encoding="utf-8")
+
+
+def noted_offset(path: Path, container: str) -> int:
+    """Where the container's output begins in the log: as noted, else at its beginning."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        noted = json.loads(path.read_text(encoding="utf-8"))
+        if noted["container"] == container:
+            return int(noted["log_offset"])
+    return 0
+
+
+def _unix_time(text: str) -> float:
+    """Unix time of the engine's RFC 3339 time, whose nanoseconds Python can't read."""
+    head, _, fraction = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(f"{head}.{fraction[:6] or '0'}+00:00").timestamp()

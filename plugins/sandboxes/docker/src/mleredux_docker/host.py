@@ -1,0 +1,97 @@
+"""What an image build needs to know of the host: its certificates, its proxies, its package index."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+CA_VARIABLE = "MLEREDUX_CA_BUNDLE"
+_CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
+_SYSTEM_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
+_INDEXES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST")
+_IN_IMAGE = "/etc/ssl/mleredux-host-ca.crt"
+
+CA_LAYER = f"""\
+COPY ca.crt {_IN_IMAGE}
+RUN mkdir -p /etc/ssl/certs && cat {_IN_IMAGE} >> /etc/ssl/certs/ca-certificates.crt
+ENV SSL_CERT_FILE={_IN_IMAGE} REQUESTS_CA_BUNDLE={_IN_IMAGE} PIP_CERT={_IN_IMAGE} CURL_CA_BUNDLE={_IN_IMAGE}
+"""
+
+
+def ca_bundle() -> bytes | None:
+    """The certificates that this machine trusts, or None.
+
+    They come from the file of `MLEREDUX_CA_BUNDLE` (`none` for none), else from that of a variable that Python,
+    requests, pip or curl knows, else from the system's.
+    """
+    asked = os.environ.get(CA_VARIABLE)
+    if asked == "none":
+        return None
+    named = [asked] if asked else [os.environ.get(name) for name in _CA_VARIABLES]
+    for path in [*named, *_SYSTEM_BUNDLES]:
+        if path and Path(path).is_file():
+            return Path(path).read_bytes()
+    return None
+
+
+def ca_key(bundle: bytes) -> str:
+    """A name for a bundle."""
+    return hashlib.sha256(bundle).hexdigest()[:16]
+
+
+def build_arguments(*, generated: bool) -> dict[str, str]:
+    """Build arguments made of the host's proxies and package index.
+
+    The engine keeps proxies out of an image's history by itself. An index address with a password is given
+    only to Dockerfiles of our own, whose installing stage is thrown away.
+
+    Args:
+        generated: Whether the Dockerfile is our own.
+    """
+    arguments: dict[str, str] = {}
+    for name in _PROXIES:
+        for spelling in (name, name.lower()):
+            if os.environ.get(spelling):
+                arguments[spelling] = os.environ[spelling]
+    for name in _INDEXES:
+        value = os.environ.get(name)
+        if value and (generated or not _has_password(value)):
+            arguments[name] = value
+    return arguments
+
+
+def secrets(arguments: dict[str, str]) -> list[str]:
+    """Passwords within the addresses of build arguments, which must not be written into a log."""
+    found = []
+    for value in arguments.values():
+        for address in value.split():
+            found += [part for part in (_parts(address)) if part]
+    return found
+
+
+def mask(text: str, hidden: list[str]) -> str:
+    """The text without passwords."""
+    for secret in hidden:
+        text = text.replace(secret, "***")
+    return re.sub(r"(\w+://)[^/\s@]+@", r"\1***@", text)
+
+
+def _has_password(addresses: str) -> bool:
+    return any(any(_parts(address)) for address in addresses.split())
+
+
+def _parts(address: str) -> tuple[str | None, str | None]:
+    try:
+        split = urlsplit(address)
+    except ValueError:
+        return None, None
+    return split.username, split.password

@@ -1,0 +1,31 @@
+#!/bin/sh
+# usage: mleredux-validate [FILE]
+# Says whether a submission is well-formed: exit code 0 if so, 1 if not, 2 if that could not be found out.
+file=${1:-$MLEREDUX_SUBMISSION}
+if [ ! -f "$file" ] || [ ! -r "$file" ]; then
+    echo "There is no file '$file' that can be read. Usage: $0 FILE" >&2
+    exit 2
+fi
+if command -v curl >/dev/null 2>&1; then
+    answer=$(curl -sS --noproxy '*' -F 'file=@-;filename=submission' http://localhost:5000/validate <"$file") || exit 2
+elif command -v python3 >/dev/null 2>&1; then
+    answer=$(python3 -I -c '
+import http.client, os, sys
+try:
+    connection = http.client.HTTPConnection("127.0.0.1", 5000)
+    headers = {"Content-Type": "text/csv", "Content-Length": str(os.path.getsize(sys.argv[1]))}
+    connection.request("POST", "/validate", open(sys.argv[1], "rb"), headers)
+    print(connection.getresponse().read().decode("utf-8", "replace").strip())
+except (OSError, http.client.HTTPException) as error:
+    sys.exit("The validation endpoint does not answer: %s" % error)
+' "$file") || exit 2
+else
+    echo "Neither curl nor python3 is there to ask http://localhost:5000/validate with." >&2
+    exit 2
+fi
+printf '%s\n' "$answer"
+case $answer in
+    *'"valid": true'* | *'"valid":true'*) exit 0 ;;
+    *'"valid"'*) exit 1 ;;
+    *) exit 2 ;;
+esac

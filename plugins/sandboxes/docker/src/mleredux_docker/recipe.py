@@ -1,0 +1,189 @@
+"""What an image is made of: files, and a hash of them that is the same for the same recipe."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import io
+import os
+import tarfile
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from mleredux.errors import BuildFailed
+from mleredux.models import Build
+
+_LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
+_LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}
+_FORMAT = "1"
+"""Raised whenever the same recipe shall give another image."""
+
+GENERATED = """\
+ARG BASE_IMAGE
+FROM ${BASE_IMAGE} AS install
+LABEL mleredux.stage=install
+USER root
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG PIP_TRUSTED_HOST
+COPY requirements.txt /tmp/requirements.txt
+RUN %(install)s
+
+FROM ${BASE_IMAGE}
+USER root
+COPY --from=install /opt/venv /opt/venv
+COPY agent /opt/agent
+ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/opt/agent PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+RUN python -m compileall -q /opt/agent
+"""
+_WITH_REQUIREMENTS = (
+    "python3 -m venv --system-site-packages /opt/venv"
+    " && /opt/venv/bin/python -m pip install --no-cache-dir --disable-pip-version-check"
+    " -r /tmp/requirements.txt"
+)
+_WITHOUT_REQUIREMENTS = "python3 -m venv --system-site-packages --without-pip /opt/venv"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The files of a build.
+
+    Attributes:
+        dockerfile: Name of the Dockerfile among the files.
+        files: Path in the build's context → a path on disk, or the content.
+        generated: Whether the Dockerfile is ours; only then may it see the password of a package index.
+    """
+
+    dockerfile: str
+    files: dict[str, Path | bytes] = field(default_factory=dict)
+    generated: bool = True
+
+    def key(self, base: str) -> str:
+        """A hash of all that decides what the image will be.
+
+        Args:
+            base: Identity of the base image.
+        """
+        digest = hashlib.sha256(f"{_FORMAT}\0{base}\0{self.dockerfile}\0".encode())
+        for name, source in sorted(self.files.items()):
+            digest.update(f"{name}\0".encode("utf-8", "surrogateescape"))
+            digest.update(_content_hash(source))
+        return digest.hexdigest()[:32]
+
+    def write_tar(self, file: IO[bytes]) -> None:
+        """The build's context, with times and owners left out so that the engine's own cache works."""
+        with tarfile.open(fileobj=file, mode="w") as tar:
+            for name, source in sorted(self.files.items()):
+                _add(tar, name, source)
+
+
+def generated(build: Build) -> Recipe:
+    """An image of Python requirements and the source of importable packages of this environment.
+
+    Raises:
+        BuildFailed: A package is not there.
+    """
+    dockerfile = GENERATED % {"install": _WITH_REQUIREMENTS if build.python else _WITHOUT_REQUIREMENTS}
+    files: dict[str, Path | bytes] = {
+        "Dockerfile": dockerfile.encode(),
+        "requirements.txt": "".join(f"{line}\n" for line in build.python).encode(),
+        "agent/.keep": b"",
+    }
+    for package in build.packages:
+        files.update(_package_files(package))
+    return Recipe("Dockerfile", files)
+
+
+def from_context(build: Build) -> Recipe:
+    """An image of somebody's own Dockerfile; `.dockerignore` is honoured.
+
+    Raises:
+        BuildFailed: The folder or its Dockerfile is not there.
+    """
+    from docker.utils.build import exclude_paths
+
+    context = build.context
+    assert context is not None
+    if not (context / build.dockerfile).is_file():
+        raise BuildFailed(
+            f"There is no {build.dockerfile} in {context}.",
+            hint="Mend `context` and `dockerfile` of the agent's build.",
+        )
+    ignore = context / ".dockerignore"
+    lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.is_file() else []
+    patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    names = exclude_paths(str(context), [*patterns, "**/__pycache__"], build.dockerfile)
+    return Recipe(
+        build.dockerfile, {PurePosixPath(name).as_posix(): context / name for name in names}, generated=False
+    )
+
+
+def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None) -> Recipe:
+    """A layer on top of an image: the Dockerfile's lines after `FROM`."""
+    files: dict[str, Path | bytes] = {
+        "Dockerfile": f"FROM {image}\nUSER root\n{lines}".encode(),
+        **(extra or {}),
+    }
+    return Recipe("Dockerfile", files)
+
+
+def _package_files(package: str) -> dict[str, Path | bytes]:
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or not (spec.submodule_search_locations or spec.origin):
+        raise BuildFailed(
+            f"The agent's build names the package {package!r}, which can't be imported here.",
+            hint="Install it, or mend `packages` of the agent's build.",
+        )
+    place = f"agent/{package.replace('.', '/')}"
+    if not spec.submodule_search_locations:
+        return {f"{place}.py": Path(str(spec.origin))}
+    files: dict[str, Path | bytes] = {}
+    for location in spec.submodule_search_locations:
+        for parent, folders, names in os.walk(location):
+            folders[:] = sorted(set(folders) - _LEFT_OUT_FOLDERS)
+            for name in names:
+                path = Path(parent) / name
+                if path.suffix not in _LEFT_OUT_SUFFIXES:
+                    files[f"{place}/{path.relative_to(location).as_posix()}"] = path
+    return files
+
+
+def _content_hash(source: Path | bytes) -> bytes:
+    if isinstance(source, bytes):
+        return hashlib.sha256(b"file" + source).digest()
+    if source.is_symlink():
+        return hashlib.sha256(b"link" + os.fsencode(source.readlink())).digest()
+    if source.is_dir():
+        return hashlib.sha256(b"folder").digest()
+    digest = hashlib.sha256(b"program" if _executable(source) else b"file")
+    with source.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.digest()
+
+
+def _add(tar: tarfile.TarFile, name: str, source: Path | bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.mode = 0o644
+    if isinstance(source, bytes):
+        info.size = len(source)
+        tar.addfile(info, io.BytesIO(source))
+    elif source.is_symlink():
+        info.type, info.linkname = tarfile.SYMTYPE, str(source.readlink())
+        tar.addfile(info)
+    elif source.is_dir():
+        info.type, info.mode = tarfile.DIRTYPE, 0o755
+        tar.addfile(info)
+    elif source.is_file():
+        info.size = source.stat().st_size
+        info.mode = 0o755 if _executable(source) else 0o644
+        with source.open("rb") as file:
+            tar.addfile(info, file)
+
+
+def _executable(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o100)
