@@ -1,0 +1,88 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["pyyaml"]
+# ///
+"""Write the package's data files from a folder of fact sheets: `python scripts/make_facts.py FACTS`.
+
+`facts.json` has one line per competition (title, category, sets, thresholds, checksums, classes …), and
+`boards/ID.csv.gz` its final leaderboard, scores only. Run it again when the sheets change.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "mleredux_mlebench"
+OWN_SET = "mlebench"
+
+
+def read_csv(path: Path) -> dict[str, dict[str, str]]:
+    """A table of the facts by competition id."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["competition_id"]: row for row in csv.DictReader(file)}
+
+
+def sets(sheet: dict[str, Any]) -> list[str]:
+    """Named sets: the official lists, `lite` as another name of `low`, and one for all."""
+    named = [str(name) for name in sheet["splits"]]
+    return sorted({*named, OWN_SET, *(["lite"] if "low" in named else [])})
+
+
+def facts(
+    sheet: dict[str, Any], threshold: dict[str, str], category: dict[str, str] | None
+) -> dict[str, Any]:
+    """What the package keeps of one sheet."""
+    size = (category or {}).get("dataset_size_GB") or sheet.get("size_gb")
+    complexity = (category or {}).get("Complexity", "").strip().lower()
+    checksums = {side: dict(sheet["checksums"].get(side) or {}) for side in ("public", "private")}
+    classes = sheet.get("classes") or sheet["grading"].get("classes")
+    found = {
+        "title": sheet["name"],
+        "category": ((category or {}).get("category") or sheet["category"]).strip(),
+        "complexity": complexity or None,
+        "size_gb": float(size) if size else None,
+        "sets": sets(sheet),
+        "direction": sheet["direction"],
+        "medals": bool(sheet["awards_medals"]),
+        "thresholds": {name: float(threshold[name]) for name in ("gold", "silver", "bronze", "median")},
+        "teams": int(threshold["num_teams"]),
+        "archive_md5": sheet["checksums"].get("zip"),
+        "checksums": {side: files for side, files in checksums.items() if files},
+        "classes": classes,
+    }
+    return {key: value for key, value in found.items() if value not in (None, {}, [])}
+
+
+def write_board(source: Path, target: Path) -> None:
+    """A leaderboard without ranks or names, compressed so that equal scores give equal bytes."""
+    with source.open(encoding="utf-8", newline="") as file:
+        scores = [row["score"] for row in csv.DictReader(file)]
+    text = "\n".join(["score", *scores]) + "\n"
+    target.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+
+
+def main(folder: Path) -> None:
+    """Write everything."""
+    thresholds, categories = (
+        read_csv(folder / "thresholds.csv"),
+        read_csv(folder / "competition_categories.csv"),
+    )
+    lines = []
+    for path in sorted((folder / "competitions").glob("*.yaml"), key=lambda path: path.name.lower()):
+        sheet = yaml.safe_load(path.read_text(encoding="utf-8"))
+        name = sheet["id"]
+        entry = facts(sheet, thresholds[name], categories.get(name))
+        lines.append(f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}")
+        write_board(folder / "leaderboards" / f"{name}.csv", PACKAGE / "boards" / f"{name}.csv.gz")
+    (PACKAGE / "facts.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,56 @@
+"""Building blocks of the declarations: everything that more than one competition needs."""
+
+from mleredux.models import Metric
+
+from mleredux_mlebench.blocks.contents import (
+    Array,
+    Content,
+    Csv,
+    Json,
+    JsonLines,
+    SevenZip,
+    Tar,
+    Text,
+    Written,
+    Zip,
+)
+from mleredux_mlebench.blocks.declare import change_preparation, competition
+from mleredux_mlebench.blocks.extras import require
+from mleredux_mlebench.blocks.recipes import FilesOfRows, TableSplit
+from mleredux_mlebench.blocks.splits import by_group, joined_groups
+from mleredux_mlebench.blocks.tables import filled, one_hot, renumbered, texts
+from mleredux_mlebench.blocks.trees import Files, Member, Tree
+from mleredux_mlebench.blocks.workspace import Preparation, Settings, Workspace
+from mleredux_mlebench.facts import classes
+
+__all__ = [
+    "Array",
+    "Content",
+    "Csv",
+    "Files",
+    "FilesOfRows",
+    "Json",
+    "JsonLines",
+    "Member",
+    "Metric",
+    "Preparation",
+    "Settings",
+    "SevenZip",
+    "TableSplit",
+    "Tar",
+    "Text",
+    "Tree",
+    "Workspace",
+    "Written",
+    "Zip",
+    "by_group",
+    "change_preparation",
+    "classes",
+    "competition",
+    "filled",
+    "joined_groups",
+    "one_hot",
+    "renumbered",
+    "require",
+    "texts",
+]

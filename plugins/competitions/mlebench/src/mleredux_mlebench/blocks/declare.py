@@ -1,0 +1,88 @@
+"""A declaration: what differs from one competition to the next. Tables of facts come from the data file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mleredux.models import Competition, Metric, Resources, Submission, Thresholds
+
+from mleredux_mlebench.blocks.recipes import TableSplit
+from mleredux_mlebench.blocks.workspace import Preparation, Recipe
+from mleredux_mlebench.facts import PACKAGE, all_facts, board, module_name
+
+
+def competition(
+    id: str,
+    *,
+    prepare: Recipe,
+    metric: Metric,
+    answers: str | None = None,
+    sample: str | None = "sample_submission.csv",
+    id_columns: tuple[str, ...] | None = None,
+    target_columns: tuple[str, ...] | None = None,
+    submission: Mapping[str, Any] | None = None,
+    version: str = "1",
+    tags: tuple[str, ...] = (),
+    variants: Mapping[str, Callable[[Any], Any]] | None = None,
+) -> Competition:
+    """Declare a competition of the benchmark.
+
+    Args:
+        id: Kaggle's name for it; the facts are found by it.
+        prepare: A `TableSplit`, which also states answers, sample, id and target columns; or a function of a
+            `Workspace`, and then those are stated here.
+        metric: The grader and its options.
+        answers: The private file with the answers.
+        sample: The public sample submission.
+        id_columns: Columns that name a row in submissions; `()` where rows are matched by position.
+        target_columns: Columns with the predictions.
+        submission: Further fields of `mleredux.models.Submission`.
+        version: Raised whenever prepared bytes, the metric or the thresholds change.
+        variants: Further variants beside `private`.
+    """
+    if isinstance(prepare, TableSplit):
+        answers = answers or prepare.answers
+        sample = prepare.sample
+        id_columns = prepare.id_columns if id_columns is None else id_columns
+        target_columns = target_columns or prepare.target_columns
+    facts = all_facts()[id]
+    folder = PACKAGE / "competitions" / module_name(id)
+    checksums: dict[str, dict[str, str]] = dict(facts.get("checksums", {}))
+    if "archive_md5" in facts:
+        checksums["archive"] = {f"{id}.zip": facts["archive_md5"]}
+    return Competition(
+        id=id,
+        version=version,
+        title=facts["title"],
+        description=folder / "description.md",
+        description_obfuscated=folder / "description_obfuscated.md",
+        prepare=Preparation(prepare),
+        submission=Submission(
+            sample=sample,
+            id_columns=id_columns or (),
+            target_columns=target_columns or (),
+            **(submission or {}),
+        ),
+        answers=answers or "test.csv",
+        metric=metric,
+        direction=facts["direction"],
+        thresholds=Thresholds(**facts["thresholds"]),
+        leaderboard=board(id),
+        checksums=checksums,
+        resources=Resources(size_gb=facts.get("size_gb")),
+        category=facts["category"],
+        complexity=facts.get("complexity"),
+        sets=tuple(facts["sets"]),
+        tags=tags,
+        variants=dict(variants or {}),
+    )
+
+
+def change_preparation(task: Competition, recipe: Recipe, **changes: Any) -> Competition:
+    """The same task prepared by another recipe, as a variant: checksums of published files no longer hold.
+
+    Args:
+        changes: Further fields of the task that differ (`metric`, `thresholds`, `version`).
+    """
+    return task.model_copy(update={"prepare": Preparation(recipe), "checksums": {}, **changes})

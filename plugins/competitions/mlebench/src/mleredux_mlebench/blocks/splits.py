@@ -1,0 +1,65 @@
+"""Which rows, groups or files are held out, as scikit-learn's splitters draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def split_positions(
+    count: int, *, test_size: float | None, seed: int, train_size: float | None = None, stratify: Any = None
+) -> tuple[Any, Any]:
+    """Positions 0 to count-1 as scikit-learn's `train_test_split` shuffles and cuts them.
+
+    Args:
+        test_size: A share (rounded up) or a number of rows; None where `train_size` says it.
+        train_size: A share (rounded down) or a number of rows; the rest where None.
+        stratify: Labels whose shares are to be kept.
+
+    Returns:
+        Training and test positions, each in the order drawn.
+
+    Raises:
+        DataError: There are too few rows.
+    """
+    import numpy as np
+    from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
+
+    try:
+        train, test = train_test_split(
+            np.arange(count), test_size=test_size, train_size=train_size, random_state=seed, stratify=stratify
+        )
+    except ValueError as error:
+        raise DataError(
+            f"The raw data have too few entries to split ({count}): {' '.join(str(error).split())}",
+            hint="Get the raw data again; the download may be incomplete.",
+        ) from error
+    return train, test
+
+
+def take(items: Any, positions: Any) -> Any:
+    """The items at positions: of a table, a list, or an array."""
+    if hasattr(items, "iloc"):
+        return items.iloc[positions]
+    return [items[position] for position in positions] if isinstance(items, Sequence) else items[positions]
+
+
+def by_group(table: pd.DataFrame, column: str, train: Any, test: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of the training and of the test groups, each in raw order."""
+    groups = table[column]
+    return table[groups.isin(list(train))], table[groups.isin(list(test))]
+
+
+def joined_groups(table: pd.DataFrame, column: str, groups: Sequence[Any]) -> pd.DataFrame:
+    """Rows of the groups, group after group in the order given, in raw order inside each."""
+    import numpy as np
+    import pandas as pd
+
+    rank = pd.Index(groups).get_indexer(pd.Index(table[column]))
+    kept = np.flatnonzero(rank >= 0)
+    return table.iloc[kept[np.argsort(rank[kept], kind="stable")]]

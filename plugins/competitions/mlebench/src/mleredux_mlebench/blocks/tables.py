@@ -1,0 +1,89 @@
+"""Reading tables exactly, and the tables derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import DataError
+
+if TYPE_CHECKING:
+    from typing import IO
+
+    import pandas as pd
+
+
+def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **options: Any) -> pd.DataFrame:
+    """A raw CSV with exact floats (`float_precision="round_trip"`), whatever the version of pandas.
+
+    Args:
+        file: A path or an open file.
+        where: What the user calls it, for messages.
+        columns: Columns that must be there.
+        options: Options of `pandas.read_csv`.
+
+    Raises:
+        DataError: It can't be read, has no rows, or lacks columns.
+    """
+    import pandas as pd
+
+    try:
+        table: pd.DataFrame = pd.read_csv(file, **{"float_precision": "round_trip", **options})
+    except (ValueError, EOFError) as error:  # pandas' own errors are ValueErrors
+        raise DataError(
+            f"{where} can't be read as a table: {' '.join(str(error).split())}.",
+            hint="Get the raw data again.",
+        ) from error
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        found = ", ".join(map(str, table.columns[:10]))
+        raise DataError(
+            f"{where} lacks the columns {', '.join(missing)}; it has {found}.",
+            hint="Check that it is this competition's file.",
+        )
+    if table.empty:
+        raise DataError(
+            f"{where} has no rows.", hint="Get the raw data again; the download may be incomplete."
+        )
+    return table
+
+
+def filled(table: pd.DataFrame, ids: Sequence[str], fill: Mapping[str, Any]) -> pd.DataFrame:
+    """A sample submission: the id columns, then each filled column with its value (or one value per row)."""
+    return table[list(ids)].assign(**fill)
+
+
+def one_hot(table: pd.DataFrame, ids: Sequence[str], label: str, classes: Sequence[str]) -> pd.DataFrame:
+    """The id columns, then one integer column per class: 1 for the row's label, 0 elsewhere."""
+    import numpy as np
+    import pandas as pd
+
+    hits = table[label].to_numpy()[:, None] == np.asarray(classes, dtype=object)[None, :]
+    indicators = pd.DataFrame(hits.astype(np.int64), columns=list(classes), index=table.index)
+    return pd.concat([table[list(ids)], indicators], axis=1)
+
+
+def renumbered(table: pd.DataFrame, column: str, start: int = 0) -> pd.DataFrame:
+    """The table with a column replaced by running numbers in row order."""
+    return table.assign(**{column: range(start, start + len(table))})
+
+
+def texts(table: pd.DataFrame, pattern: str) -> list[str]:
+    """A text per row from a pattern such as `"{label}/{image_id}.png"`, built column-wise.
+
+    Raises:
+        DataError: A cell that the pattern names is missing.
+    """
+    import pandas as pd
+
+    result: Any = pd.Series("", index=table.index, dtype=object)
+    for literal, column, _, _ in Formatter().parse(pattern):
+        result = result + literal
+        if column is not None:
+            if table[column].isna().any():
+                raise DataError(
+                    f"Column {column} has empty cells, but names files.", hint="Get the raw data again."
+                )
+            result = result + table[column].astype(str).astype(object)
+    return list(result)

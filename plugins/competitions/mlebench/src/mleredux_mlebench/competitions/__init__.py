@@ -1,0 +1,1 @@
+"""One package per competition: its declaration and its two descriptions."""

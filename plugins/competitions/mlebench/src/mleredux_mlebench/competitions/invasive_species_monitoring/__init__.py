@@ -1,0 +1,33 @@
+"""Invasive Species Monitoring: photographs of forest in 7z archives, which the benchmark leaves empty."""
+
+from __future__ import annotations
+
+from mleredux_mlebench.blocks import Csv, Metric, SevenZip, Workspace, Zip, competition, filled
+
+EMPTY_ENTRY = "prepared/public/{}"
+
+
+def prepare(w: Workspace) -> None:
+    """Split the labels; the images are looked for, but the published archives hold none of them."""
+    train, test = w.split(
+        w.table("train_labels.csv", ("name", "invasive"), archive="train_labels.csv.zip"), 0.2
+    )
+    sample = filled(test, ["name"], {"invasive": 0.5})
+    w.private("answers.csv", test)
+    w.private("sample_submission.csv", sample)
+    w.public("train_labels.csv.zip", Zip({"train_labels.csv": Csv(train)}))
+    w.public("sample_submission.csv.zip", Zip({"sample_submission.csv": Csv(sample)}))
+    for part, rows in (("train", train), ("test", test)):
+        w.tree("train.7z", inside="train").pick(rows["name"].astype(str) + ".jpg")
+        w.public(f"{part}.7z", SevenZip(empty_folders=(EMPTY_ENTRY.format(part),)))
+
+
+COMPETITION = competition(
+    "invasive-species-monitoring",
+    prepare=prepare,
+    answers="answers.csv",
+    sample="../private/sample_submission.csv",
+    id_columns=("name",),
+    target_columns=("invasive",),
+    metric=Metric(grader="roc-auc"),
+)
