@@ -16,9 +16,7 @@ from mleredux.errors import DataError
 from mleredux.medals import Medals, medal_ranks, medals, percentile, read_leaderboard, thresholds
 from mleredux.models import Thresholds
 
-scores_of_a_board = st.lists(
-    st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=300
-)
+scores_of_a_board = st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=300)
 directions = st.sampled_from(["maximize", "minimize"])
 
 
@@ -85,9 +83,7 @@ def test_the_winner_of_a_board_earns_gold_and_is_at_100_percent(scores: list[flo
 
 
 @given(scores_of_a_board, st.floats(allow_nan=False), directions)
-def test_the_percentile_counts_entries_beaten_or_equalled(
-    scores: list[float], score: float, direction: str
-) -> None:
+def test_the_percentile_counts_entries_beaten_or_equalled(scores: list[float], score: float, direction: str) -> None:
     reached = sum(entry <= score if direction == "maximize" else entry >= score for entry in scores)
     assert percentile(score, scores, direction) == 100 * reached / len(scores)
 
@@ -121,9 +117,7 @@ def test_leaderboards_are_read_plain_and_compressed(tmp_path: Path) -> None:
         ("a.csv.xz", lzma.compress(b"score\n1\n")[:-9], "can't be read"),
     ],
 )
-def test_a_damaged_leaderboard_is_one_clear_error(
-    tmp_path: Path, name: str, content: bytes, message: str
-) -> None:
+def test_a_damaged_leaderboard_is_one_clear_error(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):

@@ -50,9 +50,7 @@ def problems(value: Any) -> list[str]:
 KEPT = {
     "no schema version": {name: value for name, value in PLAIN.items() if name != "schema_version"},
     "oldest version": document(schema_version="ATIF-v1.0"),
-    "continued": document(
-        continued_trajectory_ref="more.json", session_id="s", notes="n", extra={"any": [1]}
-    ),
+    "continued": document(continued_trajectory_ref="more.json", session_id="s", notes="n", extra={"any": [1]}),
     "timestamp in UTC": document(step={"timestamp": "2026-11-21T12:00:00Z"}),
     "effort as a word": document(step={"reasoning_effort": "high"}),
     "effort as a number": document(step={"reasoning_effort": 1}),

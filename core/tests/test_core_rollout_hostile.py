@@ -106,17 +106,11 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )
-names = st.sampled_from(
-    ["step_id", "source", "message", "tool_calls", "observation", "metrics", "extra", "results"]
-)
+names = st.sampled_from(["step_id", "source", "message", "tool_calls", "observation", "metrics", "extra", "results"])
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    st.dictionaries(
-        st.sampled_from(["agent", "steps", "extra", "notes", "subagent_trajectories"]), json_values
-    )
-)
+@given(st.dictionaries(st.sampled_from(["agent", "steps", "extra", "notes", "subagent_trajectories"]), json_values))
 def test_any_json_gets_problems_or_a_trajectory(value: dict[str, object]) -> None:
     data = json.dumps(value).encode()
     if problems_in(data):
@@ -141,9 +135,7 @@ def test_any_steps_get_problems_or_a_trajectory(steps: list[dict[str, object]]) 
 @given(st.dictionaries(st.sampled_from([*StepExtra.model_fields, "own"]), json_values))
 def test_extras_of_any_kind_are_read_without_an_error(extra: dict[str, object]) -> None:
     text = json.dumps({"step_id": 1, "source": "agent", "message": "", "extra": extra}).encode()
-    document = (
-        b'{"agent":{"name":"a","version":"1"},"steps":[' + text + b'],"extra":{"mleredux":' + text + b"}}"
-    )
+    document = b'{"agent":{"name":"a","version":"1"},"steps":[' + text + b'],"extra":{"mleredux":' + text + b"}}"
     if not problems_in(document):
         trajectory = parse_rollout(document)
         assert isinstance(step_extra(trajectory.steps[0]), StepExtra)
@@ -151,9 +143,7 @@ def test_extras_of_any_kind_are_read_without_an_error(extra: dict[str, object]) 
 
 
 def test_extras_keep_what_is_right_beside_what_is_wrong() -> None:
-    step = (
-        b'{"step_id":1,"source":"agent","message":"","extra":{"node_id":"n","validation_metric":"?","x":1}}'
-    )
+    step = b'{"step_id":1,"source":"agent","message":"","extra":{"node_id":"n","validation_metric":"?","x":1}}'
     trajectory = parse_rollout(b'{"agent":{"name":"a","version":"1"},"steps":[' + step + b"]}")
     facts = step_extra(trajectory.steps[0])
     assert (facts.node_id, facts.validation_metric, facts.model_extra) == ("n", None, {"x": 1})

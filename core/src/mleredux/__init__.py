@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mleredux.api import grade, prepare, run, tasks, validate
+    from mleredux.errors import InvalidSubmission, MlereduxError
     from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
     from mleredux.models import (
         Agent,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
         Task,
         Thresholds,
     )
-    from mleredux.errors import InvalidSubmission, MlereduxError
     from mleredux.plugins import Ref
     from mleredux.store import Run
 
@@ -56,7 +56,7 @@ _HOME = {
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     *sorted(_WHERE),
     "__version__",
 ]

@@ -128,9 +128,7 @@ def read_leaderboard(path: Path) -> list[float]:
         with _open(path) as file:
             rows = csv.DictReader(file)
             if "score" not in (rows.fieldnames or ()):
-                raise DataError(
-                    f"Leaderboard {path} has no column `score`.", hint="Its first line must name one."
-                )
+                raise DataError(f"Leaderboard {path} has no column `score`.", hint="Its first line must name one.")
             scores = [_score(row["score"], path, rows.line_num) for row in rows]
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, csv.Error) as error:
         raise DataError(
@@ -155,7 +153,5 @@ def _score(text: str | None, path: Path, line: int) -> float:
     except ValueError:
         score = math.nan
     if math.isnan(score):
-        raise DataError(
-            f"Leaderboard {path}, line {line}: {text!r} is not a score.", hint="Every row needs a number."
-        )
+        raise DataError(f"Leaderboard {path}, line {line}: {text!r} is not a score.", hint="Every row needs a number.")
     return score

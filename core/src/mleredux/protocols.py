@@ -60,7 +60,7 @@ class Launch:
     Attributes:
         run_id: Labels whatever the sandbox creates.
         owner: Identity of the store the run belongs to, a label too.
-        task_dir: To be read only: description, instructions, an empty folder `data`, an executable `validate.sh`.
+        task_dir: To be read only: description, instructions, an empty folder `data`, a script `validate.sh`.
         data_dir: To be read only, seen as the folder `data` of the task: the task's public files.
         output_dir: To be written, kept.
         scratch_dir: To be written, thrown away.
@@ -68,7 +68,9 @@ class Launch:
         log: Standard output and error of the agent are appended here, as bytes.
         env: All variables of the agent; nothing else of the host's environment reaches it.
         gpu_ids: Devices handed to this run.
-        validate_socket: Unix socket on which the validation endpoint answers, made reachable inside at `validate_url()`.
+        validate_socket: Unix socket on which the validation endpoint answers, alone in a folder that keeps its path when
+            the run is resumed.
+        validate_url: The same endpoint on the loopback of this machine.
     """
 
     run_id: str
@@ -87,6 +89,7 @@ class Launch:
     env: dict[str, str] = field(default_factory=dict)
     gpu_ids: tuple[str, ...] = ()
     validate_socket: Path | None = None
+    validate_url: str = ""
 
 
 @dataclass(frozen=True)

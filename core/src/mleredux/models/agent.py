@@ -68,5 +68,6 @@ class Agent(Model):
     sandboxes: tuple[str, ...] = ("process", "docker")
     """Where it can run, best first."""
     rollout_reader: Callable[[Path], Any] | None = None
-    """`reader(output)` gives a `mleredux.rollout.Trajectory` (or None) made of native logs, where the agent leaves no `rollout/trajectory.json`."""
+    """`reader(output)` makes a `mleredux.rollout.Trajectory` (or None) of native logs, where the agent leaves no
+    `rollout/trajectory.json`."""
     tags: tuple[str, ...] = ()

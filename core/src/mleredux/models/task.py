@@ -10,6 +10,7 @@ from pydantic import Field
 
 from mleredux.models.base import Model
 from mleredux.models.grader import Direction, Grader
+from mleredux.models.schema import ColumnType
 
 TASK_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?(@[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?)?$"
 
@@ -37,6 +38,8 @@ class Submission(Model):
     """Columns that name a row. Empty: rows are matched by position, or not at all."""
     target_columns: tuple[str, ...] = ()
     """Columns with the predictions. Empty: all columns of the sample but the ids."""
+    types: dict[str, ColumnType] = {}
+    """Types of columns where the sample's values mislead (a column of texts that the sample fills with `0`)."""
     ids_fixed: bool = True
     """Whether exactly the sample's ids must occur, each once; False where an agent chooses its rows."""
     extra_columns: bool = True

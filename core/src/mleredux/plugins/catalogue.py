@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
     from mleredux.protocols import Sandbox
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
-SINGULAR = {"tasks": "task", "agents": "agent", "graders": "grader", "sandboxes": "sandbox", "commands": "command"}
+SINGULAR = {
+    "tasks": "task",
+    "agents": "agent",
+    "graders": "grader",
+    "sandboxes": "sandbox",
+    "commands": "command",
+}
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Catalogue:
         self._entries: dict[str, dict[str, Entry]] = {}
         self._duplicates: dict[tuple[str, str], str] = {}
         self._objects: dict[tuple[str, str], Any] = {}
+        self._lock = threading.RLock()
 
     @cached_property
     def manager(self) -> pluggy.PluginManager:
@@ -61,7 +69,8 @@ class Catalogue:
         """Import a plugin; whether it is usable."""
         from mleredux.plugins.loading import load
 
-        return load(plugin, self.manager)
+        with self._lock:
+            return load(plugin, self.manager)
 
     def load_all(self) -> None:
         """Import every plugin that is not blocked, and look at everything they register."""

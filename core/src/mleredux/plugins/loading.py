@@ -59,8 +59,7 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
             manager.unregister(plugin.object)
         reason = " ".join(str(error).split())
         plugin.fail(
-            f"Plugin {plugin.name!r} breaks the contract: {reason}. "
-            "Compare its hooks with mleredux/hookspecs.py."
+            f"Plugin {plugin.name!r} breaks the contract: {reason}. Compare its hooks with mleredux/hookspecs.py."
         )
         return False
     plugin.state = "loaded"

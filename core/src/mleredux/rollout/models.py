@@ -75,9 +75,7 @@ class _Part(BaseModel):
     def _has_not_a_million_unknown_fields(cls, value: Any) -> Any:
         """pydantic makes an error of each, which takes minutes and gigabytes for a hostile document."""
         if isinstance(value, dict) and len(value) > len(cls.model_fields) + 100:
-            raise _broken(
-                "extra_forbidden_many", "the format has none of most of these {n} fields", n=len(value)
-            )
+            raise _broken("extra_forbidden_many", "the format has none of most of these {n} fields", n=len(value))
         return value
 
 
@@ -153,9 +151,7 @@ Message = Annotated[
 ]
 Effort = Annotated[
     Annotated[str, Tag("<text>")] | Annotated[float, Tag("<number>")],
-    Discriminator(
-        _branch_of, custom_error_type="effort", custom_error_message="an effort is text or a number"
-    ),
+    Discriminator(_branch_of, custom_error_type="effort", custom_error_message="an effort is text or a number"),
 ]
 
 

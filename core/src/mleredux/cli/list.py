@@ -1,0 +1,40 @@
+"""`mleredux list`."""
+
+from __future__ import annotations
+
+import click
+
+from mleredux.cli.output import json_option, print_json, print_table
+from mleredux.cli.root import catalogue
+
+_COLUMNS = {
+    "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "plugin", "title"),
+    "agents": ("id", "version", "network", "sandboxes", "plugin", "title"),
+    "graders": ("id", "direction", "plugin", "title"),
+    "sandboxes": ("id", "isolated", "plugin", "title"),
+}
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(tuple(_COLUMNS)), default="tasks")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="Only tasks of this set (low, starter, all …).")
+@click.option("--category", help="Only tasks of this category.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, kind: str, sets: tuple[str, ...], category: str | None, as_json: bool) -> None:
+    """List tasks, agents, graders or sandboxes that are installed."""
+    found = catalogue(ctx)
+    chosen = set(found.task_names((), sets)) if sets else None
+    rows = [
+        {**entry.ref.summary, "id": entry.id, "plugin": entry.plugin.name}
+        for entry in found.entries(kind).values()
+        if chosen is None or entry.id in chosen
+    ]
+    if category is not None:
+        rows = [row for row in rows if str(row.get("category", "")).lower() == category.lower()]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(rows, _COLUMNS[kind])
+    for problem in found.problems():
+        click.echo(f"Warning: {problem}", err=True)

@@ -1,0 +1,162 @@
+"""The root of the command line: global options, verbs by name, errors as sentences."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from mleredux.errors import MlereduxError
+
+if TYPE_CHECKING:
+    from mleredux.plugins import Catalogue
+
+VERBS = {
+    "agent": "Look at one agent, or check one of your own.",
+    "artifacts": "List a run's artifacts, or copy them somewhere.",
+    "doctor": "Say what is missing on this machine, and how to mend it.",
+    "grade": "Score a submission file, or a submission.jsonl of MLE-bench.",
+    "list": "List tasks, agents, graders or sandboxes.",
+    "logs": "Show the log of a run, following it where it is alive.",
+    "new": "Write a new task bundle or agent, a complete package.",
+    "plugins": "Show plugins, what they register, and what is wrong with them.",
+    "prepare": "Get a task's data and split them into public files and answers.",
+    "run": "Let an agent work on tasks, grade what it leaves, keep everything.",
+    "runs": "List runs, show one, delete or index them.",
+    "show": "Show a task: description, files, metric, medals.",
+    "validate": "Say whether a submission is well-formed; never its score.",
+}
+"""Verbs and their short help; `mleredux.cli.<verb>:command` is each."""
+
+
+class Root(click.Group):
+    """Finds verbs by name, ours first, then those of plugins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all verbs."""
+        return sorted({*VERBS, *self._of_plugins(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        if cmd_name in VERBS:
+            command: click.Command = importlib.import_module(f"mleredux.cli.{cmd_name}").command
+            return command
+        if cmd_name in self._of_plugins(ctx):
+            found: click.Command = catalogue(ctx).get("commands", cmd_name)
+            return found
+        return None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """As click does, with near names suggested."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=2)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"There is no verb {args[0]!r}.{hint}")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Verbs with their short help, without importing any of them."""
+        helps = {**VERBS, **self._of_plugins(ctx)}
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, helps[name]) for name in sorted(helps)])
+
+    def _of_plugins(self, ctx: click.Context) -> dict[str, str]:
+        return {
+            name: str(entry.ref.summary.get("title", "")) for name, entry in catalogue(ctx).entries("commands").items()
+        }
+
+
+def catalogue(ctx: click.Context) -> Catalogue:
+    """The catalogue that the global options ask for."""
+    from mleredux.plugins.catalogue import Catalogue, set_current
+
+    root = ctx.find_root()
+    found: Catalogue | None = root.obj
+    if found is None:
+        found = Catalogue(block=root.params.get("block") or (), load=root.params.get("load") or ())
+        root.obj = found
+        set_current(found)
+    return found
+
+
+@click.command(
+    cls=Root,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Docs: README.md and docs/ of mleredux.",
+)
+@click.option("--block", multiple=True, metavar="NAME", help="Don't load this plugin (also MLEREDUX_BLOCK_PLUGINS).")
+@click.option(
+    "-p",
+    "--plugin",
+    "load",
+    multiple=True,
+    metavar="FILE|MODULE",
+    help="Load a plugin file or module too; `.` is mleredux_plugins.py here (also MLEREDUX_PLUGINS).",
+)
+@click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
+@click.option("--trace", is_flag=True, help="Tell each hook call on stderr (also MLEREDUX_TRACE=1).")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=lambda *a: _version(*a),
+    help="Show the version.",
+)
+@click.pass_context
+def root(ctx: click.Context, block: tuple[str, ...], load: tuple[str, ...], debug: bool, trace: bool) -> None:
+    """Let machine-learning agents do real ML engineering, grade what they leave, and learn from it.
+
+    \b
+    Start with:  mleredux run digits --agent baseline
+    """
+    if trace:
+        os.environ["MLEREDUX_TRACE"] = "1"
+    catalogue(ctx)
+
+
+def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from mleredux import __version__
+
+        click.echo(f"mleredux {__version__}")
+        ctx.exit()
+
+
+def main() -> NoReturn:
+    """What the command `mleredux` calls."""
+    debug = "--debug" in sys.argv[1:]
+    try:
+        root.main(standalone_mode=False)
+        code = 0
+    except click.exceptions.Exit as end:
+        code = end.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped.", err=True)
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    except MlereduxError as error:
+        if debug:
+            raise
+        click.echo(f"Error: {error}", err=True)
+        code = error.exit_code
+    except Exception as error:
+        if debug:
+            raise
+        click.echo(
+            f"Error: something unforeseen went wrong ({type(error).__name__}: {error}). Try --debug.",
+            err=True,
+        )
+        code = 70
+    sys.exit(code)

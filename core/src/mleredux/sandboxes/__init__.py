@@ -1,0 +1,1 @@
+"""The process sandbox, and what all sandboxes share: limits, slots, the environment of the agent."""

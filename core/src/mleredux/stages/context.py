@@ -1,0 +1,73 @@
+"""What every stage works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from mleredux.data import DataStore
+from mleredux.errors import Cancelled
+from mleredux.models import Agent, Task
+from mleredux.plugins import Catalogue
+from mleredux.protocols import Sandbox
+from mleredux.sandboxes.slots import Slots
+from mleredux.store import Run
+
+
+@dataclass
+class StageContext:
+    """One run, and the world around it.
+
+    Attributes:
+        run: The run.
+        owner: Identity of the store that the run belongs to.
+        catalogue: Plugins.
+        data: Raw and prepared data.
+        slots: CPUs, memory and GPUs of the machine.
+        cancelled: Whether somebody asked to stop.
+        progress: Told what is going on, in a few words.
+        base_image: Base of images that are built, where the user names one.
+    """
+
+    run: Run
+    owner: str
+    catalogue: Catalogue
+    data: DataStore
+    slots: Slots
+    cancelled: Callable[[], bool]
+    progress: Callable[[str], None]
+    base_image: str | None = None
+
+    @cached_property
+    def task(self) -> Task:
+        """The run's task."""
+        return self.catalogue.task(self.run.spec.task)
+
+    @cached_property
+    def agent(self) -> Agent:
+        """The run's agent."""
+        return self.catalogue.agent(self.run.spec.agent)
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """The run's sandbox."""
+        return self.catalogue.sandbox(self.run.spec.sandbox)
+
+    def say(self, message: str) -> None:
+        """Tell progress, and stop here where somebody asked to.
+
+        Raises:
+            Cancelled: Somebody asked to stop.
+        """
+        self.check_cancelled()
+        self.progress(message)
+
+    def check_cancelled(self) -> None:
+        """Stop here where somebody asked to.
+
+        Raises:
+            Cancelled: Somebody did.
+        """
+        if self.cancelled():
+            raise Cancelled("Somebody stopped the run.")

@@ -1,0 +1,207 @@
+"""Fourth stage: submission + answers → report. Scoring happens in a child process without network, with limits."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
+from mleredux.medals import medals, percentile, read_leaderboard
+from mleredux.models import GradingInput, Ledger, Report, Score, Task
+from mleredux.plugins import Catalogue
+
+GRADING_SECONDS = 3600.0
+GRADING_MEMORY_MB = 16_384
+_POLL_SECONDS = 0.25
+
+
+def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Catalogue) -> Score:
+    """What is built in of `mleredux_grade`: the grader that the task's metric names.
+
+    Raises:
+        InvalidSubmission: The submission can't be scored.
+        TaskBroken: There is no such grader.
+    """
+    grader = task.metric.grader
+    if isinstance(grader, str):
+        grader = catalogue.grader(grader)
+    score = grader.score(GradingInput(submission, private, task, task.metric.options))
+    return score if isinstance(score, Score) else Score(value=float(score))
+
+
+def score_in_child(
+    task: Task,
+    submission: Path,
+    private: Path,
+    catalogue: Catalogue,
+    *,
+    seconds: float = GRADING_SECONDS,
+    memory_mb: int = GRADING_MEMORY_MB,
+    cancelled: Any = lambda: False,
+) -> Score:
+    """Score a submission in a child process.
+
+    An exception in the grader that is no `InvalidSubmission` is laid at the submission's door only where the task's own
+    sample submission can be scored; else the task is broken.
+
+    Raises:
+        InvalidSubmission: The submission can't be scored.
+        TaskBroken: The task's grader or answers are at fault.
+    """
+    result = _ask_child(task, submission, private, catalogue, seconds, memory_mb, cancelled)
+    if "score" in result:
+        return Score.model_validate(result["score"])
+    if "invalid" in result:
+        raise InvalidSubmission(result["invalid"])
+    sample = private.parent / "public" / (task.submission.sample or "")
+    if sample.is_file() and not submission.samefile(sample):
+        control = _ask_child(task, sample, private, catalogue, seconds, memory_mb, cancelled)
+        if "score" in control:
+            raise InvalidSubmission(f"The submission could not be scored: {result['error']}.")
+    raise TaskBroken(f"Grading {task.id} failed: {result['error']}.", hint="The task's answers or grader are at fault.")
+
+
+def _ask_child(
+    task: Task,
+    submission: Path,
+    private: Path,
+    catalogue: Catalogue,
+    seconds: float,
+    memory_mb: int,
+    cancelled: Any,
+) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="mleredux-grade-") as folder:
+        request, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
+        request.write_text(
+            json.dumps(
+                {
+                    "task": task.id,
+                    "submission": str(submission.resolve()),
+                    "private": str(private.resolve()),
+                    "block": catalogue.block,
+                    "load": [str(Path(name).resolve()) if Path(name).exists() else name for name in catalogue.load],
+                    "memory_mb": memory_mb,
+                }
+            )
+        )
+        with (Path(folder) / "stderr").open("w+b") as errors:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "mleredux.stages.grade_child", str(request), str(answer)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                cwd=folder,
+                start_new_session=True,
+                env={**os.environ, "PYTHONSAFEPATH": "1"},
+            )
+            try:
+                waited = 0.0
+                while True:
+                    try:
+                        child.wait(_POLL_SECONDS)
+                        break
+                    except subprocess.TimeoutExpired:
+                        waited += _POLL_SECONDS
+                        if waited >= seconds:
+                            return {"error": f"scoring took longer than {seconds:.0f} seconds"}
+                        if cancelled():
+                            raise Cancelled("Somebody stopped the run.") from None
+            finally:
+                if child.poll() is None:
+                    os.killpg(child.pid, signal.SIGKILL)
+                    child.wait()
+            if answer.exists():
+                result: dict[str, Any] = json.loads(answer.read_bytes())
+                return result
+            errors.seek(0)
+            last = errors.read()[-2000:].decode(errors="replace").strip().splitlines()
+            ended = f"the grader's process ended with code {child.returncode}"
+            return {"error": f"{ended}: {last[-1]}" if last else ended}
+
+
+def make_report(
+    task: Task,
+    score: float | None,
+    *,
+    path: str,
+    exists: bool,
+    message: str | None = None,
+    details: dict[str, Any] | None = None,
+    limit: str | None = None,
+    ledger: Ledger | None = None,
+) -> Report:
+    """The report of a submission: the score rounded to five decimals, medals, median and percentile.
+
+    Args:
+        score: Unrounded; None where there is none.
+        path: The submission's path, as told to the reader.
+        exists: Whether there was a submission at all.
+        message: Why there is no score.
+    """
+    # As in MLE-bench's reports, what is compared with the thresholds is the rounded score.
+    rounded = None if score is None else score if not math.isfinite(score) else round(score, 5)
+    board = read_leaderboard(task.leaderboard) if task.leaderboard else []
+    earned = asdict(medals(rounded, task.thresholds, task.direction)) if task.thresholds else {}
+    thresholds = task.thresholds.model_dump() if task.thresholds else {}
+    return Report(
+        competition_id=task.id,
+        score=rounded,
+        **{f"{name}_threshold": value for name, value in thresholds.items()},
+        **earned,
+        any_medal=any(earned.get(f"{name}_medal") for name in ("gold", "silver", "bronze")),
+        submission_exists=exists,
+        valid_submission=score is not None,
+        is_lower_better=task.direction == "minimize",
+        created_at=datetime.now(UTC),
+        submission_path=path,
+        message=message,
+        task_version=task.version,
+        metric=task.metric.id,
+        percentile=percentile(rounded, board, task.direction) if board else None,
+        teams=len(board) or None,
+        details=details or {},
+        limit=limit,
+        ledger=ledger,
+    )
+
+
+def grade(
+    task: Task,
+    submission: Path | None,
+    private: Path,
+    catalogue: Catalogue,
+    *,
+    problem: str | None = None,
+    shown_path: str | None = None,
+    limit: str | None = None,
+    ledger: Ledger | None = None,
+    cancelled: Any = lambda: False,
+) -> Report:
+    """Grade a submission, good or bad: what can't be scored gets `valid_submission: false` and one sentence.
+
+    Args:
+        submission: The file; None where there is none, with the reason in `problem`.
+        shown_path: The path to name in the report.
+
+    Raises:
+        TaskBroken: The task is at fault, not the submission.
+    """
+    path = shown_path or str(submission or task.submission.file)
+    if submission is None:
+        message = f"{task.submission.file} {problem or 'does not exist'}."
+        exists = problem is not None and "does not exist" not in problem
+        return make_report(task, None, path=path, exists=exists, message=message, limit=limit, ledger=ledger)
+    try:
+        score = score_in_child(task, submission, private, catalogue, cancelled=cancelled)
+    except InvalidSubmission as error:
+        return make_report(task, None, path=path, exists=True, message=str(error), limit=limit, ledger=ledger)
+    return make_report(task, score.value, path=path, exists=True, details=score.details, limit=limit, ledger=ledger)

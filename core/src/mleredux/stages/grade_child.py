@@ -1,0 +1,75 @@
+"""The child process that scores: `python -m mleredux.stages.grade_child REQUEST.json ANSWER.json`.
+
+It gives up the network before anything is read that an agent left, and limits its own memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+_CLONE_NEWUSER = 0x10000000
+_CLONE_NEWNET = 0x40000000
+
+
+def main(request_path: str, answer_path: str) -> None:
+    """Score what the request names; write `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`."""
+    request = json.loads(Path(request_path).read_bytes())
+    leave_network()
+    limit_memory(request["memory_mb"] * 2**20)
+    answer = score(request)
+    temporary = Path(answer_path + ".part")
+    temporary.write_text(json.dumps(answer), encoding="utf-8")
+    temporary.replace(answer_path)
+
+
+def leave_network() -> bool:
+    """Move this process into a network namespace of its own, with nothing in it; False where the kernel forbids it."""
+    if sys.platform != "linux":
+        return False
+    library = ctypes.CDLL(None, use_errno=True)
+    flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
+    return bool(library.unshare(flags) == 0)
+
+
+def limit_memory(limit: int) -> None:
+    """Allow this process so many bytes of data, and no core files."""
+    for number, value in ((resource.RLIMIT_DATA, limit), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(number)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (value, value))
+
+
+def score(request: dict[str, Any]) -> dict[str, Any]:
+    """Score by the hook."""
+    from mleredux.errors import InvalidSubmission, MlereduxError
+    from mleredux.plugins import Catalogue
+    from mleredux.plugins.catalogue import set_current
+
+    catalogue = Catalogue(block=request["block"], load=request["load"])
+    set_current(catalogue)
+    try:
+        task = catalogue.task(request["task"])
+        found = catalogue.hook("mleredux_grade")(
+            task=task, submission=Path(request["submission"]), private=Path(request["private"])
+        )
+        if found is None:
+            return {"error": f"no plugin grades {task.id}"}
+        return {"score": found.model_dump(mode="python")}
+    except InvalidSubmission as error:
+        return {"invalid": str(error)}
+    except MemoryError:
+        return {"error": "scoring needed more memory than its limit"}
+    except MlereduxError as error:
+        return {"error": str(error).rstrip(".")}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,32 @@
+"""First stage: the task's public and private files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mleredux.data import DataStore, Prepared
+from mleredux.models import Task
+from mleredux.plugins import Catalogue
+
+
+def prepare(
+    task: Task,
+    catalogue: Catalogue,
+    data: DataStore,
+    *,
+    force: bool = False,
+    progress: Callable[[str], None] = lambda _message: None,
+) -> Prepared:
+    """Prepare a task's files, unless they are there.
+
+    Raises:
+        DataError: Raw data are missing or damaged.
+        TaskBroken: Preparing failed, or gave other bytes than published.
+    """
+
+    def preparer(task: Task, raw: Path, public: Path, private: Path) -> bool | None:
+        result: bool | None = catalogue.hook("mleredux_prepare")(task=task, raw=raw, public=public, private=private)
+        return result
+
+    return data.prepare(task, preparer, force=force, progress=progress)

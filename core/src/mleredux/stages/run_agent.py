@@ -1,0 +1,156 @@
+"""Third stage: the agent works in its sandbox."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from mleredux.errors import Cancelled, SandboxError
+from mleredux.models import Agent, Outcome, Verdict
+from mleredux.protocols import Built, Launch, Sandbox
+from mleredux.sandboxes.supervise import Watch, supervise
+from mleredux.stages.briefing import environment, write_briefing
+from mleredux.stages.context import StageContext
+from mleredux.store import Run
+from mleredux.store.run import Session
+from mleredux.submissions.endpoint import ValidationEndpoint
+from mleredux.submissions.schema import read_schema
+from mleredux.submissions.snapshots import Snapshots
+
+_OUTPUT_FOLDERS = ("code", "logs", "rollout")
+
+
+def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None, str | None]:
+    """Let the agent work.
+
+    Returns:
+        How it ended, the submission to grade (None where there is none), and why there is none.
+
+    Raises:
+        Cancelled: Somebody stopped the run while it waited for a slot.
+        SandboxError: The environment broke.
+    """
+    run, task = context.run, context.task
+    prepared = context.data.find(task)
+    if prepared is None:
+        raise SandboxError(f"The prepared data of {task.id} are gone.", hint="Start the run again.")
+    context.say("waiting for a free slot")
+    with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
+        if slot is None:
+            raise Cancelled("Somebody stopped the run.")
+        snapshots = Snapshots(run, task.submission.file)
+        endpoint = ValidationEndpoint(
+            run.id,
+            read_schema(prepared.schema),
+            run.output_dir,
+            lambda verdict: _record_verdict(run, verdict),
+            lambda: max(0.0, _started(run) + run.spec.limits.time_limit - time.time()),
+        )
+        endpoint.start()
+        try:
+            launch = _launch(context, built, prepared.public, endpoint, slot.gpus)
+            run.session = Session(launch, context.cancelled, snapshots.look)
+            context.say("the agent works")
+            outcome = context.catalogue.hook("mleredux_run_agent")(
+                agent=context.agent, run=run, sandbox=context.sandbox
+            )
+        finally:
+            run.session = None
+            endpoint.stop()
+            shutil.rmtree(run.path / ".scratch", ignore_errors=True)
+    submission, problem = snapshots.finish()
+    return outcome, submission, problem
+
+
+def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
+    """What is built in of `mleredux_run_agent`: start (or find again) the agent's command and watch over it.
+
+    Raises:
+        SandboxError: The environment broke.
+    """
+    session = run.session
+    if session is None:
+        raise SandboxError(f"Run {run.id} is not in its agent's stage.")
+    launch = session.launch
+    handle = sandbox.attach(launch)
+    adopted = handle is not None
+    if handle is None:
+        _clear(run, launch)
+        handle = sandbox.start(launch)
+    run.emit(
+        "agent",
+        status="adopted" if adopted else "started",
+        sandbox=sandbox.id,
+        handle=handle.id,
+        agent=agent.id,
+    )
+    watch = Watch(
+        folders=(run.output_dir, launch.scratch_dir, run.logs_dir),
+        notice=launch.task_dir / "notice.txt",
+        emit=run.emit,
+        cancelled=session.cancelled,
+        look=session.look,
+    )
+    try:
+        return supervise(handle, launch.limits, watch)
+    finally:
+        handle.close()
+
+
+def _launch(
+    context: StageContext, built: Built, public: Path, endpoint: ValidationEndpoint, gpus: tuple[str, ...]
+) -> Launch:
+    run, agent = context.run, context.agent
+    folders = {name: run.path / name for name in ("task", ".scratch", ".control")}
+    for folder in folders.values():
+        folder.mkdir(exist_ok=True)
+    launch = Launch(
+        run_id=run.id,
+        owner=context.owner,
+        agent=agent,
+        built=built,
+        command=agent.command,
+        limits=run.spec.limits,
+        network=run.spec.network,
+        task_dir=folders["task"].resolve(),
+        data_dir=public.resolve(),
+        output_dir=run.output_dir.resolve(),
+        scratch_dir=folders[".scratch"].resolve(),
+        control_dir=folders[".control"].resolve(),
+        log=run.agent_log.resolve(),
+        gpu_ids=gpus,
+        validate_socket=endpoint.socket,
+        validate_url=endpoint.url,
+    )
+    layout = context.sandbox.layout(launch)
+    write_briefing(run, context.task, layout, folders["task"])
+    variables = environment(run, context.task, agent, launch, layout, dict(os.environ))
+    return replace(launch, env=variables)
+
+
+def _clear(run: Run, launch: Launch) -> None:
+    """Make room for a fresh start; what an interrupted attempt left is kept aside."""
+    left = any(run.output_dir.rglob("*")) or run.agent_log.exists()
+    if left and any(event.type == "agent" for event in run.log.read()):
+        aside = run.path / "attempts" / str(sum(1 for _ in (run.path / "attempts").glob("*")) + 1)
+        aside.mkdir(parents=True)
+        shutil.move(run.output_dir, aside / "output")
+        if run.agent_log.exists():
+            shutil.move(run.agent_log, aside / "agent.log")
+        run.output_dir.mkdir()
+    (launch.task_dir / "notice.txt").unlink(missing_ok=True)
+    for name in _OUTPUT_FOLDERS:
+        (run.output_dir / name).mkdir(exist_ok=True)
+    run.agent_log.touch()
+
+
+def _record_verdict(run: Run, verdict: Verdict) -> None:
+    run.emit("validation", valid=verdict.valid, message=verdict.message)
+
+
+def _started(run: Run) -> float:
+    times = [event.time.timestamp() for event in run.log.read() if event.type == "agent"]
+    return times[-1] if times else time.time()

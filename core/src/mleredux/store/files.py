@@ -1,0 +1,70 @@
+"""Writing files so that a reader, or a crash, never sees half of one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+from typing import IO
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace a file's content as a whole; it is on disk when this returns."""
+    data = content.encode() if isinstance(content, str) else content
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+class FileLock:
+    """A lock on a file that the kernel releases when the process dies, however it dies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: IO[bytes] | None = None
+
+    def acquire(self, *, blocking: bool = False) -> bool:
+        """Take the lock; False where somebody else holds it (and `blocking` is False)."""
+        file = self.path.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
+        except BlockingIOError:
+            file.close()
+            return False
+        except BaseException:
+            file.close()
+            raise
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def held_elsewhere(self) -> bool:
+        """Whether somebody (another process, or another lock object) holds it."""
+        if not self.path.exists():
+            return False
+        probe = FileLock(self.path)
+        if probe.acquire():
+            probe.release()
+            return False
+        return True
+
+    def __enter__(self) -> FileLock:
+        self.acquire(blocking=True)
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.release()

@@ -1,0 +1,31 @@
+"""The state machine of a run."""
+
+from __future__ import annotations
+
+from mleredux.models import Cause, State
+
+STAGES: tuple[State, ...] = (State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING, State.PRODUCING)
+"""Stages in order. A finished stage is not repeated; an interrupted one is entered again."""
+
+_ENDS = frozenset({State.DONE, State.FAILED, State.TIMED_OUT, State.CANCELLED})
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    State.QUEUED: frozenset({State.PREPARING, State.CANCELLED, State.FAILED}),
+    State.PREPARING: frozenset({State.PREPARING, State.BUILDING, State.PRODUCING}),
+    State.BUILDING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.PRODUCING}),
+    State.RUNNING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING, State.PRODUCING}),
+    State.GRADING: frozenset({State.GRADING, State.PRODUCING}),
+    State.PRODUCING: frozenset({State.PRODUCING, *_ENDS}),
+    **{state: frozenset() for state in _ENDS},
+    # An interrupted or cancelled run may be resumed: it enters the first stage that is not finished.
+    State.CANCELLED: frozenset(STAGES),
+    State.FAILED: frozenset(STAGES),
+}
+"""Which state may follow which. `failed` goes on only where the cause is not the agent's (see `may_resume`)."""
+
+
+def final_state(cause: Cause | None) -> State:
+    """The state a run ends in."""
+    if cause is None:
+        return State.DONE
+    return {Cause.AGENT_TIMED_OUT: State.TIMED_OUT, Cause.CANCELLED: State.CANCELLED}.get(cause, State.FAILED)

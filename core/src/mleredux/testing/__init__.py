@@ -1,0 +1,1 @@
+"""The conformance kit: what every plugin is held to, ours and third parties'."""

@@ -1,0 +1,65 @@
+"""Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
+
+`MLEREDUX_REQUIRE=docker,shared` turns skips for want of an engine or of the shared folder into failures.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REQUIRE_VARIABLE = "MLEREDUX_REQUIRE"
+SHARED_VARIABLE = "MLEREDUX_SHARED"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the markers known."""
+    config.addinivalue_line("markers", "docker: needs a Docker engine")
+    config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
+    config.addinivalue_line("markers", "slow: takes more than ten seconds")
+
+
+def skip_or_fail(what: str, reason: str) -> None:
+    """Skip the test, or fail it where `MLEREDUX_REQUIRE` names what is missing."""
+    if what in os.environ.get(REQUIRE_VARIABLE, "").split(","):
+        pytest.fail(f"{REQUIRE_VARIABLE} names {what}, but {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def shared(pytestconfig: pytest.Config) -> Path:
+    """The folder of shared facts, golden cases and data."""
+    folder = Path(os.environ.get(SHARED_VARIABLE, pytestconfig.rootpath.parent / "shared"))
+    if not (folder / "facts").is_dir():
+        skip_or_fail("shared", f"the shared folder {folder} is absent (name it in {SHARED_VARIABLE})")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> None:
+    """A Docker engine that answers."""
+    try:
+        asked = subprocess.run(
+            ["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, timeout=30
+        )
+        answers = asked.returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        answers = False
+    if not answers:
+        skip_or_fail("docker", "no Docker engine answers")
+
+
+@pytest.fixture
+def mleredux_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of the test's own for runs and data, and a catalogue of its own."""
+    from mleredux.plugins.catalogue import set_current
+
+    monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("MLEREDUX_DATA", str(tmp_path / "data"))
+    set_current(None)
+    yield tmp_path
+    set_current(None)
