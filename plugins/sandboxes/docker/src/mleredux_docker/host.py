@@ -30,8 +30,8 @@ ENV SSL_CERT_FILE={_IN_IMAGE} REQUESTS_CA_BUNDLE={_IN_IMAGE} PIP_CERT={_IN_IMAGE
 def ca_bundle() -> bytes | None:
     """The certificates that this machine trusts, or None.
 
-    They come from the file of `MLEREDUX_CA_BUNDLE` (`none` for none), else from that of a variable that Python,
-    requests, pip or curl knows, else from the system's.
+    They come from the file of `MLEREDUX_CA_BUNDLE` (`none` for none), else from that of a variable that
+    Python, requests, pip or curl knows, else from the system's.
     """
     asked = os.environ.get(CA_VARIABLE)
     if asked == "none":

@@ -110,7 +110,7 @@ def _with_certificates(client: APIClient, builder: Builder, base: dict[str, Any]
 
 
 def _open_home(client: APIClient, builder: Builder, image: dict[str, Any], built: Built) -> Built:
-    """An image made for MLE-bench with a home that its agent may write, as in MLE-bench; any other unchanged."""
+    """An image made for MLE-bench with a home that its agent may write; any other unchanged."""
     variables = dict(item.partition("=")[::2] for item in image["Config"].get("Env") or ())
     folder = agent_dir(variables)
     if folder is None:

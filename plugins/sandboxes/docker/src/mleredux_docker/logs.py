@@ -21,8 +21,8 @@ _COMPARED = 4096
 class LogFollower:
     """Appends a container's output to a file until the container has ended.
 
-    The engine keeps the output too. So a follower that comes after another one was killed knows where to go
-    on: what stands in the file after `offset` has been taken already, and is passed over in the engine's stream.
+    The engine keeps the output too. So a follower that comes after another one was killed knows where to
+    go on: what stands in the file after `offset` was taken already, and is passed over in the engine's stream.
 
     Args:
         container: The container's id.
