@@ -35,9 +35,7 @@ def sets(sheet: dict[str, Any]) -> list[str]:
     return sorted({*named, OWN_SET, *(["lite"] if "low" in named else [])})
 
 
-def facts(
-    sheet: dict[str, Any], threshold: dict[str, str], category: dict[str, str] | None
-) -> dict[str, Any]:
+def facts(sheet: dict[str, Any], threshold: dict[str, str], category: dict[str, str] | None) -> dict[str, Any]:
     """What the package keeps of one sheet."""
     size = (category or {}).get("dataset_size_GB") or sheet.get("size_gb")
     complexity = (category or {}).get("Complexity", "").strip().lower()

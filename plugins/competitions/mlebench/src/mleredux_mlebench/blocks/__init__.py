@@ -14,7 +14,7 @@ from mleredux_mlebench.blocks.contents import (
     Written,
     Zip,
 )
-from mleredux_mlebench.blocks.declare import change_preparation, competition
+from mleredux_mlebench.blocks.declare import PRIVATE_SAMPLE, change_preparation, competition
 from mleredux_mlebench.blocks.extras import require
 from mleredux_mlebench.blocks.recipes import FilesOfRows, TableSplit
 from mleredux_mlebench.blocks.splits import by_group, joined_groups
@@ -24,6 +24,7 @@ from mleredux_mlebench.blocks.workspace import Preparation, Settings, Workspace
 from mleredux_mlebench.facts import classes
 
 __all__ = [
+    "PRIVATE_SAMPLE",
     "Array",
     "Content",
     "Csv",

@@ -43,9 +43,7 @@ def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
     for folder in dict.fromkeys([inside, stem] if top else [stem]):
         if (raw / folder).is_dir():
             return Folder(raw / folder, folder)
-    raise DataError(
-        f"The raw data have no {name}.", hint=f"Looked in {raw}; get the competition's files again."
-    )
+    raise DataError(f"The raw data have no {name}.", hint=f"Looked in {raw}; get the competition's files again.")
 
 
 def _open_archive(path: Path, where: str) -> Tree:
@@ -57,9 +55,7 @@ def _open_archive(path: Path, where: str) -> Tree:
 def _clean(name: str, where: str) -> str:
     name = name.removeprefix("./").rstrip("/")
     if name.startswith("/") or ".." in name.split("/"):
-        raise DataError(
-            f"{where} holds the name {name!r}, which leads out of the archive.", hint="Don't use it."
-        )
+        raise DataError(f"{where} holds the name {name!r}, which leads out of the archive.", hint="Don't use it.")
     return name
 
 
@@ -160,11 +156,7 @@ class SevenZip(_Archive):
     def _list(self) -> tuple[dict[str, int], list[str]]:
         with self._open() as archive:
             entries = archive.list()
-        files = {
-            _clean(entry.filename, self.where): entry.uncompressed
-            for entry in entries
-            if not entry.is_directory
-        }
+        files = {_clean(entry.filename, self.where): entry.uncompressed for entry in entries if not entry.is_directory}
         return files, [_clean(entry.filename, self.where) for entry in entries if entry.is_directory]
 
     def extract(self, pairs: Sequence[tuple[str, Path]]) -> None:

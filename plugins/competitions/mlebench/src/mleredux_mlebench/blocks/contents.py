@@ -153,9 +153,7 @@ class Zip(Content):
                 archive.writestr(zipfile.ZipInfo(prefix, _EPOCH), b"")
             for name, content in _entries(self.members):
                 info = zipfile.ZipInfo(prefix + name, _EPOCH)
-                packed = self.stored or (
-                    isinstance(self.members, Files) and name.lower().endswith(_COMPRESSED)
-                )
+                packed = self.stored or (isinstance(self.members, Files) and name.lower().endswith(_COMPRESSED))
                 info.compress_type = zipfile.ZIP_STORED if packed else zipfile.ZIP_DEFLATED
                 info.external_attr = 0o644 << 16
                 with archive.open(info, "w", force_zip64=True) as member:

@@ -11,6 +11,9 @@ from mleredux_mlebench.blocks.recipes import TableSplit
 from mleredux_mlebench.blocks.workspace import Preparation, Recipe
 from mleredux_mlebench.facts import PACKAGE, all_facts, board, module_name
 
+PRIVATE_SAMPLE = "../private/sample_submission.csv"
+"""The plain copy of a sample submission that is public only inside an archive; relative to the public folder."""
+
 
 def competition(
     id: str,
@@ -21,7 +24,9 @@ def competition(
     sample: str | None = "sample_submission.csv",
     id_columns: tuple[str, ...] | None = None,
     target_columns: tuple[str, ...] | None = None,
-    submission: Mapping[str, Any] | None = None,
+    ids_fixed: bool = True,
+    extra_columns: bool = True,
+    types: Mapping[str, Any] | None = None,
     version: str = "1",
     tags: tuple[str, ...] = (),
     variants: Mapping[str, Callable[[Any], Any]] | None = None,
@@ -34,10 +39,12 @@ def competition(
             `Workspace`, and then those are stated here.
         metric: The grader and its options.
         answers: The private file with the answers.
-        sample: The public sample submission.
+        sample: The public sample submission; `PRIVATE_SAMPLE` where only a packed one is public.
         id_columns: Columns that name a row in submissions; `()` where rows are matched by position.
         target_columns: Columns with the predictions.
-        submission: Further fields of `mleredux.models.Submission`.
+        ids_fixed: Whether exactly the sample's ids must occur, each once.
+        extra_columns: Whether further columns are ignored (True) or refused.
+        types: Types of columns where the sample's values mislead.
         version: Raised whenever prepared bytes, the metric or the thresholds change.
         variants: Further variants beside `private`.
     """
@@ -62,7 +69,9 @@ def competition(
             sample=sample,
             id_columns=id_columns or (),
             target_columns=target_columns or (),
-            **(submission or {}),
+            ids_fixed=ids_fixed,
+            extra_columns=extra_columns,
+            types=dict(types or {}),
         ),
         answers=answers or "test.csv",
         metric=metric,

@@ -28,7 +28,7 @@ class FilesOfRows:
     Attributes:
         tree: The raw folder, or the raw archive that holds it.
         inside: The folder in the archive that counts as its top.
-        source: A file's name in the tree, as a pattern over the row's columns: `"{label}/{image_id}.png"`.
+        source: A file's name in the tree, as a pattern over the row's columns (see `texts`).
         train: Public folder of the training rows' files; None leaves them out.
         test: Public folder of the test rows' files.
         train_name: Pattern of the new name, where it differs from `source`.
@@ -54,12 +54,8 @@ class FilesOfRows:
         for target, rows, name in sides:
             if target is not None:
                 pick = tree.pick_folders if self.folders else tree.pick
-                rows = rows.drop_duplicates(self._columns(rows)) if self.folders else rows
                 files = pick(texts(rows, self.source), texts(rows, name or self.source))
                 w.public(target, Zip(files) if self.zipped else files)
-
-    def _columns(self, rows: pd.DataFrame) -> list[str]:
-        return [column for column in rows.columns if "{" + str(column) + "}" in self.source]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +87,7 @@ class TableSplit:
         classes: Turns the one target column into one indicator column per class in answers and sample.
         gold: Private submission that is right everywhere: ids and targets.
         sample: Public sample submission.
-        files: Files that follow their rows, or any function `(workspace, train, test)` for what is special.
+        files: Files that follow their rows, or any function `(workspace, train, test)`; given the rows before `after`.
         copies: Raw files copied to public as they are.
     """
 
@@ -139,9 +135,7 @@ class TableSplit:
         if self.group is None:
             train, test = w.split(rows, self.test_size, self.seed, train_size=self.train_size)
         else:
-            train, test = w.split_groups(
-                rows, self.group, self.test_size or 0.1, self.seed, joined=self.joined
-            )
+            train, test = w.split_groups(rows, self.group, self.test_size or 0.1, self.seed, joined=self.joined)
         for also in self.files:
             also(w, train, test)
         train, test = self.after(w, train, test) if self.after else (train, test)

@@ -43,9 +43,7 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
             hint="Check that it is this competition's file.",
         )
     if table.empty:
-        raise DataError(
-            f"{where} has no rows.", hint="Get the raw data again; the download may be incomplete."
-        )
+        raise DataError(f"{where} has no rows.", hint="Get the raw data again; the download may be incomplete.")
     return table
 
 
@@ -70,7 +68,10 @@ def renumbered(table: pd.DataFrame, column: str, start: int = 0) -> pd.DataFrame
 
 
 def texts(table: pd.DataFrame, pattern: str) -> list[str]:
-    """A text per row from a pattern such as `"{label}/{image_id}.png"`, built column-wise.
+    """A text per row from a pattern such as `"{label}/{id}.png"` or `"{id[0]}/{id}.npy"`, built column-wise.
+
+    Args:
+        pattern: Columns in braces, with `[n]` for their n-th character alone.
 
     Raises:
         DataError: A cell that the pattern names is missing.
@@ -78,12 +79,12 @@ def texts(table: pd.DataFrame, pattern: str) -> list[str]:
     import pandas as pd
 
     result: Any = pd.Series("", index=table.index, dtype=object)
-    for literal, column, _, _ in Formatter().parse(pattern):
+    for literal, place, _, _ in Formatter().parse(pattern):
         result = result + literal
-        if column is not None:
+        if place is not None:
+            column, _, index = place.removesuffix("]").partition("[")
             if table[column].isna().any():
-                raise DataError(
-                    f"Column {column} has empty cells, but names files.", hint="Get the raw data again."
-                )
-            result = result + table[column].astype(str).astype(object)
+                raise DataError(f"Column {column} has empty cells, but names files.", hint="Get the raw data again.")
+            cells = table[column].astype(str)
+            result = result + (cells.str[int(index)] if index else cells).astype(object)
     return list(result)

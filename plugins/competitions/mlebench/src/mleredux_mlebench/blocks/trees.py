@@ -33,12 +33,9 @@ class Files:
     members: Sequence[Member]
     folders: Sequence[str] = ()
 
-    def write(self, target: Path) -> None:
-        """Put every file under the folder `target`."""
-        target.mkdir(parents=True, exist_ok=True)
-        for folder in self.folders:
-            (target / folder).mkdir(parents=True, exist_ok=True)
-        self.tree.extract([(member.source, target / member.name) for member in self.members])
+    def pairs(self, target: Path) -> list[tuple[str, Path]]:
+        """Each file's name in the tree, and its path under the folder `target`."""
+        return [(member.source, target / member.name) for member in self.members]
 
     def stream(self) -> Iterator[tuple[str, IO[bytes]]]:
         """New name and open content of every file, in the order in which the tree stores them."""
@@ -123,12 +120,11 @@ class Tree(ABC):
         """
         old = [str(source) for source in sources]
         new = old if names is None else [str(name) for name in names]
-        if len(old) != len(new) or len(set(new)) != len(new):
-            raise DataError(
-                f"The files of {self.where} can't be given unique names.", hint="Check the raw tables' ids."
-            )
+        pairs = dict.fromkeys(zip(old, new, strict=True))  # rows that share a file name it once
+        if len({name for _, name in pairs}) < len(pairs):
+            raise DataError(f"Two files of {self.where} would get the same name.", hint="Check the raw tables' ids.")
         self.need(old)
-        return Files(self, list(map(Member, old, new)))
+        return Files(self, [Member(*pair) for pair in pairs])
 
     def pick_folders(self, sources: Names, names: Names | None = None) -> Files:
         """Choose whole folders by their names, and rename them.
@@ -183,9 +179,7 @@ class _Part(Tree):
         cut = len(self.prefix)
         files = {name[cut:]: size for name, size in self.whole.files.items() if name.startswith(self.prefix)}
         if not files:
-            raise DataError(
-                f"{self.whole.where} has no files in {self.prefix}.", hint="Get the raw data again."
-            )
+            raise DataError(f"{self.whole.where} has no files in {self.prefix}.", hint="Get the raw data again.")
         folders = (name[cut:] for name in self.whole.folders if name.startswith(self.prefix))
         return files, [name for name in folders if name]
 

@@ -45,9 +45,7 @@ class Workspace:
     settings: Settings = Settings()
     _notes: list[tuple[str, str, Content | Files]] = field(default_factory=list)
 
-    def table(
-        self, name: str, columns: Iterable[str] = (), *, archive: str = "", **options: Any
-    ) -> pd.DataFrame:
+    def table(self, name: str, columns: Iterable[str] = (), *, archive: str = "", **options: Any) -> pd.DataFrame:
         """A raw CSV with exact floats; see `read_csv`.
 
         Args:
@@ -70,9 +68,7 @@ class Workspace:
         try:
             return json.loads(self.path(name).read_text(encoding=encoding))
         except ValueError as error:
-            raise DataError(
-                f"{name} is not a JSON document: {error}.", hint="Get the raw data again."
-            ) from error
+            raise DataError(f"{name} is not a JSON document: {error}.", hint="Get the raw data again.") from error
 
     def path(self, name: str) -> Path:
         """A raw file.
@@ -82,9 +78,7 @@ class Workspace:
         """
         path = self.raw / name
         if not path.is_file():
-            raise DataError(
-                f"The raw data have no {name}.", hint=f"Looked in {self.raw}; get the files again."
-            )
+            raise DataError(f"The raw data have no {name}.", hint=f"Looked in {self.raw}; get the files again.")
         return path
 
     def tree(self, name: str, inside: str = "") -> Tree:
@@ -147,11 +141,12 @@ class Workspace:
 
     def write(self, folders: dict[str, Path]) -> None:
         """Write everything noted; on failure, what was written is taken away again."""
-        before = {
-            side: set(folder.iterdir()) if folder.is_dir() else set() for side, folder in folders.items()
-        }
+        before = {side: set(folder.iterdir()) if folder.is_dir() else set() for side, folder in folders.items()}
         try:
+            self._write_trees(folders)
             for side, name, content in self._notes:
+                if isinstance(content, Files):
+                    continue
                 target = folders[side] / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 content.write(target)
@@ -160,6 +155,18 @@ class Workspace:
                 for path in set(folder.iterdir()) - before[side] if folder.is_dir() else ():
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             raise
+
+    def _write_trees(self, folders: dict[str, Path]) -> None:
+        """Put all chosen files in place: one pass over each tree, however many folders it fills."""
+        pairs: dict[int, tuple[Tree, list[tuple[str, Path]]]] = {}
+        for side, name, files in self._notes:
+            if isinstance(files, Files):
+                target = folders[side] / name
+                for folder in (target, *(target / empty for empty in files.folders)):
+                    folder.mkdir(parents=True, exist_ok=True)
+                pairs.setdefault(id(files.tree), (files.tree, []))[1].extend(files.pairs(target))
+        for tree, wanted in pairs.values():
+            tree.extract(wanted)
 
 
 Recipe = Callable[[Workspace], None]
@@ -187,9 +194,7 @@ class Preparation:
         except MlereduxError:
             raise
         except FileExistsError as error:
-            raise DataError(
-                f"{error.filename} is there already.", hint="Prepare into empty folders."
-            ) from error
+            raise DataError(f"{error.filename} is there already.", hint="Prepare into empty folders.") from error
         except (LookupError, ValueError, TypeError, EOFError) as error:
             raise DataError(
                 f"The raw data are not as expected ({type(error).__name__}: {' '.join(str(error).split())}).",

@@ -21,5 +21,5 @@ COMPETITION = competition(
             )
         ],
     ),
-    metric=Metric(grader="roc-auc"),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

@@ -8,9 +8,7 @@ COMPETITION = competition(
         ids="id_code",
         targets="diagnosis",
         fill={"diagnosis": 0},
-        files=[
-            FilesOfRows(tree="train_images", source="{id_code}.png", train="train_images", test="test_images")
-        ],
+        files=[FilesOfRows(tree="train_images", source="{id_code}.png", train="train_images", test="test_images")],
     ),
     metric=Metric(grader="quadratic-weighted-kappa"),
 )

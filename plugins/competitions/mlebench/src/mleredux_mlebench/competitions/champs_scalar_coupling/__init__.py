@@ -39,5 +39,5 @@ COMPETITION = competition(
         answers="answers.csv",
         files=[molecules],
     ),
-    metric=Metric(grader="group-mean-log-mae", options={"group": "type"}),
+    metric=Metric(grader="group-log-mae", options={"group": "type", "match": "join"}),
 )

@@ -12,9 +12,7 @@ def prepare(w: Workspace) -> None:
     train = w.table("train.csv", ("Insult", "Date", "Comment"))
     test = w.table("test_with_solutions.csv", ("Insult", "Date", "Comment", "Usage"))
     if set(train["Comment"]) & set(test["Comment"]):
-        raise DataError(
-            "Some comments are in train.csv and in test_with_solutions.csv.", hint="Get the files again."
-        )
+        raise DataError("Some comments are in train.csv and in test_with_solutions.csv.", hint="Get the files again.")
     w.public("train.csv", w.file("train.csv"))
     w.public("test.csv", test[["Date", "Comment"]])
     w.public("sample_submission_null.csv", test[["Insult", "Date", "Comment"]].assign(Insult=0))
@@ -28,5 +26,5 @@ COMPETITION = competition(
     sample="sample_submission_null.csv",
     id_columns=("Comment",),
     target_columns=("Insult",),
-    metric=Metric(grader="roc-auc"),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from mleredux_mlebench.blocks import Csv, Metric, SevenZip, Workspace, Zip, competition, filled
+from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Csv, Metric, SevenZip, Workspace, Zip, competition, filled
 
 EMPTY_ENTRY = "prepared/public/{}"
 
 
 def prepare(w: Workspace) -> None:
     """Split the labels; the images are looked for, but the published archives hold none of them."""
-    train, test = w.split(
-        w.table("train_labels.csv", ("name", "invasive"), archive="train_labels.csv.zip"), 0.2
-    )
+    train, test = w.split(w.table("train_labels.csv", ("name", "invasive"), archive="train_labels.csv.zip"), 0.2)
     sample = filled(test, ["name"], {"invasive": 0.5})
     w.private("answers.csv", test)
     w.private("sample_submission.csv", sample)
@@ -26,8 +24,8 @@ COMPETITION = competition(
     "invasive-species-monitoring",
     prepare=prepare,
     answers="answers.csv",
-    sample="../private/sample_submission.csv",
+    sample=PRIVATE_SAMPLE,
     id_columns=("name",),
     target_columns=("invasive",),
-    metric=Metric(grader="roc-auc"),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

@@ -17,9 +17,7 @@ def geometries(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
     tree = w.tree("train.zip", inside="train")
     for part, rows in (("train", train), ("test", test)):
         numbers = range(1, len(rows) + 1)
-        w.public(
-            part, tree.pick(rows["id"].astype(str) + "/geometry.xyz", [f"{n}/geometry.xyz" for n in numbers])
-        )
+        w.public(part, tree.pick(rows["id"].astype(str) + "/geometry.xyz", [f"{n}/geometry.xyz" for n in numbers]))
 
 
 def renumber(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -38,5 +36,5 @@ COMPETITION = competition(
         after=renumber,
     ),
     id_columns=(),
-    metric=Metric(grader="mean-columnwise-rmsle"),
+    metric=Metric(grader="rmsle", options={"match": "position"}),
 )

@@ -19,9 +19,7 @@ def grid(test: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     if test.duplicated(["Patient", "Weeks"]).any():
-        raise DataError(
-            "train.csv has two visits of one patient in one week.", hint="Get the raw data again."
-        )
+        raise DataError("train.csv has two visits of one patient in one week.", hint="Get the raw data again.")
     weeks = range(test["Weeks"].min(), test["Weeks"].max() + 1)
     index = pd.MultiIndex.from_product([test["Patient"].unique(), weeks], names=["Patient", "Weeks"])
     answers = index.to_frame(index=False).merge(test, on=["Patient", "Weeks"], how="left")
@@ -47,5 +45,6 @@ COMPETITION = competition(
     prepare=prepare,
     id_columns=("Patient_Week",),
     target_columns=("FVC", "Confidence"),
-    metric=Metric(grader="modified-laplace-log-likelihood"),
+    ids_fixed=False,
+    metric=Metric(grader="laplace-log-likelihood", options={"last": 3, "missing_rows": "drop"}),
 )

@@ -25,9 +25,7 @@ def prepare(w: Workspace) -> None:
         document = Json(part, {"indent": 4})
         w.public(f"{name}.json", document)
         w.public(f"{name}.zip", Zip({f"{name}.json": document}))
-    answers = pd.DataFrame(
-        {ID: [record[ID] for record in test], TARGET: [int(record[TARGET]) for record in test]}
-    )
+    answers = pd.DataFrame({ID: [record[ID] for record in test], TARGET: [int(record[TARGET]) for record in test]})
     w.private("test.csv", answers)
     w.public("sampleSubmission.csv", answers.assign(**{TARGET: 0}))
 
@@ -38,5 +36,5 @@ COMPETITION = competition(
     sample="sampleSubmission.csv",
     id_columns=(ID,),
     target_columns=(TARGET,),
-    metric=Metric(grader="roc-auc"),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

@@ -14,5 +14,5 @@ COMPETITION = competition(
         test=None,
         files=[FilesOfRows(tree="train", source="{BraTS21ID}", folders=True)],
     ),
-    metric=Metric(grader="roc-auc"),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

@@ -5,5 +5,5 @@ from mleredux_mlebench.blocks import Metric, TableSplit, competition
 COMPETITION = competition(
     "spaceship-titanic",
     prepare=TableSplit(ids="PassengerId", targets="Transported", fill={"Transported": False}),
-    metric=Metric(grader="accuracy", options={"labels": "boolean"}),
+    metric=Metric(grader="accuracy"),
 )

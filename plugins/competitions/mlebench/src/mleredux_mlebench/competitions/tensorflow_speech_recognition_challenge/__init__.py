@@ -15,9 +15,7 @@ def prepare(w: Workspace) -> None:
     clips["label"], clips["name"] = parts.str[-2], parts.str[-1]
     order = (clips["label"] + "_" + clips["name"]).sort_values().index
     train, test = w.split(clips.loc[order])
-    answers = pd.DataFrame(
-        {"fname": [f"clip_{n:08d}.wav" for n in range(len(test))], "label": list(test["label"])}
-    )
+    answers = pd.DataFrame({"fname": [f"clip_{n:08d}.wav" for n in range(len(test))], "label": list(test["label"])})
     w.public("train/audio", tree.pick(train["path"], train["label"] + "/" + train["name"]))
     w.public("test/audio", tree.pick(test["path"], answers["fname"]))
     w.public("sample_submission.csv", answers.assign(label="silence"))

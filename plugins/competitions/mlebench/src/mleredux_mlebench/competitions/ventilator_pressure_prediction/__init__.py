@@ -30,5 +30,5 @@ COMPETITION = competition(
         after=renumber,
         write={"float_format": "%.10g"},
     ),
-    metric=Metric(grader="mae", options={"only_where": {"u_out": 0}}),
+    metric=Metric(grader="mae", options={"where": {"u_out": 0}}),
 )
