@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -163,11 +164,11 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
 
     prepared = prepare(task, data_dir=data_dir)
     path = Path(submission)
-    problem = None
+    problem = None if str(submission) else "does not exist"
     try:
-        open_regular(path.resolve() if path.is_symlink() and path.is_file() else path).close()
+        open_regular(path).close()
     except OSError as error:
-        problem = str(error)
+        problem = problem or str(error)
     return grade_stage(
         current().task(task),
         None if problem else path,
@@ -176,6 +177,36 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
         problem=problem,
         shown_path=str(path),
     )
+
+
+def grade_jsonl(
+    listed: Path | str, *, output_dir: Path | str | None = None, data_dir: Path | str | None = None
+) -> tuple[dict[str, Any], Path | None]:
+    """Grade every line of MLE-bench's `submission.jsonl`.
+
+    Args:
+        listed: One JSON object a line with `competition_id` and `submission_path` (or null); empty lines and lines that
+            start with `#` or `//` are passed over.
+        output_dir: Where `<time>_grading_report.json` is written; nowhere where None.
+        data_dir: Where data are kept.
+
+    Returns:
+        The aggregated report with MLE-bench's keys, and the path it was written to.
+
+    Raises:
+        MlereduxError: A line is malformed; the message says which.
+    """
+    from mleredux.stages.jsonl import aggregate, read_listed, write_report
+
+    lines = read_listed(Path(listed))
+    for name in dict.fromkeys(line.competition_id for line in lines):
+        prepare(name, data_dir=data_dir)
+    with ThreadPoolExecutor(max_workers=int(machine().cpus) or 1) as pool:
+        reports = list(
+            pool.map(lambda line: grade(line.submission_path or "", line.competition_id, data_dir=data_dir), lines)
+        )
+    total = aggregate(reports)
+    return total, write_report(total, Path(output_dir)) if output_dir is not None else None
 
 
 def validate(submission: Path | str, task: str, *, data_dir: Path | str | None = None) -> Verdict:

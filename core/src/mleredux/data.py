@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,9 +95,19 @@ class DataStore:
         preparer: Preparer,
         *,
         force: bool = False,
+        source: Path | None = None,
+        keep_raw: bool = False,
         progress: Progress = lambda _message: None,
     ) -> Prepared:
         """Prepare a task's files, unless they are there. Several processes may ask at once: one does the work.
+
+        Args:
+            task: The task.
+            preparer: Writes public and private files from raw ones; True where it did.
+            force: Prepare again what is prepared.
+            source: A folder (used where it is) or a zip (unpacked one level) with the raw data.
+            keep_raw: Keep raw data that were fetched or unpacked; else they go once the prepared files are in place.
+            progress: Told what is going on.
 
         Raises:
             DataError: Raw data are missing or damaged.
@@ -116,40 +127,53 @@ class DataStore:
         with lock:
             if not force and (found := self.find(task)):
                 return found
-            self._fetch(task, progress)
+            raw, ours = self._find_raw(task, source, progress)
             progress("splitting into public and private files")
             with _scratch(home) as scratch:
                 (scratch / "public").mkdir()
                 (scratch / "private").mkdir()
-                self._run_preparer(task, preparer, scratch)
+                self._run_preparer(task, preparer, raw, scratch)
                 progress("checking")
                 _check_published(task, scratch)
                 write_schema(task, scratch / "public", scratch / "schema")
                 self._write_record(task, scratch, schema=home / "prepared" / "schema")
                 _replace(scratch, home / "prepared")
+            if ours and not keep_raw:
+                shutil.rmtree(raw, ignore_errors=True)
         found = self.find(task)
         if found is None:
             raise DataError(f"The prepared data of {task.id} vanished from {home}.")
         return found
 
-    def _fetch(self, task: Task, progress: Progress) -> None:
+    def _find_raw(self, task: Task, source: Path | None, progress: Progress) -> tuple[Path, bool]:
+        """The folder of raw data, and whether it was made just now."""
+        if source is not None and source.is_dir():
+            return source, False
         raw = self.raw(task)
-        if raw.is_dir() and any(raw.iterdir()):
-            return
+        if source is None and raw.is_dir() and any(raw.iterdir()):
+            return raw, False
+        raw.parent.mkdir(parents=True, exist_ok=True)
+        with _scratch(raw.parent) as scratch:
+            if source is not None:
+                progress(f"unpacking {source.name}")
+                _unpack(source, scratch)
+            else:
+                self._fetch(task, scratch, progress)
+            _replace(scratch, raw)
+        return raw, True
+
+    def _fetch(self, task: Task, folder: Path, progress: Progress) -> None:
         if task.fetch is None:
             raise DataError(
-                f"The raw data of {task.id} are not in {raw}.",
+                f"The raw data of {task.id} are not in {self.raw(task)}.",
                 hint=f"Get them with `mleredux prepare {task.id} --from FOLDER_OR_ZIP`.",
             )
         progress("getting the raw data")
-        raw.parent.mkdir(parents=True, exist_ok=True)
-        with _scratch(raw.parent) as scratch:
-            task.fetch(scratch)
-            _replace(scratch, raw)
+        task.fetch(folder)
 
-    def _run_preparer(self, task: Task, preparer: Preparer, scratch: Path) -> None:
+    def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path) -> None:
         try:
-            done = preparer(task, self.raw(task), scratch / "public", scratch / "private")
+            done = preparer(task, raw, scratch / "public", scratch / "private")
         except MlereduxError:
             raise
         except Exception as error:
@@ -220,6 +244,17 @@ def _check_published(task: Task, prepared: Path) -> None:
             f"The prepared files of {task.id} are not the published ones: {'; '.join(differing)}.",
             hint="The raw data differ from those the task was made for; get them anew.",
         )
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Unpack a zip one level; archives inside stay packed."""
+    if not archive.exists():
+        raise DataError(f"{archive} does not exist.", hint="Name a folder or a zip with --from.")
+    try:
+        with zipfile.ZipFile(archive) as file:
+            file.extractall(folder)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError) as error:
+        raise DataError(f"{archive} can't be unpacked: {error}.", hint="Get the archive anew.") from error
 
 
 @contextlib.contextmanager

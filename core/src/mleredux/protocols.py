@@ -60,7 +60,7 @@ class Launch:
     Attributes:
         run_id: Labels whatever the sandbox creates.
         owner: Identity of the store the run belongs to, a label too.
-        task_dir: To be read only: description, instructions, an empty folder `data`, a script `validate.sh`.
+        task_dir: To be read only: description, instructions, an empty `data`, `validate.sh`.
         data_dir: To be read only, seen as the folder `data` of the task: the task's public files.
         output_dir: To be written, kept.
         scratch_dir: To be written, thrown away.

@@ -115,10 +115,15 @@ class RunProgress:
             self._stop.wait(0.1)
 
 
-def write_log(block: bytes, prefix: str = "") -> None:
-    """Write log bytes to stderr such that a terminal can't be driven by them."""
+def printable(block: bytes) -> str:
+    """Log bytes as text that can't drive a terminal: control characters, and all that is no UTF-8, as escapes."""
     text = block.decode("utf-8", "backslashreplace")
-    safe = "".join(char if char in "\n\t" or char.isprintable() else _escape(char) for char in text)
+    return "".join(char if char in "\n\t" or char.isprintable() else _escape(char) for char in text)
+
+
+def write_log(block: bytes, prefix: str = "") -> None:
+    """Write log bytes to stderr."""
+    safe = printable(block)
     if prefix:
         safe = "".join(prefix + line for line in safe.splitlines(keepends=True))
     sys.stderr.write(safe)
@@ -137,34 +142,41 @@ def make_progress(*, follow: bool, quiet: bool) -> RunProgress:
 def closing_table(runs: list[Run]) -> None:
     """The table at the end: score, medal, above median, time, where the artifacts are."""
     console = Console()
-    table = Table(title=None, header_style="bold", expand=False)
-    columns = ("task", "agent", "status", "score", "medal", "above median", "percentile", "time", "artifacts")
-    for column in columns:
-        table.add_column(
-            column, justify="right" if column in ("score", "percentile", "time") else "left", overflow="fold"
-        )
-    for run in runs:
-        report = run.report
-        state = str(run.state)
-        table.add_row(
-            run.spec.task,
-            run.spec.agent,
-            Text(state, style=_STYLES.get(state, "")),
-            _score(report),
-            _medal(report),
-            "-" if report is None or report.score is None else "yes" if report.above_median else "no",
-            "-" if report is None or report.percentile is None else f"{report.percentile:.0f} %",
-            _duration(run),
-            Text(_short(run.path), overflow="fold"),
-        )
+    if len(runs) == 1:
+        table = Table(show_header=False, title=f"{runs[0].spec.agent} on {runs[0].spec.task}", title_style="bold")
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, value in _facts(runs[0]).items():
+            table.add_row(name, value)
+    else:
+        table = Table(header_style="bold")
+        rows = [{"task": run.spec.task, "agent": run.spec.agent, **_facts(run)} for run in runs]
+        for name in rows[0]:
+            table.add_column(name, overflow="fold", no_wrap=name not in ("artifacts", "report"))
+        for row in rows:
+            table.add_row(*row.values())
     console.print(table)
     for run in runs:
         report = run.report
         for sentence in filter(None, (run.message, report.message if report else None)):
             console.print(Text(f"{run.spec.task}: {sentence}", style="yellow"))
-        page = run.path / "report.html"
-        if page.exists():
-            console.print(Text(f"Report: {_short(page)}"), soft_wrap=True)
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    report, state = run.report, str(run.state)
+    median = "-" if report is None or report.score is None else "yes" if report.above_median else "no"
+    percentile = "-" if report is None or report.percentile is None else f"{report.percentile:.0f} %"
+    facts = {
+        "status": Text(state, style=_STYLES.get(state, "")),
+        "score": _score(report),
+        "medal": _medal(report),
+        "above median": median,
+        "percentile": percentile,
+        "time": _duration(run),
+        "artifacts": Text(_short(run.path)),
+    }
+    page = run.path / "report.html"
+    return {**facts, "report": Text(_short(page))} if page.exists() else facts
 
 
 def _score(report: Report | None) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mleredux.plugins import Catalogue
 
 VERBS = {
-    "agent": "Look at one agent, or check one of your own.",
+    "agent": "Look at agents: command, options, limits.",
     "artifacts": "List a run's artifacts, or copy them somewhere.",
     "doctor": "Say what is missing on this machine, and how to mend it.",
     "grade": "Score a submission file, or a submission.jsonl of MLE-bench.",

@@ -1,8 +1,8 @@
-"""Started with `python -I -S launcher.py CONTROL_DIR`: sets limits, starts the agent, and outlives whoever started it.
+"""Started with `python -I -S launcher.py CONTROL_DIR`: sets limits, starts the agent, outlives whoever started it.
 
 It becomes the parent of everything the agent leaves behind (a subreaper), ends all of that when the agent's main
-process ends, and writes how that ended to `exit.json`, so that a run is not lost when the program that supervises it is killed.
-It imports nothing but the standard library.
+process ends, and writes how that ended to `exit.json`, so that a run is not lost when the program that supervises it is
+killed. It imports nothing but the standard library.
 """
 
 import ctypes

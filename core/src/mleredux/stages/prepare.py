@@ -16,9 +16,20 @@ def prepare(
     data: DataStore,
     *,
     force: bool = False,
+    source: Path | None = None,
+    keep_raw: bool = False,
     progress: Callable[[str], None] = lambda _message: None,
 ) -> Prepared:
     """Prepare a task's files, unless they are there.
+
+    Args:
+        task: The task.
+        catalogue: Plugins.
+        data: Where raw and prepared data are.
+        force: Prepare again what is prepared.
+        source: A folder or zip with the raw data.
+        keep_raw: Keep raw data that were fetched or unpacked.
+        progress: Told what is going on.
 
     Raises:
         DataError: Raw data are missing or damaged.
@@ -29,4 +40,4 @@ def prepare(
         result: bool | None = catalogue.hook("mleredux_prepare")(task=task, raw=raw, public=public, private=private)
         return result
 
-    return data.prepare(task, preparer, force=force, progress=progress)
+    return data.prepare(task, preparer, force=force, source=source, keep_raw=keep_raw, progress=progress)

@@ -1,0 +1,32 @@
+"""`mleredux agent`."""
+
+from __future__ import annotations
+
+import click
+
+from mleredux.cli.output import json_option, print_json
+from mleredux.cli.root import catalogue
+
+
+@click.group()
+def command() -> None:
+    """Look at agents."""
+
+
+@command.command()
+@click.argument("agent")
+@json_option
+@click.pass_context
+def show(ctx: click.Context, agent: str, as_json: bool) -> None:
+    """Show an agent: command, options, limits, environment."""
+    found = catalogue(ctx).agent(agent)
+    facts = found.model_dump(mode="json", exclude={"rollout_reader"})
+    if as_json:
+        print_json(facts)
+        return
+    for name, value in facts.items():
+        if value in (None, [], {}, ""):
+            continue
+        text = ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else value
+        text = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else text
+        click.echo(f"{click.style(name.ljust(12), bold=True)} {text}")

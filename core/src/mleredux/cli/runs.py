@@ -1,0 +1,87 @@
+"""`mleredux runs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mleredux.cli.output import json_option, print_json, print_table, runs_dir_option
+
+
+@click.group(invoke_without_command=True)
+@click.option("--task", help="Only runs of this task.")
+@click.option("--agent", help="Only runs of this agent.")
+@click.option("--status", help="Only runs in this state.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@runs_dir_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, /, task: str | None, agent: str | None, status: str | None, limit: int, **asked: Any
+) -> None:
+    """List runs, newest first; or show, delete, or index them."""
+    from mleredux.store import RunStore
+
+    ctx.obj = RunStore(asked["runs_dir"])
+    if ctx.invoked_subcommand is not None:
+        return
+    rows = ctx.obj.list(task=task, agent=agent, status=status)
+    if asked["as_json"]:
+        print_json(rows[:limit])
+        return
+    if not rows:
+        click.echo(f"There are no runs in {ctx.obj.path}.")
+        return
+    print_table(rows[:limit], ("id", "task", "agent", "status", "cause", "score", "medal"))
+    if len(rows) > limit:
+        click.echo(f"… and {len(rows) - limit} more (--limit)")
+
+
+@command.command()
+@click.argument("run")
+@json_option
+@click.pass_obj
+def show(store: Any, run: str, as_json: bool) -> None:
+    """Show one run: by id, a part of it, or `last`."""
+    from mleredux.cli.progress import closing_table
+
+    found = store.get(run)
+    if as_json:
+        print_json(found.record())
+        return
+    closing_table([found])
+    for event in found.events():
+        facts = "  ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value is not None)
+        click.echo(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}")
+
+
+@command.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.pass_obj
+def delete(store: Any, runs: tuple[str, ...], yes: bool) -> None:
+    """Delete runs and everything they left."""
+    import sys
+
+    found = [store.get(name) for name in runs]
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Deleting needs --yes where nobody can be asked.")
+        click.confirm(f"Delete {', '.join(run.id for run in found)}?", abort=True)
+    for run in found:
+        store.delete(run)
+        click.echo(f"Deleted {run.id}.")
+
+
+@command.command()
+@click.pass_obj
+def index(store: Any) -> None:
+    """Make the index anew from the run directories."""
+    click.echo(f"Indexed {store.rebuild()} runs in {Path(store.path) / 'index.sqlite'}.")
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:99]}…"

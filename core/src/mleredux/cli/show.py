@@ -1,0 +1,51 @@
+"""`mleredux show`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mleredux.cli.output import data_dir_option, json_option, print_json
+from mleredux.cli.root import catalogue
+
+
+@click.command()
+@click.argument("task")
+@click.option("--obfuscated", is_flag=True, help="The description without the competition's name and story.")
+@data_dir_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, task: str, obfuscated: bool, data_dir: str | None, as_json: bool) -> None:
+    """Show a task: its description, metric, medals, and where its data are."""
+    from mleredux.data import DataStore
+    from mleredux.errors import DataError
+    from mleredux.plugins.summaries import check_and_summarise
+
+    found = catalogue(ctx).task(task)
+    store = DataStore(data_dir)
+    try:
+        prepared = store.find(found)
+        state = str(prepared.public.parent) if prepared else "not prepared"
+    except DataError as error:
+        prepared, state = None, str(error)
+    facts: dict[str, Any] = {
+        **check_and_summarise("tasks", found),
+        "submission": found.submission.model_dump(mode="json"),
+        "thresholds": found.thresholds.model_dump() if found.thresholds else None,
+        "prepared": prepared is not None,
+        "data": state,
+    }
+    if as_json:
+        print_json({**facts, "description": found.describe(obfuscated=obfuscated)})
+        return
+    for name in ("id", "title", "kind", "version", "category", "metric", "direction", "sets", "variants", "data"):
+        value = facts[name]
+        if value not in (None, [], ""):
+            text = ", ".join(value) if isinstance(value, list) else value
+            click.echo(f"{click.style(name.ljust(12), bold=True)} {text}")
+    if found.thresholds:
+        medals = "  ".join(f"{name} {value:g}" for name, value in found.thresholds.model_dump().items())
+        click.echo(f"{click.style('medals'.ljust(12), bold=True)} {medals}")
+    click.echo()
+    click.echo(found.describe(obfuscated=obfuscated))
