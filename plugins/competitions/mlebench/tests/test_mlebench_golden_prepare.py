@@ -7,7 +7,6 @@ import json
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +97,8 @@ def golden(shared: Path) -> Path:
     return shared / "golden"
 
 
-def cases() -> Iterator[Any]:
-    yield from (pytest.param(name, id=name) for name in REFS)
-
-
 @pytest.mark.shared
-@pytest.mark.parametrize("competition", cases())
+@pytest.mark.parametrize("competition", sorted(REFS))
 def test_prepares_the_published_bytes(competition: str, golden: Path, tmp_path: Path) -> None:
     expected = json.loads((golden / competition / "expected.json").read_text())
     raw = unpack(golden / competition / "raw.zip", tmp_path / "raw")
@@ -117,7 +112,7 @@ def test_prepares_the_published_bytes(competition: str, golden: Path, tmp_path: 
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("competition", cases())
+@pytest.mark.parametrize("competition", sorted(REFS))
 def test_a_missing_raw_file_is_one_clear_error_before_anything_is_written(
     competition: str, golden: Path, tmp_path: Path
 ) -> None:
@@ -129,7 +124,7 @@ def test_a_missing_raw_file_is_one_clear_error_before_anything_is_written(
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("competition", cases())
+@pytest.mark.parametrize("competition", sorted(REFS))
 def test_raw_files_cut_short_are_an_error_and_leave_nothing_behind(
     competition: str, golden: Path, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **options: Any) -> pd.DataFrame:
-    """A raw CSV with exact floats (`float_precision="round_trip"`), whatever the version of pandas.
+    """A raw CSV with exact (round-trip) floats, whatever the version of pandas.
 
     Args:
         file: A path or an open file.
@@ -29,7 +29,7 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
     import pandas as pd
 
     try:
-        table: pd.DataFrame = pd.read_csv(file, **{"float_precision": "round_trip", **options})
+        table: pd.DataFrame = pd.read_csv(file, **{**_exact_floats(), **options})
     except (ValueError, EOFError) as error:  # pandas' own errors are ValueErrors
         raise DataError(
             f"{where} can't be read as a table: {' '.join(str(error).split())}.",
@@ -45,6 +45,14 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
     if table.empty:
         raise DataError(f"{where} has no rows.", hint="Get the raw data again; the download may be incomplete.")
     return table
+
+
+def _exact_floats() -> dict[str, str]:
+    """What makes `read_csv` parse floats exactly; newer versions always do, and warn of the option."""
+    import pandas as pd
+
+    major, minor = (int(part) for part in pd.__version__.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def filled(table: pd.DataFrame, ids: Sequence[str], fill: Mapping[str, Any]) -> pd.DataFrame:

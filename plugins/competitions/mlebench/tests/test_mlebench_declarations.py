@@ -1,0 +1,70 @@
+"""Every declaration is complete, light to import, and listed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import subprocess
+import sys
+
+import mleredux_mlebench
+import pytest
+from mleredux.models import Competition
+from mleredux.plugins.indexing import make_index
+from mleredux.plugins.loading import resolve
+from mleredux_mlebench.facts import all_facts
+
+REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+SPONSORS = ("kaggle", "google", "tensorflow", "lyft", "rsna", "siim", "osic", "aptos", "h&m", "mle-bench")
+
+
+@pytest.fixture(params=sorted(REFS))
+def task(request: pytest.FixtureRequest) -> Competition:
+    found: Competition = resolve(REFS[request.param], None)
+    return found
+
+
+def test_facts_come_with_the_declaration(task: Competition) -> None:
+    facts = all_facts()[task.id]
+    assert task.title == facts["title"]
+    assert task.thresholds is not None
+    assert task.thresholds.gold == facts["thresholds"]["gold"]
+    assert "mlebench" in task.sets
+
+
+def test_the_board_ships_best_first_and_without_names(task: Competition) -> None:
+    assert task.leaderboard is not None
+    with gzip.open(task.leaderboard, "rt", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[0].keys() == {"score"}
+    scores = [float(row["score"]) for row in rows]
+    assert scores == sorted(scores, reverse=task.direction == "maximize")
+
+
+def test_descriptions_say_what_to_submit_and_how_it_is_scored(task: Competition) -> None:
+    for obfuscated in (False, True):
+        text = task.describe(obfuscated=obfuscated)
+        assert "## Metric" in text
+        for column in task.submission.id_columns[:1]:
+            assert obfuscated or f"`{column}`" in text, column
+
+
+def test_the_obfuscated_description_does_not_name_the_competition(task: Competition) -> None:
+    text = task.describe(obfuscated=True).lower()
+    assert task.title.lower() not in text
+    assert task.id.lower() not in text
+    for sponsor in SPONSORS:
+        assert not re.search(rf"\b{re.escape(sponsor)}\b", text), sponsor
+
+
+def test_declaring_imports_nothing_heavy() -> None:
+    modules = "; ".join(f"import {ref.target.partition(':')[0]}" for ref in REFS.values() if ref.target)
+    heavy = ["pandas", "sklearn", "numpy", "py7zr", "PIL", "pyarrow", "fastparquet", "bson"]
+    code = f"import sys; {modules}; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_the_index_is_current() -> None:
+    path, text = make_index("mlebench")
+    assert path.read_text(encoding="utf-8") == text
