@@ -1,0 +1,1 @@
+"""Classification: predicted labels, and predicted probabilities of classes."""

@@ -1,0 +1,29 @@
+"""Accuracy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.frame import Array, Rows, define
+
+
+def accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Share of rows whose predicted label is the true one.
+
+    Args:
+        y_true: Labels, shape (rows,).
+        y_pred: Labels, shape (rows,).
+        sample_weight: Shape (rows,).
+
+    Returns:
+        0 to 1.
+    """
+    return float(np.average(y_true == y_pred, weights=sample_weight))
+
+
+def _score(rows: Rows, options: LabelOptions) -> float:
+    return accuracy(*matched_labels(rows, options), sample_weight=rows.weight)
+
+
+GRADER = define("accuracy", "Accuracy", "maximize", _score, options=LabelOptions, perfect=1.0)

@@ -1,0 +1,29 @@
+"""Balanced accuracy."""
+
+from __future__ import annotations
+
+from mleredux_graders.classification.confusion import label_counts
+from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.frame import Array, Rows, define
+
+
+def balanced_accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Mean of the recall of each class that truly occurs.
+
+    Args:
+        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_pred: The same.
+
+    Returns:
+        0 to 1.
+    """
+    hits, true, _ = label_counts(y_true, y_pred, sample_weight=sample_weight)
+    occurs = true > 0
+    return float((hits[occurs] / true[occurs]).mean())
+
+
+def _score(rows: Rows, options: LabelOptions) -> float:
+    return balanced_accuracy(*matched_labels(rows, options), sample_weight=rows.weight)
+
+
+GRADER = define("balanced-accuracy", "Balanced accuracy", "maximize", _score, options=LabelOptions, perfect=1.0)

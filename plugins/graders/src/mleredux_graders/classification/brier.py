@@ -1,0 +1,29 @@
+"""Brier score."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mleredux_graders.classification.scores import ProbabilityOptions, matched_probabilities, true_indicators
+from mleredux_graders.frame import Array, Rows, define
+
+
+def brier(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Mean squared distance of probabilities from the truth (Brier 1950).
+
+    Args:
+        y_true: 0 and 1, shape (rows, classes), or (rows, 1) for one class against the other.
+        y_pred: Probabilities of the same shape.
+
+    Returns:
+        0 to 1 for one column, 0 to 2 for several (summed over classes).
+    """
+    return float(np.average(((y_true - y_pred) ** 2).sum(axis=1), weights=sample_weight))
+
+
+def _score(rows: Rows, options: ProbabilityOptions) -> float:
+    y_pred = matched_probabilities(rows, options)
+    return brier(true_indicators(rows), y_pred, sample_weight=rows.weight)
+
+
+GRADER = define("brier", "Brier score", "minimize", _score, options=ProbabilityOptions, perfect=0.0)

@@ -1,0 +1,63 @@
+"""Cohen's kappa."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from mleredux_graders.classification.confusion import confusion
+from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.frame import Array, Rows, define
+
+
+class KappaOptions(LabelOptions):
+    """What kappa takes."""
+
+    weights: Literal["none", "linear", "quadratic"] = "none"
+
+
+def cohen_kappa(y_true: Array, y_pred: Array, *, weights: str = "none", sample_weight: Array | None = None) -> float:
+    """Agreement beyond chance (Cohen 1960; weighted, Cohen 1968).
+
+    Distances are between the positions of two labels in the sorted list of all labels that occur, as in scikit-learn.
+
+    Args:
+        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_pred: The same.
+        weights: `none`, `linear` or `quadratic`.
+
+    Returns:
+        At most 1; NaN where both sides are one and the same constant.
+    """
+    observed = confusion(y_true, y_pred, sample_weight=sample_weight)
+    positions = np.arange(len(observed))
+    distance = np.abs(positions[:, None] - positions[None, :]).astype(np.float64)
+    if weights == "none":
+        distance = (distance > 0).astype(np.float64)
+    elif weights == "quadratic":
+        distance **= 2
+    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / observed.sum()
+    chance = (distance * expected).sum()
+    return float(1 - (distance * observed).sum() / chance) if chance else float("nan")
+
+
+def _score(rows: Rows, options: KappaOptions) -> float:
+    y_true, y_pred = matched_labels(rows, options)
+    return cohen_kappa(y_true, y_pred, weights=options.weights, sample_weight=rows.weight)
+
+
+def _quadratic(rows: Rows, options: LabelOptions) -> float:
+    y_true, y_pred = matched_labels(rows, options)
+    return cohen_kappa(y_true, y_pred, weights="quadratic", sample_weight=rows.weight)
+
+
+GRADER = define("cohen-kappa", "Cohen's kappa", "maximize", _score, options=KappaOptions, perfect=1.0)
+QUADRATIC = define(
+    "quadratic-weighted-kappa",
+    "Quadratic weighted kappa",
+    "maximize",
+    _quadratic,
+    options=LabelOptions,
+    perfect=1.0,
+)

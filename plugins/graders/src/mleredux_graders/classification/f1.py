@@ -1,0 +1,73 @@
+"""F1, precision and recall of labels."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from mleredux_graders.classification.confusion import label_counts, ratio
+from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.frame import Array, Rows, define
+
+Average = Literal["binary", "micro", "macro", "weighted"]
+
+
+class F1Options(LabelOptions):
+    """What F1 takes."""
+
+    average: Average = "macro"
+    """`binary`: of the label that sorts last (1, True)."""
+
+
+def fbeta(
+    y_true: Array,
+    y_pred: Array,
+    *,
+    beta: float = 1.0,
+    average: Average = "macro",
+    sample_weight: Array | None = None,
+) -> float:
+    """F-beta over all labels that occur in truth or prediction; 0 where a denominator is 0.
+
+    Args:
+        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_pred: The same.
+        beta: Weight of recall: 1 for F1, 0 for precision, infinity for recall.
+        average: Over labels, or over rows (`micro`).
+
+    Returns:
+        0 to 1.
+    """
+    hits, true, predicted = label_counts(y_true, y_pred, sample_weight=sample_weight)
+    if average == "micro":
+        hits, true, predicted = hits.sum(), true.sum(), predicted.sum()
+    # The harmonic form, with both sides divided by beta squared where only recall is left.
+    share = 1 / (1 + beta**2)
+    scores = ratio(hits, share * predicted + (1 - share) * true)
+    if average == "micro":
+        return float(scores)
+    if average == "binary":
+        return float(scores[-1])
+    occurs = (true > 0) | (predicted > 0)
+    return float(np.average(scores[occurs], weights=true[occurs] if average == "weighted" else None))
+
+
+def _score(rows: Rows, options: F1Options) -> float:
+    y_true, y_pred = matched_labels(rows, options)
+    return fbeta(y_true, y_pred, average=options.average, sample_weight=rows.weight)
+
+
+def _precision(rows: Rows, options: F1Options) -> float:
+    y_true, y_pred = matched_labels(rows, options)
+    return fbeta(y_true, y_pred, beta=0.0, average=options.average, sample_weight=rows.weight)
+
+
+def _recall(rows: Rows, options: F1Options) -> float:
+    y_true, y_pred = matched_labels(rows, options)
+    return fbeta(y_true, y_pred, beta=np.inf, average=options.average, sample_weight=rows.weight)
+
+
+GRADER = define("f1", "F1", "maximize", _score, options=F1Options, perfect=1.0)
+PRECISION = define("precision", "Precision", "maximize", _precision, options=F1Options, perfect=1.0)
+RECALL = define("recall", "Recall", "maximize", _recall, options=F1Options, perfect=1.0)

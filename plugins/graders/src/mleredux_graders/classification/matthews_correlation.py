@@ -1,0 +1,33 @@
+"""Matthews correlation coefficient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mleredux_graders.classification.confusion import label_counts
+from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.frame import Array, Rows, define
+
+
+def matthews_correlation(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Correlation of true and predicted labels, in the form for any number of classes (Gorodkin 2004).
+
+    Args:
+        y_true: Labels as whole numbers from 0, shape (rows,).
+        y_pred: The same.
+
+    Returns:
+        -1 to 1; 0 where either side is constant.
+    """
+    hits, true, predicted = label_counts(y_true, y_pred, sample_weight=sample_weight)
+    total = true.sum()
+    covariance = hits.sum() * total - true @ predicted
+    spread = (total**2 - true @ true) * (total**2 - predicted @ predicted)
+    return float(covariance / np.sqrt(spread)) if spread > 0 else 0.0
+
+
+def _score(rows: Rows, options: LabelOptions) -> float:
+    return matthews_correlation(*matched_labels(rows, options), sample_weight=rows.weight)
+
+
+GRADER = define("matthews-correlation", "Matthews correlation", "maximize", _score, options=LabelOptions, perfect=1.0)

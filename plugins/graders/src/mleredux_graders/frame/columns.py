@@ -1,0 +1,123 @@
+"""Turning columns into arrays, or refusing them with one sentence on what to mend."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from mleredux.errors import InvalidSubmission
+
+from mleredux_graders.frame.tables import is_missing
+
+Array = npt.NDArray[Any]
+
+Missing = Literal["refuse", "blank", "nan"]
+"""What a missing cell of text counts as: a refusal, the empty text, or the text `nan`."""
+
+Numbers = Literal["refuse", "text"]
+"""Whether a column that was read as numbers is refused, or taken as text as Python prints them (`5`, `0.5`, `True`)."""
+
+
+def numbers(values: Array, name: str, *, finite: bool = True) -> Array:
+    """A column of numbers; True and False count as 1 and 0.
+
+    Args:
+        values: Shape (rows,).
+        finite: Whether missing and infinite cells are refused; otherwise they stay NaN and ±inf.
+
+    Returns:
+        float64, shape (rows,).
+
+    Raises:
+        InvalidSubmission: A cell is no number (or not finite).
+    """
+    try:
+        result = values.astype(np.float64)
+    except (ValueError, TypeError, OverflowError):
+        row = _first_text(values)
+        raise InvalidSubmission(f"Column {name!r} must hold numbers only; row {row} does not.") from None
+    if finite:
+        refuse(
+            ~np.isfinite(result), f"Column {name!r} must hold finite numbers only; row {{row}} is missing or infinite."
+        )
+    return result
+
+
+def within(values: Array, name: str, bounds: tuple[float | None, float | None] | None) -> Array:
+    """The same numbers, refused where some lie outside the bounds (both allowed) or are missing."""
+    low, high = bounds or (None, None)
+    if low is not None:
+        refuse(~(values >= low), f"Column {name!r} must not be below {low:g} or missing; row {{row}} is.")
+    if high is not None:
+        refuse(~(values <= high), f"Column {name!r} must not be above {high:g} or missing; row {{row}} is.")
+    return values
+
+
+def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Numbers = "refuse") -> Array:
+    """A column of text.
+
+    Args:
+        values: Shape (rows,).
+        missing: What missing cells count as. A column without any filled cell counts as one of text.
+        numbers: What happens to a column that was read as numbers, or as true and false.
+
+    Returns:
+        An object array of str, shape (rows,).
+
+    Raises:
+        InvalidSubmission: A cell is missing, or the column was read as numbers.
+    """
+    gaps = is_missing(values)
+    if missing == "refuse":
+        refuse(gaps, f"Column {name!r} must have text in every row; row {{row}} is empty.")
+    if values.dtype.kind != "O":
+        if numbers == "refuse" and not gaps.all():
+            raise InvalidSubmission(f"Column {name!r} must hold text, but its cells are read as numbers.")
+        values = values.astype(object)
+    filled = np.empty(len(values), dtype=object)
+    filled[:] = [value if type(value) is str else str(value) for value in values]
+    filled[gaps] = "nan" if missing == "nan" else ""
+    return filled
+
+
+def integers(values: Array, name: str) -> Array:
+    """A column cut to whole numbers towards zero, as Python's `int` does cell by cell (`3.9` and `"3"` are 3).
+
+    Raises:
+        InvalidSubmission: A cell is missing, infinite or no number.
+    """
+    if values.dtype.kind == "O":
+        try:
+            return np.array([int(value) for value in values], dtype=np.int64)
+        except (ValueError, TypeError, OverflowError):
+            row = _first_text(values)
+            raise InvalidSubmission(f"Column {name!r} must hold whole numbers only; row {row} does not.") from None
+    refuse(~np.isfinite(values), f"Column {name!r} must hold whole numbers only; row {{row}} does not.")
+    return values if values.dtype.kind in "iu" else np.trunc(values)
+
+
+def refuse(faulty: Array, message: str) -> None:
+    """Refuse the submission where any row is faulty.
+
+    Args:
+        faulty: Booleans, shape (rows,) or (rows, columns).
+        message: A sentence with `{row}` in place of the first faulty row, counted from 1 below the header.
+
+    Raises:
+        InvalidSubmission: Some row is faulty.
+    """
+    rows = faulty if faulty.ndim == 1 else faulty.any(axis=1)
+    if rows.any():
+        raise InvalidSubmission(message.format(row=int(np.argmax(rows)) + 1))
+
+
+def _first_text(values: Array) -> int:
+    """The first row, from 1, that can't be turned into a finite number."""
+    for row, value in enumerate(values, start=1):
+        try:
+            if not np.isfinite(float(value)):
+                return row
+        except (ValueError, TypeError, OverflowError):
+            return row
+    return len(values)

@@ -1,0 +1,1 @@
+"""Ranking: predictions in order."""

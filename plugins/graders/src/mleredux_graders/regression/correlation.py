@@ -1,0 +1,98 @@
+"""Pearson's and Spearman's correlation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mleredux_graders.frame import Array, Rows, define, numbers
+from mleredux_graders.frame.tables import is_missing
+from mleredux_graders.regression.values import ValueOptions
+
+
+class CorrelationOptions(ValueOptions):
+    """What correlations take."""
+
+    keep_nan: bool = False
+    """A missing value (for Pearson's an infinite one too) makes the score NaN, rather than a refusal."""
+
+
+class SpearmanOptions(CorrelationOptions):
+    """What Spearman's correlation takes."""
+
+    rank_text: bool = False
+    """A column of text is ranked as text, rather than refused."""
+
+
+def pearson(y_true: Array, y_pred: Array) -> float:
+    """Pearson's correlation coefficient.
+
+    Args:
+        y_true: Shape (rows,).
+        y_pred: Shape (rows,).
+
+    Returns:
+        -1 to 1; NaN where either side is constant or has a value that is not finite.
+    """
+    if len(y_true) < 2 or (y_true == y_true[0]).all() or (y_pred == y_pred[0]).all():
+        return float("nan")
+    x, y = y_true - y_true.mean(), y_pred - y_pred.mean()
+    scale_x, scale_y = np.abs(x).max(), np.abs(y).max()
+    x, y = x / scale_x, y / scale_y  # so that squares neither overflow nor vanish
+    return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1, 1))
+
+
+def average_ranks(values: Array) -> Array:
+    """Ranks from 1, equal values sharing the mean of theirs.
+
+    Args:
+        values: Numbers or texts, none missing, shape (rows,).
+
+    Returns:
+        float64, shape (rows,).
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(values) else np.empty(0, np.intp)
+    ends = np.append(starts[1:], len(values))
+    ranks = np.empty(len(values))
+    ranks[order] = np.repeat((starts + 1 + ends) / 2, ends - starts)
+    return ranks
+
+
+def spearman(y_true: Array, y_pred: Array) -> float:
+    """Spearman's rank correlation, with average ranks for ties.
+
+    Args:
+        y_true: Numbers or texts, shape (rows,).
+        y_pred: The same.
+
+    Returns:
+        -1 to 1; NaN where either side is constant.
+    """
+    return pearson(average_ranks(y_true), average_ranks(y_pred))
+
+
+def _pearson(rows: Rows, options: CorrelationOptions) -> float:
+    def column(name: str, truth: str) -> float:
+        y_pred = numbers(rows.predicted(name), name, finite=not options.keep_nan)
+        return pearson(numbers(rows.true(truth), truth), y_pred)
+
+    return float(np.mean([column(name, truth) for name, truth in zip(rows.targets, rows.truth, strict=True)]))
+
+
+def _spearman(rows: Rows, options: SpearmanOptions) -> float:
+    def column(name: str, truth: str) -> float:
+        y_pred = rows.predicted(name)
+        if options.keep_nan and is_missing(y_pred).any():
+            return float("nan")
+        if y_pred.dtype.kind != "O" or not options.rank_text:
+            y_pred = numbers(y_pred, name, finite=False)
+            if np.isnan(y_pred).any():
+                numbers(y_pred, name)  # says which row
+        return spearman(numbers(rows.true(truth), truth), y_pred)
+
+    return float(np.mean([column(name, truth) for name, truth in zip(rows.targets, rows.truth, strict=True)]))
+
+
+GRADER = define("pearson", "Pearson correlation", "maximize", _pearson, options=CorrelationOptions, perfect=1.0)
+SPEARMAN = define("spearman", "Spearman correlation", "maximize", _spearman, options=SpearmanOptions, perfect=1.0)

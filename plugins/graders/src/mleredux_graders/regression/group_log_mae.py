@@ -1,0 +1,54 @@
+"""Mean over groups of the logarithm of the mean absolute error."""
+
+from __future__ import annotations
+
+import numpy as np
+from mleredux.models import Score
+
+from mleredux_graders.frame import Array, Rows, define
+from mleredux_graders.regression.values import ValueOptions, matched_values
+
+
+class GroupOptions(ValueOptions):
+    """What it takes."""
+
+    group: str
+    """Column of the answers with the group of each row."""
+
+    def answer_columns(self) -> tuple[str, ...]:
+        """See `Options`."""
+        return (*super().answer_columns(), self.group)
+
+
+def group_log_mae(y_true: Array, y_pred: Array, groups: Array) -> dict[object, float]:
+    """Natural logarithm of the mean absolute error of each group.
+
+    Args:
+        y_true: Shape (rows,).
+        y_pred: Shape (rows,).
+        groups: Shape (rows,).
+
+    Returns:
+        By group; minus infinity for a group without any error.
+    """
+    names, numbers = np.unique(groups, return_inverse=True)
+    errors = np.bincount(numbers, weights=np.abs(y_true - y_pred)) / np.bincount(numbers)
+    with np.errstate(divide="ignore"):
+        return dict(zip(names.tolist(), np.log(errors).tolist(), strict=True))
+
+
+def _score(rows: Rows, options: GroupOptions) -> Score:
+    y_true, y_pred = matched_values(rows, options)
+    groups = group_log_mae(y_true[:, 0], y_pred[:, 0], rows.true(options.group))
+    details = {str(name): value for name, value in groups.items()}
+    return Score(value=float(np.mean(list(groups.values()))), details={"groups": details})
+
+
+GRADER = define(
+    "group-log-mae",
+    "Mean log mean absolute error over groups",
+    "minimize",
+    _score,
+    options=GroupOptions,
+    perfect=float("-inf"),
+)

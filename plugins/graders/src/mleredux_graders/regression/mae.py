@@ -1,0 +1,25 @@
+"""Mean absolute error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mleredux_graders.frame import Array
+from mleredux_graders.regression.values import columnwise_grader
+
+
+def mean_absolute_error(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Mean of the absolute differences.
+
+    Args:
+        y_true: Shape (rows,).
+        y_pred: Shape (rows,).
+        sample_weight: Shape (rows,).
+
+    Returns:
+        0 or more.
+    """
+    return float(np.average(np.abs(y_true - y_pred), weights=sample_weight))
+
+
+GRADER = columnwise_grader("mae", "Mean absolute error", mean_absolute_error)

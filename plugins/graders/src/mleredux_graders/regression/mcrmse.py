@@ -1,0 +1,52 @@
+"""Mean columnwise root mean squared error, of some of the columns and some of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from mleredux.models import Score
+
+from mleredux_graders.frame import Rows, define, numbers
+from mleredux_graders.regression.rmse import root_mean_squared_error
+from mleredux_graders.regression.values import ValueOptions
+
+
+class McrmseOptions(ValueOptions):
+    """What it takes."""
+
+    scored: tuple[str, ...] = ()
+    """Columns that are scored, where some must be there but are not."""
+    keep: str | None = None
+    """Column of the answers that says which rows are scored."""
+    keep_by_file_row: bool = False
+    """An oddity of stanford-covid-vaccine: row r of the submission's FILE is scored where row r of the answers is
+    kept; the chosen rows of both are then paired in the order of their ids. Right only for submissions in the order of
+    the answers."""
+
+    def answer_columns(self) -> tuple[str, ...]:
+        """See `Options`."""
+        return (*super().answer_columns(), *((self.keep,) if self.keep else ()))
+
+
+def _score(rows: Rows, options: McrmseOptions) -> Score:
+    mine, theirs = rows.submission_rows, rows.answer_rows
+    if options.keep is not None:
+        kept = rows.answers[options.keep].astype(bool)
+        order = np.argsort(rows.answers[rows.ids[0]][theirs], kind="stable")
+        mine, theirs = mine[order], theirs[order]
+        mine = mine[kept[mine] if options.keep_by_file_row else kept[theirs]]
+        theirs = theirs[kept[theirs]]
+    errors = {}
+    for name in options.scored or rows.targets:
+        y_pred = numbers(rows.submission[name][mine], name)
+        errors[name] = root_mean_squared_error(numbers(rows.answers[name][theirs], name), y_pred)
+    return Score(value=float(np.mean(list(errors.values()))), details={"columns": errors})
+
+
+GRADER = define(
+    "mcrmse",
+    "Mean columnwise root mean squared error",
+    "minimize",
+    _score,
+    options=McrmseOptions,
+    perfect=0.0,
+)

@@ -1,0 +1,65 @@
+"""Predicted numbers and the truth side by side. Shared by the metrics on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from mleredux.errors import TaskBroken
+from mleredux.models import Grader, Score
+from mleredux.models.grader import Direction
+
+from mleredux_graders.frame import Array, Options, Rows, define, numbers
+from mleredux_graders.frame.columns import within
+
+ColumnMetric = Callable[..., float]
+"""`metric(y_true, y_pred, sample_weight=...)` on arrays of shape (rows,)."""
+
+
+class ValueOptions(Options):
+    """What the metrics on numbers take."""
+
+    bounds: tuple[float | None, float | None] | None = None
+    """The smallest and the largest prediction that is allowed, both inclusive."""
+    decimals: int | None = None
+    """Rounds the score to so many decimals, halves to even."""
+
+
+def matched_values(rows: Rows, options: ValueOptions, *, finite: bool = True) -> tuple[Array, Array]:
+    """Truth and predictions of all target columns.
+
+    Returns:
+        y_true, y_pred: float64, shape (rows, targets) each.
+
+    Raises:
+        InvalidSubmission: A prediction is no number, out of bounds, missing or (with `finite`) infinite.
+    """
+    pairs = zip(rows.targets, rows.truth, strict=True)
+    y_pred = [within(numbers(rows.predicted(name), name, finite=finite), name, options.bounds) for name in rows.targets]
+    y_true = [numbers(rows.true(truth), truth, finite=False) for _, truth in pairs]
+    return np.column_stack(y_true), np.column_stack(y_pred)
+
+
+def columnwise(metric: ColumnMetric, y_true: Array, y_pred: Array, rows: Rows, options: ValueOptions) -> Score:
+    """The mean of a metric over columns, with each column's value among the details."""
+    if not len(rows):
+        raise TaskBroken("The answers have no row that is scored.", hint="Prepare the task again.")
+    values = [metric(y_true[:, i], y_pred[:, i], sample_weight=rows.weight) for i in range(y_true.shape[1])]
+    mean = float(np.mean(values))
+    if options.decimals is not None and np.isfinite(mean):
+        mean = round(mean, options.decimals)
+    return Score(
+        value=mean, details={"columns": dict(zip(rows.targets, values, strict=True))} if len(values) > 1 else {}
+    )
+
+
+def columnwise_grader(
+    id: str, title: str, metric: ColumnMetric, *, direction: Direction = "minimize", perfect: float = 0.0
+) -> Grader:
+    """A grader that takes the mean of a metric over the target columns."""
+
+    def score(rows: Rows, options: ValueOptions) -> Score:
+        y_true, y_pred = matched_values(rows, options)
+        return columnwise(metric, y_true, y_pred, rows, options)
+
+    return define(id, title, direction, score, options=ValueOptions, perfect=perfect)
