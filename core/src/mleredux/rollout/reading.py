@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,14 @@ from pydantic_core import from_json
 
 from mleredux.errors import MlereduxError
 from mleredux.rollout.models import Trajectory
+from mleredux.store.files import write_atomically
 
 MAX_BYTES = 64 * 1024 * 1024
 """The largest document that is read."""
 MAX_MARKS = 4_000_000
 """Commas and opening brackets of the largest document that is read: they bound its number of values."""
+
+_INDENTED_BYTES = 1 << 20
 
 
 class InvalidRollout(MlereduxError):
@@ -51,22 +53,17 @@ def parse_rollout(data: bytes) -> Trajectory:
 
 
 def dump_rollout(trajectory: Trajectory) -> bytes:
-    """The document as UTF-8 JSON; fields that are not set are left out."""
+    """The document as UTF-8 JSON, indented unless it is large; fields that are not set are left out."""
+    compact = trajectory.model_dump_json(exclude_none=True)
+    if len(compact) > _INDENTED_BYTES:
+        return compact.encode() + b"\n"
     return trajectory.model_dump_json(exclude_none=True, indent=1).encode() + b"\n"
 
 
 def write_rollout(trajectory: Trajectory, path: Path) -> None:
     """Write the document whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(dump_rollout(trajectory))
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_atomically(path, dump_rollout(trajectory))
 
 
 def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
