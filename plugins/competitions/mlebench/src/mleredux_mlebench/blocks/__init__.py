@@ -16,9 +16,11 @@ from mleredux_mlebench.blocks.contents import (
 )
 from mleredux_mlebench.blocks.declare import PRIVATE_SAMPLE, change_preparation, competition
 from mleredux_mlebench.blocks.extras import require
+from mleredux_mlebench.blocks.fast_floats import fast_floats, read_fast
 from mleredux_mlebench.blocks.recipes import FilesOfRows, TableSplit
 from mleredux_mlebench.blocks.splits import by_group, joined_groups
 from mleredux_mlebench.blocks.tables import filled, one_hot, renumbered, texts
+from mleredux_mlebench.blocks.tfrecords import bytes_feature
 from mleredux_mlebench.blocks.trees import Files, Member, Tree
 from mleredux_mlebench.blocks.workspace import Preparation, Settings, Workspace
 from mleredux_mlebench.facts import classes
@@ -45,12 +47,15 @@ __all__ = [
     "Written",
     "Zip",
     "by_group",
+    "bytes_feature",
     "change_preparation",
     "classes",
     "competition",
+    "fast_floats",
     "filled",
     "joined_groups",
     "one_hot",
+    "read_fast",
     "renumbered",
     "require",
     "texts",

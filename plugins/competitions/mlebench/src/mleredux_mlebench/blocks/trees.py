@@ -37,6 +37,10 @@ class Files:
         """Each file's name in the tree, and its path under the folder `target`."""
         return [(member.source, target / member.name) for member in self.members]
 
+    def without(self, drop: Callable[[str], bool]) -> Files:
+        """The same choice but for the files whose new name `drop` says yes to."""
+        return Files(self.tree, [member for member in self.members if not drop(member.name)], self.folders)
+
     def stream(self) -> Iterator[tuple[str, IO[bytes]]]:
         """New name and open content of every file, in the order in which the tree stores them."""
         names: dict[str, list[str]] = {}
