@@ -1,0 +1,50 @@
+"""Finding the tables among the public files, by their names; with the standard library alone, so that it is quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux_agent_baseline.facts import Facts
+
+READERS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
+PACKED = (".zip", ".gz", ".bz2", ".xz")
+
+
+class NotForBaseline(Exception):
+    """The task has no tables of the kind that this agent can learn from; the message says what is missing."""
+
+
+def table_type(path: Path) -> str | None:
+    """`.csv` for `train.csv.zip` and the like; None for what is no table."""
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if suffixes and suffixes[-1] in PACKED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes and suffixes[-1] in READERS else None
+
+
+def find_tables(data_dir: Path, depth: int = 2) -> list[Path]:
+    """Tables in a folder and its sub-folders, largest first; folders of more than 200 files hold none."""
+    files = sorted(data_dir.iterdir())
+    if len(files) > 200:
+        return []
+    found = [path for path in files if path.is_file() and table_type(path)]
+    if depth > 1:
+        for folder in files:
+            found += find_tables(folder, depth - 1) if folder.is_dir() else []
+    return sorted(found, key=lambda path: (-path.stat().st_size, path))
+
+
+def find_sample(data_dir: Path, facts: Facts) -> Path:
+    """The sample submission: as `task.json` names it, or by its name.
+
+    Raises:
+        NotForBaseline: There is none.
+    """
+    if facts.sample and (data_dir / facts.sample).is_file():
+        return data_dir / facts.sample
+    named = [
+        path for path in find_tables(data_dir) if "sample" in path.name.lower() or "submission" in path.name.lower()
+    ]
+    if not named:
+        raise NotForBaseline("there is no sample submission among the public files")
+    return max(named, key=lambda path: ("submission" in path.name.lower(), "sample" in path.name.lower()))

@@ -1,0 +1,142 @@
+"""From data to submission, with choices made: what the agent does at the end, and `solution.py` does again."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mleredux_agent_baseline.blend import mix
+from mleredux_agent_baseline.columns import IMAGE_PREFIX, Profile, profile_of
+from mleredux_agent_baseline.facts import Facts
+from mleredux_agent_baseline.features import Features
+from mleredux_agent_baseline.files import NotForBaseline
+from mleredux_agent_baseline.fit import Choice, fit_predict
+from mleredux_agent_baseline.images import find_images, image_column, read_pixels
+from mleredux_agent_baseline.metrics import Array
+from mleredux_agent_baseline.models import BY_NAME
+from mleredux_agent_baseline.problem import Head, Problem, infer
+from mleredux_agent_baseline.roles import load_tables
+from mleredux_agent_baseline.submission import write_submission
+from mleredux_agent_baseline.tables import Tables
+
+SMALL_CELLS = 200_000
+COLOUR_ROWS = 20_000
+"""Up to so many images are read in colour."""
+
+
+class Prepared:
+    """The task's tables made ready: what to predict, from which rows and columns.
+
+    Args:
+        deadline: Unix time at which images must be read; later, they are left out.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        facts: Facts,
+        *,
+        seed: int,
+        memory_mb: float,
+        max_rows: int,
+        deadline: float = float("inf"),
+    ) -> None:
+        self.tables: Tables = load_tables(data_dir, facts, memory_mb=memory_mb, max_rows=max_rows, seed=seed)
+        self.problem: Problem = infer(self.tables, facts)
+        columns = self.problem.features
+        train, test = self.tables.train.iloc[self.problem.rows], self.tables.test
+        self.images_left_out = ""
+        images = find_images(data_dir)
+        named = image_column(train, test, images) if images else None
+        if named:
+            try:
+                colour = len(train) + len(test) <= COLOUR_ROWS
+                pixels = [
+                    read_pixels(table[named], images, colour=colour, deadline=deadline) for table in (train, test)
+                ]
+                train, test = (
+                    pd.concat([table, block], axis=1) for table, block in zip((train, test), pixels, strict=True)
+                )
+                columns = [name for name in columns if name != named] + list(pixels[0].columns)
+            except (ImportError, TimeoutError, OSError) as error:
+                self.images_left_out = f"{type(error).__name__}: {error}"
+        if not columns:
+            raise NotForBaseline("the tables have no feature columns in common, and there are no images that ids name")
+        self.train: pd.DataFrame = train[columns].reset_index(drop=True)
+        self.test: pd.DataFrame = test[columns].reset_index(drop=True)
+        self.profile: Profile = profile_of(self.train, columns)
+
+    @property
+    def heads(self) -> list[Head]:
+        """What there is to predict."""
+        return self.problem.heads
+
+    def describe(self) -> str:
+        """What was found, for the log."""
+        tables = sum(not name.startswith(IMAGE_PREFIX) for name in self.train.columns)
+        lines = [
+            f"{len(self.train)} training rows (share read: {self.tables.kept:g}), {len(self.test)} test rows, "
+            f"{tables} feature columns, {len(self.profile.images)} pixels",
+            f"ids: {', '.join(self.problem.ids) or 'none'}; texts: {', '.join(self.profile.texts) or 'none'}; "
+            f"codes: {', '.join(self.profile.codes) or 'none'}; others: {', '.join(self.profile.others) or 'none'}",
+        ]
+        for head in self.heads[:10]:
+            kind = f"{len(head.classes)} classes" if head.classes else "numbers"
+            lines.append(f"target {head.name}: {kind}, handed in as {head.form}")
+        if len(self.heads) > 10:
+            lines.append(f"… and {len(self.heads) - 10} more targets")
+        if self.images_left_out:
+            lines.append(f"images are left out: {self.images_left_out}")
+        return "\n".join(lines)
+
+
+def useful_threads(prepared: Prepared, threads: int) -> int:
+    """How many threads to use: one on small tables, where more only wait for one another. Libraries below are told."""
+    from threadpoolctl import threadpool_limits
+
+    useful = 1 if prepared.train.size < SMALL_CELLS else threads
+    threadpool_limits(useful)
+    return useful
+
+
+def predict(
+    prepared: Prepared, choices: list[list[Choice]], metric: str, seed: int, threads: int,
+    say: Callable[[str], None] = lambda _message: None,
+) -> list[Array]:  # fmt: skip
+    """Fit the chosen candidates to all training rows, and predict the test rows, for each head."""
+    matrices: dict[str, tuple[Any, Any]] = {}
+    predictions = []
+    for head, chosen in zip(prepared.heads, choices, strict=True):
+        parts = {}
+        for choice in chosen:
+            candidate = BY_NAME[bool(head.classes)][choice.candidate]
+            if candidate.features not in matrices:
+                features = Features(candidate.features, prepared.profile, seed)
+                matrices[candidate.features] = features.fit_transform(prepared.train), features.transform(prepared.test)
+            known, unknown = matrices[candidate.features]
+            started = time.time()
+            rows = np.arange(len(prepared.train))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                parts[choice.candidate] = fit_predict(candidate, head, known, rows, [unknown], metric, seed, threads)[0]
+            seconds = time.time() - started
+            say(f"fitted {choice.candidate} (weight {choice.weight:.2f}) for {head.name} in {seconds:.1f} s")
+        predictions.append(mix(parts, chosen))
+    return predictions
+
+
+def solve(
+    data_dir: Path, submission: Path, facts: Facts, choices: list[list[Choice]], *, seed: int, threads: int,
+    memory_mb: float, max_rows: int,
+) -> None:  # fmt: skip
+    """Make the submission from the data."""
+    prepared = Prepared(data_dir, facts, seed=seed, memory_mb=memory_mb, max_rows=max_rows)
+    useful = useful_threads(prepared, threads)
+    predictions = predict(prepared, choices, facts.metric, seed, useful)
+    write_submission(prepared.tables.sample_path, submission, prepared.heads, predictions)

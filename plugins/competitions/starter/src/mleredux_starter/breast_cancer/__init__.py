@@ -1,0 +1,45 @@
+"""Wisconsin diagnostic breast cancer: two classes, thirty measurements, area under the ROC curve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux.models import Competition, Metric, Submission
+
+from mleredux_starter.tables import split_table, write_raw
+
+HERE = Path(__file__).parent
+
+
+def fetch(raw: Path) -> None:
+    """Write scikit-learn's table: thirty measurements and whether the tumour is malignant (1) or benign (0)."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    columns = {name.replace(" ", "_"): data.data[:, place] for place, name in enumerate(data.feature_names)}
+    write_raw(raw, {**columns, "malignant": 1 - data.target})
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 30 % of each class."""
+    split_table(
+        raw, public, private, salt="breast-cancer/1", targets=["malignant"], sample={"malignant": "0.5"}, stratify=True
+    )
+
+
+competition = Competition(
+    id="breast-cancer",
+    title="Breast cancer diagnosis",
+    description=HERE / "description.md",
+    description_obfuscated=HERE / "description_obfuscated.md",
+    fetch=fetch,
+    prepare=prepare,
+    submission=Submission(id_columns=("id",), target_columns=("malignant",)),
+    metric=Metric(grader="roc-auc"),
+    direction="maximize",
+    category="Tabular",
+    complexity="low",
+    sets=("starter",),
+    tags=("binary", "public-answers"),
+    leaderboard=HERE / "leaderboard.csv",
+)

@@ -1,0 +1,60 @@
+"""The most deviant cell nuclei of a sample: six outputs from twenty measurements, mean columnwise RMSE."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux.models import Competition, Metric, Submission
+
+from mleredux_starter.tables import split_table, write_raw
+
+HERE = Path(__file__).parent
+TARGETS = (
+    "worst_smoothness",
+    "worst_compactness",
+    "worst_concavity",
+    "worst_concave_points",
+    "worst_symmetry",
+    "worst_fractal_dimension",
+)
+SAMPLE = ("0.13", "0.25", "0.27", "0.11", "0.29", "0.08")
+
+
+def fetch(raw: Path) -> None:
+    """Write the means and errors of scikit-learn's breast cancer table, and six of its worst values."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    columns = {name.replace(" ", "_"): data.data[:, place] for place, name in enumerate(data.feature_names)}
+    features = {name: values for name, values in columns.items() if not name.startswith("worst")}
+    write_raw(raw, {**features, **{name: columns[name] for name in TARGETS}})
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 30 % of the samples."""
+    split_table(
+        raw,
+        public,
+        private,
+        salt="cell-nuclei/1",
+        targets=TARGETS,
+        sample=dict(zip(TARGETS, SAMPLE, strict=True)),
+    )
+
+
+competition = Competition(
+    id="cell-nuclei",
+    title="Most deviant cell nuclei",
+    description=HERE / "description.md",
+    description_obfuscated=HERE / "description_obfuscated.md",
+    fetch=fetch,
+    prepare=prepare,
+    submission=Submission(id_columns=("id",), target_columns=TARGETS),
+    metric=Metric(grader="mcrmse"),
+    direction="minimize",
+    category="Tabular",
+    complexity="low",
+    sets=("starter",),
+    tags=("regression", "multi-output", "public-answers"),
+    leaderboard=HERE / "leaderboard.csv",
+)

@@ -1,0 +1,52 @@
+"""Progression of diabetes: regression on ten measurements, root mean squared error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux.models import Competition, Metric, Submission
+
+from mleredux_starter.tables import split_table, write_raw
+
+HERE = Path(__file__).parent
+NAMES = {
+    "s1": "total_cholesterol",
+    "s2": "ldl",
+    "s3": "hdl",
+    "s4": "cholesterol_ratio",
+    "s5": "log_triglycerides",
+    "s6": "glucose",
+}
+"""What scikit-learn's documentation says of the serum measurements."""
+
+
+def fetch(raw: Path) -> None:
+    """Write scikit-learn's table in its original units: ten measurements and the progression after a year."""
+    from sklearn.datasets import load_diabetes
+
+    data = load_diabetes(scaled=False)
+    columns = {NAMES.get(name, name): data.data[:, place] for place, name in enumerate(data.feature_names)}
+    write_raw(raw, {**columns, "progression": data.target})
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 30 % of the patients."""
+    split_table(raw, public, private, salt="diabetes/1", targets=["progression"], sample={"progression": "150"})
+
+
+competition = Competition(
+    id="diabetes",
+    title="Progression of diabetes",
+    description=HERE / "description.md",
+    description_obfuscated=HERE / "description_obfuscated.md",
+    fetch=fetch,
+    prepare=prepare,
+    submission=Submission(id_columns=("id",), target_columns=("progression",)),
+    metric=Metric(grader="rmse"),
+    direction="minimize",
+    category="Tabular",
+    complexity="low",
+    sets=("starter",),
+    tags=("regression", "public-answers"),
+    leaderboard=HERE / "leaderboard.csv",
+)

@@ -1,0 +1,43 @@
+"""Handwritten digits: ten classes, images of 8 by 8 pixels, accuracy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux.models import Competition, Metric, Submission
+
+from mleredux_starter.tables import split_table, write_raw
+
+HERE = Path(__file__).parent
+
+
+def fetch(raw: Path) -> None:
+    """Write scikit-learn's table: 64 pixels (0 to 16, row by row) and the digit."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    pixels = {f"pixel_{row}_{column}": data.images[:, row, column] for row in range(8) for column in range(8)}
+    write_raw(raw, {**pixels, "digit": data.target})
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 30 % of each digit."""
+    split_table(raw, public, private, salt="digits/1", targets=["digit"], sample={"digit": "0"}, stratify=True)
+
+
+competition = Competition(
+    id="digits",
+    title="Handwritten digits",
+    description=HERE / "description.md",
+    description_obfuscated=HERE / "description_obfuscated.md",
+    fetch=fetch,
+    prepare=prepare,
+    submission=Submission(id_columns=("id",), target_columns=("digit",)),
+    metric=Metric(grader="accuracy"),
+    direction="maximize",
+    category="Image Classification",
+    complexity="low",
+    sets=("starter",),
+    tags=("multiclass", "images", "public-answers"),
+    leaderboard=HERE / "leaderboard.csv",
+)

@@ -1,0 +1,55 @@
+"""Wine cultivars: three classes, thirteen chemical measurements, log loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux.models import Competition, Metric, Submission
+
+from mleredux_starter.tables import one_hot_answers, split_table, write_raw
+
+HERE = Path(__file__).parent
+CULTIVARS = ("cultivar_1", "cultivar_2", "cultivar_3")
+
+
+def fetch(raw: Path) -> None:
+    """Write scikit-learn's table: thirteen measurements and the cultivar."""
+    from sklearn.datasets import load_wine
+
+    data = load_wine()
+    names = [name.replace("/", "_") for name in data.feature_names]
+    columns = {name: data.data[:, place] for place, name in enumerate(names)}
+    write_raw(raw, {**columns, "cultivar": [CULTIVARS[value] for value in data.target]})
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    """Hold out 30 % of each cultivar; the answers have a column per cultivar."""
+    sample = dict(zip(CULTIVARS, ("0.34", "0.33", "0.33"), strict=True))
+    split_table(
+        raw,
+        public,
+        private,
+        salt="wine/1",
+        targets=["cultivar"],
+        sample=sample,
+        stratify=True,
+        answers=one_hot_answers(CULTIVARS),
+    )
+
+
+competition = Competition(
+    id="wine",
+    title="Wine cultivars",
+    description=HERE / "description.md",
+    description_obfuscated=HERE / "description_obfuscated.md",
+    fetch=fetch,
+    prepare=prepare,
+    submission=Submission(id_columns=("id",), target_columns=CULTIVARS),
+    metric=Metric(grader="log-loss"),
+    direction="minimize",
+    category="Tabular",
+    complexity="low",
+    sets=("starter",),
+    tags=("multiclass", "public-answers"),
+    leaderboard=HERE / "leaderboard.csv",
+)
