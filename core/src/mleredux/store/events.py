@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mleredux.errors import MlereduxError
 from mleredux.models import Event
 
 
@@ -32,28 +33,41 @@ class EventLog:
                 self._next = self._mend()
             event = Event(seq=self._next, time=datetime.now(UTC), type=type_, data=data)
             line = event.model_dump_json().encode() + b"\n"
+            number, self._next = self._next, None  # until it is written whole: a failure leaves half a line to mend
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
-                os.write(descriptor, line)
+                left = memoryview(line)
+                while left:
+                    left = left[os.write(descriptor, left) :]
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            self._next += 1
+            self._next = number + 1
             return event
 
     def read(self, after: int = -1) -> Iterator[Event]:
-        """Events with a sequence number greater than `after`."""
-        for line in self._whole_lines():
-            fields = json.loads(line)
-            if fields["seq"] > after:
-                yield Event.model_validate(fields)
+        """Events with a sequence number greater than `after`.
+
+        Raises:
+            MlereduxError: A line is no event: something else wrote into the file.
+        """
+        for number, line in enumerate(self._whole_lines(), start=1):
+            try:
+                fields = json.loads(line)
+                if fields["seq"] > after:
+                    yield Event.model_validate(fields)
+            except (ValueError, KeyError, TypeError) as error:
+                raise MlereduxError(
+                    f"{self.path} is damaged in line {number} ({type(error).__name__}).",
+                    hint="Restore it, or delete the run.",
+                ) from error
 
     def _whole_lines(self) -> Iterator[bytes]:
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return
-        yield from content[: content.rfind(b"\n") + 1].splitlines()
+        yield from content.split(b"\n")[:-1]
 
     def _mend(self) -> int:
         """Cut off a half-written last line; give the next sequence number."""

@@ -12,7 +12,8 @@ from typing import IO
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Replace a file's content as a whole; it is on disk when this returns."""
     data = content.encode() if isinstance(content, str) else content
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    # Not the file's own name: it may be as long as names may be.
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -34,7 +35,9 @@ class FileLock:
 
     def acquire(self, *, blocking: bool = False) -> bool:
         """Take the lock; False where somebody else holds it (and `blocking` is False)."""
-        file = self.path.open("ab")
+        return self._acquire(self.path.open("ab"), blocking=blocking)
+
+    def _acquire(self, file: IO[bytes], *, blocking: bool = False) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
         except BlockingIOError:
@@ -54,10 +57,12 @@ class FileLock:
 
     def held_elsewhere(self) -> bool:
         """Whether somebody (another process, or another lock object) holds it."""
-        if not self.path.exists():
+        try:
+            file = self.path.open("rb")  # reading is enough to ask, also where nothing may be written
+        except FileNotFoundError:
             return False
         probe = FileLock(self.path)
-        if probe.acquire():
+        if probe._acquire(file):
             probe.release()
             return False
         return True

@@ -63,12 +63,14 @@ class Run:
         self.path = path
         try:
             asked = json.loads((path / "run.json").read_bytes())
-        except FileNotFoundError:
+            self.spec = RunSpec.model_validate(asked["spec"])
+            self._use = RunUse.model_validate(asked["use"])
+        except (FileNotFoundError, NotADirectoryError):
             raise NotFound(f"There is no run in {path}.", hint="See `mleredux runs`.") from None
-        except ValueError as error:
-            raise MlereduxError(f"{path / 'run.json'} is damaged: {error}.") from error
-        self.spec = RunSpec.model_validate(asked["spec"])
-        self._use = RunUse.model_validate(asked["use"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise MlereduxError(
+                f"{path / 'run.json'} is damaged ({type(error).__name__}).", hint="Restore it, or delete the run."
+            ) from error
         self.log = EventLog(path / "events.jsonl")
         self.lock = FileLock(path / ".lock")
         self.observers: list[Observer] = []
@@ -139,18 +141,21 @@ class Run:
     @property
     def state(self) -> State:
         """The current state."""
-        return State(self._last_state().data["state"])
+        last = self._last_state()
+        return State(last.data["state"]) if last else State.QUEUED
 
     @property
     def cause(self) -> Cause | None:
         """Why it failed, where it did."""
-        value = self._last_state().data.get("cause")
+        last = self._last_state()
+        value = last.data.get("cause") if last else None
         return Cause(value) if value else None
 
     @property
     def message(self) -> str | None:
         """One sentence on why it failed, where it did."""
-        return self._last_state().data.get("message")
+        last = self._last_state()
+        return last.data.get("message") if last else None
 
     @property
     def alive(self) -> bool:
@@ -216,11 +221,10 @@ class Run:
             "created_at": self.spec.created_at.isoformat(),
         }
 
-    def _last_state(self) -> Event:
+    def _last_state(self) -> Event | None:
+        """The last change of state; None where a kill came before the first was written."""
         states = [event for event in self.log.read() if event.type == "state"]
-        if not states:
-            raise MlereduxError(f"The event log of run {self.id} is empty.", hint="Delete the run's directory.")
-        return states[-1]
+        return states[-1] if states else None
 
 
 def _asked(spec: RunSpec, use: RunUse) -> str:

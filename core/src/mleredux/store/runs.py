@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import secrets
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,10 +16,15 @@ from typing import Any
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import Event, RunSpec
 from mleredux.store.run import Run
+from mleredux.store.trees import remove_tree
 
 RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
 _COLUMNS = "id, task, agent, seed, sandbox, status, cause, score, medal, created_at, updated_at"
-_SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
+_ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
+_SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
+_Rows = list[dict[str, Any]]
+_UNREADABLE = "damaged"
+"""The status of a run whose directory can't be read."""
 
 
 def default_runs_dir() -> Path:
@@ -77,7 +81,8 @@ class RunStore:
         if (self.path / name / "run.json").is_file() and "/" not in name:
             return self.watch(Run(self.path / name))
         if "/" in name or name in (".", ".."):
-            return Run(Path(name).resolve())
+            found = Run(Path(name).resolve())
+            return self.watch(found) if found.path.parent == self.path.resolve() else found
         names = sorted(self.ids())
         near = names[-1:] if name == "last" else [known for known in names if name in known]
         if len(near) == 1:
@@ -104,38 +109,39 @@ class RunStore:
     def update(self, run: Run) -> None:
         """Write a run's row. The index is a cache: where it can't be written, runs go on without."""
         with contextlib.suppress(sqlite3.Error), self._index() as database:
-            self._insert(database, run)
+            _begin(database)
+            self._insert(database, run.id)
 
-    def list(
-        self, *, task: str | None = None, agent: str | None = None, status: str | None = None
-    ) -> list[dict[str, Any]]:
-        """Rows of the index, newest first, filtered; the index is rebuilt where it misses runs or can't be read."""
+    def list(self, *, task: str | None = None, agent: str | None = None, status: str | None = None) -> _Rows:
+        """Rows of the index, newest first, filtered.
+
+        Rows that are missing, or older than their run's event log, are made anew; an index that can't be read is
+        rebuilt, and one that can't be written is done without.
+        """
         try:
-            with self._index() as database:
-                known = {row["id"] for row in database.execute("SELECT id FROM runs")}
-            if known != set(self.ids()):
+            rows = self._fresh_rows()
+        except sqlite3.Error:
+            try:
                 self.rebuild()
-        except sqlite3.DatabaseError:
-            self.rebuild()
+                rows = self._fresh_rows()
+            except (sqlite3.Error, OSError):
+                rows = [dict(zip(_COLUMNS.split(", "), self._row(name), strict=False)) for name in self.ids()]
         wanted = {key: value for key, value in {"task": task, "agent": agent, "status": status}.items() if value}
-        where = " WHERE " + " AND ".join(f"{key} = :{key}" for key in wanted) if wanted else ""
-        with self._index() as database:
-            rows = database.execute(f"SELECT {_COLUMNS} FROM runs{where} ORDER BY id DESC", wanted)
-            return [dict(row) for row in rows]
+        rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+        return sorted(rows, key=lambda row: str(row["id"]), reverse=True)
 
     def rebuild(self) -> int:
         """Make the index anew from the run directories; the number of runs."""
         if not self.path.is_dir():
             return 0
-        for suffix in ("", "-wal", "-shm"):
-            (self.path / f"index.sqlite{suffix}").unlink(missing_ok=True)
-        count = 0
-        with self._index() as database:
-            for name in self.ids():
-                with contextlib.suppress(MlereduxError, ValueError):
-                    self._insert(database, Run(self.path / name))
-                    count += 1
-        return count
+        try:
+            with self._index() as database:
+                return self._fill(database)
+        except sqlite3.DatabaseError:  # no database at all, or one of another version
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                (self.path / f"index.sqlite{suffix}").unlink(missing_ok=True)
+            with self._index() as database:
+                return self._fill(database)
 
     def delete(self, run: Run) -> None:
         """Remove a run that nobody works on.
@@ -145,7 +151,8 @@ class RunStore:
         """
         if run.alive:
             raise MlereduxError(f"Run {run.id} is alive.", hint="Cancel it first.")
-        shutil.rmtree(run.path)
+        if not remove_tree(run.path):
+            raise MlereduxError(f"Run {run.id} can't be removed from {run.path}.", hint="Look at its permissions.")
         with contextlib.suppress(sqlite3.Error), self._index() as database:
             database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
 
@@ -163,20 +170,65 @@ class RunStore:
             with database:
                 yield database
 
-    @staticmethod
-    def _insert(database: sqlite3.Connection, run: Run) -> None:
-        report = run.report
-        row = (
-            run.id,
-            run.spec.task,
-            run.spec.agent,
-            run.spec.seed,
-            run.spec.sandbox,
-            str(run.state),
-            str(run.cause) if run.cause else None,
-            report.score if report else None,
-            report.medal if report else None,
-            run.spec.created_at.isoformat(),
-            datetime.now(UTC).isoformat(),
-        )
-        database.execute(f"INSERT OR REPLACE INTO runs ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
+    def _fresh_rows(self) -> _Rows:
+        """All rows, those made anew that are behind their run's event log."""
+        if not self.path.is_dir():
+            return []
+        with self._index() as database:
+            found = {row["id"]: dict(row) for row in database.execute(f"SELECT {_ALL_COLUMNS} FROM runs")}
+            there = set(self.ids())
+            stale = [name for name in there if name not in found or found[name]["log_bytes"] != self._log_bytes(name)]
+            if stale or len(found) > len(there):
+                _begin(database)
+                database.executemany("DELETE FROM runs WHERE id = ?", [(name,) for name in found.keys() - there])
+                for name in stale:
+                    self._insert(database, name)
+                found = {row["id"]: dict(row) for row in database.execute(f"SELECT {_ALL_COLUMNS} FROM runs")}
+        return [{key: value for key, value in row.items() if key != "log_bytes"} for row in found.values()]
+
+    def _fill(self, database: sqlite3.Connection) -> int:
+        _begin(database)  # others wait with their rows, so that what is read here is not older than theirs
+        database.execute("DELETE FROM runs")
+        names = list(self.ids())
+        for name in names:
+            self._insert(database, name)
+        return len(names)
+
+    def _insert(self, database: sqlite3.Connection, name: str) -> None:
+        row = self._row(name)
+        database.execute(f"INSERT OR REPLACE INTO runs ({_ALL_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
+
+    def _log_bytes(self, name: str) -> int:
+        try:
+            return (self.path / name / "events.jsonl").stat().st_size
+        except OSError:
+            return 0
+
+    def _row(self, name: str) -> tuple[Any, ...]:
+        """What the index holds of a run; of one that can't be read, only that."""
+        log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # first: newer events make it stale
+        try:
+            run = Run(self.path / name)
+            report, cause = run.report, run.cause
+            return (
+                name,
+                run.spec.task,
+                run.spec.agent,
+                run.spec.seed,
+                run.spec.sandbox,
+                str(run.state),
+                str(cause) if cause else None,
+                report.score if report else None,
+                report.medal if report else None,
+                run.spec.created_at.isoformat(),
+                now,
+                log_bytes,
+            )
+        except (MlereduxError, ValueError, OSError):
+            return (name, None, None, None, None, _UNREADABLE, None, None, None, None, now, log_bytes)
+
+
+def _begin(database: sqlite3.Connection) -> None:
+    """Take the write lock now, so that nobody's newer row is overwritten by what is read after this."""
+    if not database.in_transaction:
+        database.execute("BEGIN IMMEDIATE")

@@ -15,13 +15,13 @@ TRANSITIONS: dict[State, frozenset[State]] = {
     State.BUILDING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.PRODUCING}),
     State.RUNNING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING, State.PRODUCING}),
     State.GRADING: frozenset({State.GRADING, State.PRODUCING}),
-    State.PRODUCING: frozenset({State.PRODUCING, *_ENDS}),
+    # An interrupted, cancelled or failed run may be resumed: it enters the first stage that is not finished.
+    State.PRODUCING: frozenset({*STAGES, *_ENDS}),
     **{state: frozenset() for state in _ENDS},
-    # An interrupted or cancelled run may be resumed: it enters the first stage that is not finished.
     State.CANCELLED: frozenset(STAGES),
     State.FAILED: frozenset(STAGES),
 }
-"""Which state may follow which. `failed` goes on only where the cause is not the agent's (see `may_resume`)."""
+"""Which state may follow which. `failed` goes on only where the cause is not the agent's."""
 
 
 def final_state(cause: Cause | None) -> State:

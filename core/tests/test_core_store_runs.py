@@ -1,0 +1,274 @@
+"""Runs on disk: directories are the truth, the index a cache, states follow the machine, one program writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import Cause, Limits, State
+from mleredux.store import Run, RunStore
+from mleredux.store.files import FileLock, write_atomically
+from mleredux.store.states import STAGES, TRANSITIONS
+from mleredux.store.trees import remove_tree
+
+ASKED: dict[str, Any] = {
+    "task": "toy", "agent": "copy", "sandbox": "process", "seed": 0, "limits": Limits(), "data_dir": "/nowhere",
+}  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "runs")
+
+
+class RunMachine(RuleBasedStateMachine):
+    """A run goes only where the machine lets it, and disk, memory and index always agree."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.store = RunStore(Path(self.folder.name) / "runs")
+        self.run_ = self.store.create(**ASKED)
+        self.state = State.QUEUED
+        self.path = [State.QUEUED]
+
+    @rule(state=st.sampled_from(State))
+    def enter(self, state: State) -> None:
+        if state in TRANSITIONS[self.state]:
+            self.run_.enter(state)
+            self.state = state
+            self.path.append(state)
+        else:
+            with pytest.raises(MlereduxError, match="can't go from"):
+                self.run_.enter(state)
+
+    @rule()
+    def read_again(self) -> None:
+        self.run_ = self.store.get(self.run_.id)
+
+    @rule(bytes_=st.binary(min_size=1, max_size=30).filter(lambda tail: b"\n" not in tail))
+    def crash_while_writing(self, bytes_: bytes) -> None:
+        with (self.run_.path / "events.jsonl").open("ab") as file:
+            file.write(bytes_)
+        self.run_ = self.store.get(self.run_.id)
+
+    @precondition(lambda self: len(self.path) > 1)
+    @rule()
+    def lose_the_index(self) -> None:
+        (self.store.path / "index.sqlite").unlink(missing_ok=True)
+
+    @rule()
+    def spoil_the_index(self) -> None:
+        (self.store.path / "index.sqlite").write_bytes(b"this is no database, whatever its name says" * 30)
+
+    @invariant()
+    def all_agree(self) -> None:
+        assert self.run_.state == self.state
+        states = [State(event.data["state"]) for event in self.run_.events() if event.type == "state"]
+        assert states == self.path
+        (row,) = self.store.list()
+        assert row["status"] == self.state
+
+    def teardown(self) -> None:
+        self.folder.cleanup()
+
+
+TestRunMachine = RunMachine.TestCase
+TestRunMachine.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
+
+
+def test_every_end_can_be_reached_and_only_unfinished_runs_go_on() -> None:
+    assert all(TRANSITIONS[state] for state in State if not state.final)
+    assert not TRANSITIONS[State.DONE] and not TRANSITIONS[State.TIMED_OUT]
+    for stage in STAGES:
+        assert stage in TRANSITIONS[stage], "an interrupted stage is entered again"
+        assert State.PRODUCING in TRANSITIONS[stage], "whatever fails, artifacts are kept"
+
+
+def test_a_run_killed_before_its_first_event_is_queued(store: RunStore) -> None:
+    run = store.create(**ASKED)
+    (run.path / "events.jsonl").unlink()
+    assert store.get(run.id).state is State.QUEUED
+    assert store.list()[0]["status"] == "queued"
+
+
+def test_the_index_sees_what_a_killed_program_could_not_tell_it(store: RunStore) -> None:
+    run = store.create(**ASKED)
+    assert store.list()[0]["status"] == "queued"
+    Run(run.path).enter(State.PREPARING)  # nobody watches this one
+    assert store.list()[0]["status"] == "preparing"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda path: path.unlink(), id="gone"),
+        pytest.param(lambda path: path.write_bytes(b"nonsense" * 1000), id="no database"),
+        pytest.param(lambda path: path.write_bytes(path.read_bytes()[:4096]), id="cut"),
+        pytest.param(lambda path: sqlite3.connect(path).executescript("DROP TABLE runs"), id="no table"),
+        pytest.param(
+            lambda path: sqlite3.connect(path).executescript("DROP TABLE runs; CREATE TABLE runs (id TEXT)"),
+            id="of another version",
+        ),
+        pytest.param(lambda path: sqlite3.connect(path).executescript("DELETE FROM runs"), id="emptied"),
+        pytest.param(
+            lambda path: sqlite3.connect(path).executescript("INSERT INTO runs (id) VALUES ('ghost')"), id="a ghost"
+        ),
+    ],
+)
+def test_the_index_is_rebuilt_from_the_directories(store: RunStore, spoil: Any) -> None:
+    made = [store.create(**ASKED).id for _ in range(3)]
+    spoil(store.path / "index.sqlite")
+    assert sorted(row["id"] for row in store.list()) == sorted(made)
+    assert store.rebuild() == 3
+
+
+def test_one_damaged_run_does_not_hide_the_others(store: RunStore) -> None:
+    good = store.create(**ASKED)
+    for content in (
+        "{",
+        "{}",
+        "[]",
+        '{"spec": 1, "use": {}}',
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+    ):
+        bad = store.create(**ASKED)
+        (bad.path / "run.json").write_text(content)
+        with pytest.raises(MlereduxError, match=r"run\.json is damaged"):
+            store.get(bad.id)
+    scribbled = store.create(**ASKED)
+    (scribbled.path / "events.jsonl").write_bytes(b"scribble\n")
+    store.rebuild()
+    status = {row["id"]: row["status"] for row in store.list()}
+    assert status.pop(good.id) == "queued"
+    assert set(status.values()) == {"damaged"} and len(status) == 6
+
+
+def test_runs_are_found_by_part_of_their_id_and_never_guessed(store: RunStore) -> None:
+    first, second = store.create(**ASKED), store.create(**{**ASKED, "task": "other/../../task"})
+    assert second.path.parent == store.path, "a task's name is no path"
+    assert store.get(first.id[-6:]).id == first.id
+    assert store.get(str(first.path)).id == first.id
+    assert store.get("last").id == max(first.id, second.id)
+    with pytest.raises(NotFound, match="2 runs match"):
+        store.get("copy")
+    with pytest.raises(NotFound, match="no run"):
+        store.get("nothing-like-it")
+
+
+def test_a_run_somebody_works_on_is_alive_and_not_deleted(store: RunStore) -> None:
+    run = store.create(**ASKED)
+    holder = Run(run.path)
+    assert holder.lock.acquire()
+    assert run.alive
+    assert not run.lock.acquire()
+    with pytest.raises(MlereduxError, match="is alive"):
+        store.delete(run)
+    holder.lock.release()
+    assert not run.alive
+    store.delete(run)
+    assert not run.path.exists() and store.list() == []
+
+
+_HOLD = """
+import sys, time
+from pathlib import Path
+from mleredux.store.files import FileLock
+lock = FileLock(Path(sys.argv[1]))
+assert lock.acquire()
+print("held", flush=True)
+time.sleep(600)
+"""
+
+_ADD = """
+import json, sys
+from mleredux.models import State
+from mleredux.store import RunStore
+store = RunStore(sys.argv[1])
+for _ in range(6):
+    store.create(**json.loads(sys.argv[2])).enter(State.PREPARING)
+"""
+
+
+def test_a_killed_holder_lets_go(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", _HOLD, str(tmp_path / "lock")], stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"held\n"
+    lock = FileLock(tmp_path / "lock")
+    assert lock.held_elsewhere() and not lock.acquire()
+    process.kill()
+    process.communicate()
+    assert not lock.held_elsewhere() and lock.acquire()
+    lock.release()
+
+
+def test_concurrent_writers_and_rebuilders_lose_nothing(store: RunStore) -> None:
+    asked = json.dumps({**ASKED, "limits": {}})
+    processes = [subprocess.Popen([sys.executable, "-c", _ADD, str(store.path), asked]) for _ in range(3)]
+    while any(process.poll() is None for process in processes):
+        store.rebuild()
+        store.list()
+        time.sleep(0.1)
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    with sqlite3.connect(store.path / "index.sqlite") as database:
+        rows = database.execute("SELECT id, status FROM runs").fetchall()
+    assert len(rows) == 18 and {status for _, status in rows} == {"preparing"}
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / ("n" * 255)
+    write_atomically(path, "old")
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old" and os.listdir(tmp_path) == [path.name]
+
+
+def test_a_record_is_json_and_says_what_scripts_rely_on(store: RunStore) -> None:
+    run = store.create(**ASKED)
+    record = json.loads(json.dumps(run.record()))
+    assert {"id", "task", "agent", "seed", "status", "cause", "report", "path"} <= set(record)
+    assert run.spec.created_at <= datetime.now(UTC)
+
+
+def test_causes_say_whether_they_count_and_are_retried() -> None:
+    from mleredux.models import CAUSES
+
+    assert set(CAUSES) == set(Cause)
+    assert not any(policy.retried and policy.counts for policy in CAUSES.values())
+
+
+def test_a_tree_of_any_depth_and_any_names_is_removed(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    here = os.open(root, os.O_RDONLY)
+    for level in range(2500):
+        os.mkdir("d", dir_fd=here)
+        if level % 100 == 0:
+            os.symlink(outside, "link", dir_fd=here)
+            os.mkfifo(b"\xff\n", dir_fd=here)
+            os.mkdir("closed", 0o000, dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    assert remove_tree(root)
+    assert not root.exists() and (outside / "kept").exists()
+    os.symlink(outside, tmp_path / "to-outside")
+    assert not remove_tree(tmp_path / "to-outside") and (outside / "kept").exists()
+    assert remove_tree(tmp_path / "never-was")
