@@ -1,1 +1,24 @@
-"""Artifacts of a run: the standard rollout and an HTML report."""
+"""Artifacts of a run: the standard rollout (`rollout.json`) and an HTML report (`report.html`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mleredux.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mleredux.models import Artifact
+    from mleredux.store import Run
+
+mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
+    """The rollout first: the report shows it."""
+    from mleredux_reports.page import produce_report
+    from mleredux_reports.rollouts import produce_rollout
+
+    return [produce_rollout(run), produce_report(run)]

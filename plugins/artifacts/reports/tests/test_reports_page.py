@@ -1,0 +1,313 @@
+"""The page opens offline, shows what happened, and stays a page whatever the agent left."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import pytest
+from mleredux.models import Ledger
+from mleredux.rollout import (
+    AgentInfo,
+    Observation,
+    ObservationResult,
+    Step,
+    StepExtra,
+    ToolCall,
+    Trajectory,
+    dump_rollout,
+)
+from mleredux.store import Run
+from mleredux_reports import mleredux_produce_artifacts
+from mleredux_reports.charts import progress_of, scale_of
+
+from .conftest import report_of
+
+SCRIPT = "<script>alert(1)</script>"
+IMAGE = "\"'><img src=x onerror=alert(1)>"
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """What a browser would find: elements, attributes, and text by the id of the section around it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.html = html
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.sections: dict[str, str] = {}
+        self.text = ""
+        self._section = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "section":
+            self._section = dict(attrs).get("id") or "result"
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        self.sections[self._section] = self.sections.get(self._section, "") + data
+
+    def attributes(self, name: str) -> list[str]:
+        return [found[name] or "" for _, found in self.elements if name in found]
+
+
+def page_of(run: Run) -> Page:
+    made = list(mleredux_produce_artifacts(run))
+    assert [artifact.path for artifact in made] == ["rollout.json", "report.html"]
+    page = Page((run.path / "report.html").read_text(encoding="utf-8"))
+    assert page.open == []
+    assert_harmless(page)
+    return page
+
+
+def assert_harmless(page: Page) -> None:
+    """No scripts, no handlers, nothing from elsewhere, and a policy that would forbid all of it."""
+    tags = {tag for tag, _ in page.elements}
+    assert not tags & {"script", "iframe", "object", "embed", "img", "link", "form", "base", "audio", "video"}
+    for _, attributes in page.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "style", "srcdoc")]
+    assert all(target.startswith(("./", "#")) for target in page.attributes("href"))
+    assert "url(" not in page.html and "@import" not in page.html
+    (style,) = re.findall(r"<style>(.*?)</style>", page.html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    (policy,) = [found["content"] for tag, found in page.elements if tag == "meta" and "http-equiv" in found]
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def test_a_graded_run_shows_score_medal_and_place(make_run: Any) -> None:
+    page = page_of(make_run())
+    for words in ("0.97222", "accuracy, higher is better", "Silver medal", "Above the median", "82nd percentile of 10"):
+        assert words in page.sections["result"]
+    for words in ("Gold 0.98", "Silver 0.97", "Bronze 0.95", "Median 0.93"):
+        assert words in " ".join(page.sections["result"].split())
+
+
+def test_all_sections_say_what_the_run_knows(make_run: Any) -> None:
+    run = make_run()
+    page = page_of(run)
+    assert all(state in page.sections["timeline"] for state in ("queued", "preparing", "running", "21.5 s"))
+    assert "7.4 s" in page.sections["submissions"] and "not graded" in page.sections["submissions"]
+    assert "300 MB of 4.0 GB" in " ".join(page.sections["limits"].split())
+    assert "Answers within reach" in page.sections["signals"]
+    assert "put together from the run's events" in page.sections["rollout"]
+    assert "print('training')" in page.sections["rollout"]
+    assert "validation accuracy 0.9722\n\\xff\\xfe done" in page.sections["log"]
+    assert "output/code/train.py" in page.sections["artifacts"]
+    assert run.id in page.sections["environment"] and "0.1.0" in page.sections["environment"]
+
+
+def test_links_lead_to_files_beside_the_page(make_run: Any) -> None:
+    run = make_run()
+    (run.output_dir / "code" / b"odd \xff#?%name.py".decode("utf-8", "surrogateescape")).write_bytes(b"1\n")
+    links = [target for target in page_of(run).attributes("href") if target.startswith("./")]
+    assert len(links) > 8
+    for link in set(links) - {"./artifacts.json"}:
+        assert Path(run.path / unquote_to_bytes(link).decode("utf-8", "surrogateescape")).is_file(), link
+
+
+@pytest.mark.parametrize("attack", [SCRIPT, IMAGE, "</pre></style></title>" + SCRIPT, "{{ 7*7 }}{% for %}"])
+def test_nothing_that_an_agent_leaves_becomes_part_of_the_page(make_run: Any, attack: str) -> None:
+    run = make_run()
+    call = ToolCall(tool_call_id="c", function_name=attack, arguments={"code": attack, attack: [attack]})
+    answer = Observation(results=[ObservationResult(source_call_id="c", content=attack)])
+    extra = StepExtra(node_id=attack, stage=attack, metric_name=attack, validation_metric=0.5, is_buggy=True).as_extra()
+    step = Step(
+        step_id=1,
+        source="agent",
+        message=attack,
+        model_name=attack,
+        reasoning_content=attack,
+        tool_calls=[call],
+        observation=answer,
+        extra=extra,
+    )
+    own = Trajectory(
+        agent=AgentInfo(name=attack, version=attack, model_name=attack),
+        steps=[step, step.model_copy(update={"step_id": 2})],
+        notes=attack,
+    )
+    (run.output_dir / "rollout" / "trajectory.json").write_bytes(dump_rollout(own))
+    (run.logs_dir / "agent.log").write_text(attack, encoding="utf-8")
+    name = attack.replace("/", "_")
+    (run.output_dir / "code" / name).write_text(attack, encoding="utf-8")
+    report = report_of(run, message=attack, ledger=Ledger(hosts=(attack,), notes=(attack,)))
+    (run.path / "report.json").write_text(report.model_dump_json(), encoding="utf-8")
+    page = page_of(run)
+    assert page.text.count(attack) >= 15
+    assert name in page.sections["artifacts"]
+
+
+def test_characters_that_deceive_are_shown_as_escapes(make_run: Any) -> None:
+    run = make_run()
+    (run.logs_dir / "agent.log").write_bytes("a\u202eb\x00c\x07\x1b[2Jd\x9b \u200be".encode())
+    page = page_of(run)
+    assert "a\\u202eb\\x00c\\x07d\\x9b \\u200be" in page.sections["log"]
+
+
+def test_a_log_of_a_terabyte_is_shown_by_its_end_within_a_second(make_run: Any) -> None:
+    run = make_run()
+    with (run.logs_dir / "agent.log").open("wb") as file:
+        file.truncate(1 << 40)
+        file.seek(1 << 40)
+        file.write(b"\nthe end\n")
+    started = time.monotonic()
+    page = page_of(run)
+    assert time.monotonic() - started < 5
+    assert "the end" in page.sections["log"]
+    assert "are not shown" in page.sections["log"]
+    assert len(page.html) < 1_000_000
+
+
+def test_a_rollout_of_many_long_steps_is_cut_to_a_page(make_run: Any) -> None:
+    run = make_run()
+    steps = [Step(step_id=n, source="agent", message=f"step {n}\n" + "x" * 12_000) for n in range(1, 3_001)]
+    own = Trajectory(agent=AgentInfo(name="a", version="1"), steps=steps)
+    (run.output_dir / "rollout" / "trajectory.json").write_bytes(dump_rollout(own))
+    page = page_of(run)
+    assert len(page.html) < 5_000_000
+    assert "2,800 steps in between are not shown" in page.sections["rollout"]
+    assert "characters left out" in page.sections["rollout"]
+    assert "step 80\n" in page.sections["rollout"] and "step 3000" in page.sections["rollout"]
+    assert "step 81\n" not in page.sections["rollout"]
+
+
+def test_a_tree_of_many_files_is_cut_with_a_count(make_run: Any) -> None:
+    run = make_run()
+    for number in range(400):
+        (run.output_dir / "code" / f"{number:04}.dat").touch()
+    (run.output_dir / "code" / "0000.link").symlink_to("/etc/passwd")
+    page = page_of(run)
+    assert "152 more files are in" in page.sections["artifacts"]
+    assert "left out: is a link" in page.sections["artifacts"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "report", "words"),
+    [
+        (
+            {"cause": "agent_timed_out", "limit": "time", "message": "Stopped at 120 s."},
+            {},
+            "Agent timed out. Stopped at 120 s. It counts",
+        ),
+        (
+            {"cause": "environment_broke", "message": "The engine is gone."},
+            None,
+            "Environment broke. The engine is gone. It does not count",
+        ),
+        (
+            {},
+            {"score": None, "valid_submission": False, "message": "Column label is missing."},
+            "Invalid submission. Column label",
+        ),
+        (
+            {},
+            {"score": None, "submission_exists": False, "message": "There is no file."},
+            "No submission. There is no file.",
+        ),
+        (
+            {},
+            {"gold_threshold": None, "silver_threshold": None, "bronze_threshold": None, "median_threshold": None},
+            "0.97222",
+        ),
+    ],
+)
+def test_runs_that_went_wrong_say_so(make_run: Any, outcome: dict[str, Any], report: Any, words: str) -> None:
+    page = page_of(make_run(outcome=outcome, report=report))
+    assert words in " ".join(page.sections["result"].split())
+    if outcome.get("limit"):
+        assert "limit reached" in page.sections["limits"]
+
+
+def test_a_run_that_never_got_to_its_agent_has_a_page(make_run: Any) -> None:
+    run = make_run(report=None)
+    first = (run.path / "events.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    (run.path / "events.jsonl").write_text(first + "\n", encoding="utf-8")
+    (run.logs_dir / "agent.log").unlink()
+    page = page_of(run)
+    assert "No score" in page.sections["result"]
+    assert "left no submission" in page.sections["submissions"]
+    assert "no logs" in page.sections["log"]
+
+
+def test_headings_go_down_one_level_at_a_time_and_drawings_are_named(make_run: Any) -> None:
+    page = page_of(make_run())
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    for tag, attributes in page.elements:
+        if tag == "svg":
+            assert attributes.get("aria-hidden") == "true" or attributes.get("aria-label")
+    assert ("html", {"lang": "en"}) in page.elements
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance by WCAG 2.2."""
+    shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_words_stand_out_from_what_is_behind_them(theme: int) -> None:
+    import mleredux_reports
+
+    style = Path(str(mleredux_reports.__file__)).parent / "templates" / "report.css"
+    block = re.findall(r":root \{(.*?)\n ?\}|:root \{(.*?)\}", style.read_text(encoding="utf-8"), re.DOTALL)[theme]
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", "".join(block)))
+    pairs = [(front, back) for front in ("text", "soft", "accent") for back in ("page", "card", "sunk")]
+    pairs += [(tone, f"{tone}-soft") for tone in ("good", "warn", "bad", "accent")]
+    pairs += [(tone, "card") for tone in ("good", "warn", "bad")]
+    for front, back in pairs:
+        light, dark = sorted((luminance(colours[front]), luminance(colours[back])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)
+
+
+def test_better_is_to_the_right_also_where_lower_is_better(make_run: Any) -> None:
+    run = make_run()
+    board = [0.1, 0.2, 0.3, 0.4, 0.5]
+    lower = {"is_lower_better": True, "gold_threshold": 0.1, "silver_threshold": 0.2}
+    lower |= {"bronze_threshold": 0.3, "median_threshold": 0.35, "score": 0.15}
+    scale = scale_of(report_of(run, **lower), board)
+    assert scale is not None and scale.beyond is None
+    places = {mark.kind: mark.x for mark in scale.marks}
+    assert places["median"] < places["bronze"] < places["silver"] < scale.score.x < places["gold"]
+    assert len(scale.rug) == len(board)
+    assert scale_of(report_of(run, score=-1e9), []).beyond == "left"  # type: ignore[union-attr]
+    assert scale_of(report_of(run, score=1e9), []).beyond == "right"  # type: ignore[union-attr]
+
+
+def test_the_best_so_far_never_gets_worse() -> None:
+    values = [(1, 0.5, False, ""), (2, 0.4, False, ""), (3, None, True, ""), (4, 0.9, True, ""), (5, 0.7, False, "")]
+    drawing = progress_of(values, lower_is_better=False)
+    assert drawing is not None
+    assert [point.kind for point in drawing.points] == ["tried", "tried", "buggy", "buggy", "tried"]
+    heights = [y for _, y1, _, y2 in drawing.best for y in (y1, y2)]
+    assert heights == sorted(heights, reverse=True)
+    assert progress_of(values[:1], lower_is_better=False) is None
+
+
+def test_the_index_of_the_plugin_is_current() -> None:
+    from mleredux.plugins.indexing import make_index
+
+    path, content = make_index("reports")
+    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(content)

@@ -1,0 +1,209 @@
+"""Every run gets a valid rollout: the agent's own, one of its native logs, or one put together."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mleredux.plugins.catalogue as catalogue
+import pytest
+from mleredux.models import Agent
+from mleredux.rollout import (
+    AgentInfo,
+    Step,
+    StepExtra,
+    Trajectory,
+    check_rollout,
+    dump_rollout,
+    read_rollout,
+    run_extra,
+    step_extra,
+    text_of,
+)
+from mleredux.store import Run
+from mleredux_reports.rollouts import produce_rollout
+
+
+def own(**changes: Any) -> Trajectory:
+    """What an agent might leave."""
+    steps = [
+        Step(step_id=1, source="system", message="task"),
+        Step(step_id=2, source="agent", message="try", extra=StepExtra(submission_version=2).as_extra()),
+    ]
+    return Trajectory(**{"agent": AgentInfo(name="mine", version="9"), "steps": steps, **changes})
+
+
+def leave(run: Run, content: bytes) -> Path:
+    path = run.output_dir / "rollout" / "trajectory.json"
+    path.write_bytes(content)
+    return path
+
+
+def produced(run: Run) -> Trajectory:
+    assert produce_rollout(run).path == "rollout.json"
+    assert check_rollout(run.path / "rollout.json") == []
+    return read_rollout(run.path / "rollout.json")
+
+
+@pytest.fixture
+def read_native() -> Iterator[list[Any]]:
+    """A catalogue whose agent's reader gives what is put into this list (or raises it)."""
+    results: list[Any] = []
+
+    class Known(catalogue.Catalogue):
+        def agent(self, name: str) -> Agent:
+            def reader(output: Path) -> Any:
+                assert (output / "code" / "train.py").is_file()
+                if isinstance(results[0], Exception):
+                    raise results[0]
+                return results[0]
+
+            return Agent(id=name, title="", command=("true",), rollout_reader=reader)
+
+    catalogue.set_current(Known())
+    yield results
+    catalogue.set_current(None)
+
+
+def test_the_agents_own_rollout_is_taken_with_the_facts_of_the_run(make_run: Any) -> None:
+    run = make_run()
+    left = leave(run, dump_rollout(own(notes="mine", extra={"other": 1})))
+    before = left.read_bytes()
+    trajectory = produced(run)
+    facts = run_extra(trajectory)
+    assert facts is not None
+    assert (trajectory.agent.name, trajectory.notes, trajectory.session_id) == ("mine", "mine", run.id)
+    assert trajectory.extra is not None and trajectory.extra["other"] == 1
+    assert (facts.run, facts.task, facts.seed, facts.made_from) == (run.id, "no-such-task", 3, "agent")
+    assert (facts.score, facts.medal, facts.state, facts.packages) == (0.97222, "silver", "done", {"mleredux": "0.1.0"})
+    assert [(fact.version, fact.seconds, fact.score) for fact in facts.submissions] == [
+        (1, 7.4, None),
+        (2, 19.4, 0.97222),
+    ]
+    assert left.read_bytes() == before
+
+
+def test_test_scores_come_from_the_run_whatever_the_agent_says(make_run: Any) -> None:
+    steps = [
+        Step(step_id=1, source="agent", message="", extra={"submission_version": 1, "score_after_run": 1.0}),
+        Step(step_id=2, source="agent", message="", extra={"submission_version": 2, "score_after_run": 1.0}),
+    ]
+    run = make_run()
+    leave(run, dump_rollout(own(steps=steps, extra={"mleredux": {"score": 1.0, "run": "fake"}})))
+    trajectory = produced(run)
+    assert [step_extra(step).score_after_run for step in trajectory.steps] == [None, 0.97222]
+    facts = run_extra(trajectory)
+    assert facts is not None and (facts.run, facts.score) == (run.id, 0.97222)
+
+
+def test_native_logs_are_read_where_the_agent_left_no_rollout(make_run: Any, read_native: list[Any]) -> None:
+    read_native.append(own())
+    trajectory = produced(make_run())
+    facts = run_extra(trajectory)
+    assert facts is not None and facts.made_from == "native logs"
+    assert trajectory.agent.name == "mine"
+
+
+@pytest.mark.parametrize("result", [None, RuntimeError("broken log"), {"steps": []}])
+def test_a_reader_that_gives_nothing_usable_is_made_up_for(make_run: Any, read_native: list[Any], result: Any) -> None:
+    read_native.append(result)
+    trajectory = produced(make_run())
+    facts = run_extra(trajectory)
+    assert facts is not None and facts.made_from == "events"
+    if result is not None:
+        assert trajectory.notes is not None and "native logs could not be read" in trajectory.notes
+
+
+def test_without_any_trace_one_is_put_together_in_the_order_of_time(make_run: Any) -> None:
+    run = make_run()
+    os.utime(run.output_dir / "code" / "train.py", (1795255203, 1795255203))  # 10:00:03
+    trajectory = produced(run)
+    told = [text_of(step.message) for step in trajectory.steps]
+    wanted = [
+        "# Digits",
+        "The agent was started",
+        "Left the code output/code/train.py",
+        "Wrote version 1",
+        "Asked whether",
+    ]
+    wanted += ["Wrote version 2", "What the agent printed.", "The run ended as done"]
+    assert [message.startswith(start) for message, start in zip(told, wanted, strict=True)] == [True] * len(wanted)
+    validation = trajectory.steps[4]
+    assert validation.tool_calls is not None and validation.observation is not None
+    assert text_of(validation.observation.results[0].content) == "Submission is valid."
+    scores = [step_extra(step).score_after_run for step in trajectory.steps]
+    assert scores == [None, None, None, None, None, 0.97222, None, None]
+    log = trajectory.steps[6].observation
+    assert log is not None
+    assert text_of(log.results[0].content).splitlines() == [
+        "reading 1,437 rows",
+        "fold 5/5",
+        "validation accuracy 0.9722",
+        "\\xff\\xfe done",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "is not JSON"),
+        (b'{"agent": {}, "steps": []}', "$.agent: `name` is missing"),
+        (dump_rollout(own()).replace(b'"agent",', b'"me",'), "must be 'system', 'user' or 'agent'"),
+    ],
+)
+def test_an_invalid_rollout_is_kept_and_its_problems_are_said(make_run: Any, content: bytes, said: str) -> None:
+    run = make_run()
+    left = leave(run, content)
+    notes = produced(run).notes
+    assert notes is not None
+    assert "output/rollout/trajectory.json is no valid rollout" in notes
+    assert said in notes
+    assert left.read_bytes() == content
+
+
+def test_links_pipes_and_huge_files_are_not_read(make_run: Any, tmp_path: Path) -> None:
+    secret = tmp_path / "answers.json"
+    secret.write_bytes(dump_rollout(own(notes="the answers")))
+    place = Path("rollout/trajectory.json")
+    run = make_run()
+    (run.output_dir / place).symlink_to(secret)
+    assert "the answers" not in (produced(run).notes or "")
+    (run.output_dir / place).unlink()
+    (run.output_dir / "rollout").rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    secret.rename(tmp_path / "elsewhere" / "trajectory.json")
+    (run.output_dir / "rollout").symlink_to(tmp_path / "elsewhere")
+    assert "the answers" not in (produced(run).notes or "")
+    (run.output_dir / "rollout").unlink()
+    (run.output_dir / "rollout").mkdir()
+    os.mkfifo(run.output_dir / place)
+    assert produced(run).agent.name == "no-such-agent"
+    (run.output_dir / place).unlink()
+    with (run.output_dir / place).open("wb") as file:
+        file.truncate(1 << 40)
+    assert "larger than the limit" in (produced(run).notes or "")
+
+
+def test_environment_variables_are_never_in_it(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    run = make_run()
+    produce_rollout(run)
+    assert "sk-very-secret" not in (run.path / "rollout.json").read_text(encoding="utf-8")
+
+
+def test_a_run_that_ended_before_its_agent_began_has_a_rollout_too(make_run: Any) -> None:
+    run = make_run(report=None)
+    lines = (run.path / "events.jsonl").read_text(encoding="utf-8").splitlines()[:2]
+    failed = {"stage": "preparing", "status": "failed", "cause": "task_broken", "message": "Raw data are missing."}
+    lines.append(json.dumps({"seq": 2, "time": "2026-11-21T10:00:01Z", "type": "stage", "data": failed}))
+    lines.append(
+        json.dumps({"seq": 3, "time": "2026-11-21T10:00:01Z", "type": "state", "data": {"state": "producing"}})
+    )
+    (run.path / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    trajectory = produced(run)
+    facts = run_extra(trajectory)
+    assert facts is not None and (facts.state, facts.cause, facts.score) == ("failed", "task_broken", None)
+    assert text_of(trajectory.steps[-1].message) == "The run ended as failed: Raw data are missing."
