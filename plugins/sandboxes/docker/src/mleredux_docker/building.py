@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 import threading
@@ -99,20 +100,16 @@ class Builder:
                 timer.cancel()
                 stream.close()  # where something else ended us, the engine stops building too
                 client.close()
-        if plan.generated:
+        if any(name.startswith("PIP_") and host.secrets({name: value}) for name, value in arguments.items()):
             _drop_installing_stage()
 
-    def _follow(
-        self, stream: Iterable[dict[str, Any]], hidden: list[str], timed_out: threading.Event
-    ) -> None:
+    def _follow(self, stream: Iterable[dict[str, Any]], hidden: list[str], timed_out: threading.Event) -> None:
         last: deque[str] = deque(maxlen=_LAST_LINES)
         step = "the first step"
         finished = False
         for message in stream:
-            text = host.mask(
-                str(message.get("stream") or message.get("error") or message.get("status") or ""), hidden
-            )
-            if not text:
+            text = host.mask(str(message.get("stream") or message.get("error") or message.get("status") or ""), hidden)
+            if not text.strip():
                 finished = finished or "aux" in message
                 continue
             self._log(text if text.endswith("\n") else text + "\n")
@@ -123,9 +120,7 @@ class Builder:
             if "error" in message:
                 raise self._failed(f"The image's build failed at {step}", last)
         if timed_out.is_set():
-            raise self._failed(
-                f"The image was not built within {self._request.time_limit:g} s; it was at {step}", last
-            )
+            raise self._failed(f"The image was not built within {self._request.time_limit:g} s; it was at {step}", last)
         if not finished:
             raise self._failed(f"The engine broke the build off at {step}", last)
 
@@ -167,8 +162,6 @@ def _drop_installing_stage() -> None:
 
 
 def _network() -> str | None:
-    import os
-
     return os.environ.get(NETWORK_VARIABLE) or None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,9 @@ LAYOUT = Layout(
 )
 LOG_FILES, LOG_FILE_MB = 4, 64
 """What the engine keeps of an agent's output, at most; the run's own log has all of it."""
-_OWN_PROCESSES = 2
+OWN_PROCESSES = 2
 """init and the validation forwarder."""
+_OPEN_FILES = 65536
 _MIB = 1 << 20
 
 
@@ -57,6 +59,8 @@ def settings(
     limits, config = launch.limits, image.get("Config") or {}
     image_env = dict(item.partition("=")[::2] for item in config.get("Env") or ())
     memory = limits.memory_mb * _MIB
+    # An engine without CAP_SYS_RESOURCE can't give more than it has; its limit is mostly the same as ours.
+    open_files = min(_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     file_size = limits.disk_mb * _MIB
     # `local` keeps bytes as they are; `json-file` replaces what is not UTF-8.
     log = {"max-size": f"{LOG_FILE_MB}m", "max-file": str(LOG_FILES), "compress": "false"}
@@ -67,10 +71,11 @@ def settings(
         "memswap_limit": memory,
         "shm_size": memory // 2,
         "nano_cpus": int(min(limits.cpus, cpus) * 1e9),
-        "pids_limit": limits.processes + _OWN_PROCESSES,
+        # One more than the agent may have, so that it can be seen to go beyond its limit.
+        "pids_limit": limits.processes + OWN_PROCESSES + 1,
         "ulimits": [
             Ulimit(name="fsize", soft=file_size, hard=file_size),
-            Ulimit(name="nofile", soft=65536, hard=65536),
+            Ulimit(name="nofile", soft=open_files, hard=open_files),
             Ulimit(name="core", soft=0, hard=0),
         ],
         "cap_drop": ["ALL"],
@@ -81,9 +86,9 @@ def settings(
         "log_config": LogConfig(type="local", config=log),
         "restart_policy": {"Name": "no"},
     }
-    if network not in ("none", "host"):
-        # In `gateway`, the engine would otherwise itself look up names outside of the network.
-        host |= {"dns": ["127.0.0.1"]} if launch.network == "gateway" else {}
+    if launch.network == "gateway":
+        # The engine would otherwise itself look up names outside of the network.
+        host |= {"dns": ["127.0.0.1"], "dns_opt": ["timeout:1", "attempts:1"]}
     if launch.gpu_ids:
         host["device_requests"] = [DeviceRequest(device_ids=list(launch.gpu_ids), capabilities=[["gpu"]])]
     if runtime:
@@ -181,9 +186,7 @@ def make_network(client: APIClient, launch: Launch) -> str:
     if launch.network == "none":
         return "none"
     if launch.network not in ("gateway", "open"):
-        raise SandboxError(
-            f"There is no network policy {launch.network!r}.", hint="Use none, gateway or open."
-        )
+        raise SandboxError(f"There is no network policy {launch.network!r}.", hint="Use none, gateway or open.")
     name = network_name(launch)
     internal = launch.network == "gateway"
     # Without an address on the bridge, the host itself is out of reach too, not only what lies behind it.

@@ -87,9 +87,7 @@ def _storage(info: dict[str, Any]) -> Finding:
 def _init(info: dict[str, Any]) -> Finding:
     binary = info.get("InitBinary")
     if not binary:
-        return Finding(
-            "docker init", False, "The engine has no init program.", "Install `tini` as `docker-init`."
-        )
+        return Finding("docker init", False, "The engine has no init program.", "Install `tini` as `docker-init`.")
     return Finding("docker init", True, f"Agents get {binary} as their init.")
 
 

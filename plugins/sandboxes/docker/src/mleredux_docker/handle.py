@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import SandboxError
 from mleredux.protocols import Exit, Usage
 
-from mleredux_docker.container import exit_of
+from mleredux_docker.container import OWN_PROCESSES, exit_of
 from mleredux_docker.engine import engine_errors, gone_is_fine
 from mleredux_docker.logs import LogFollower
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _LOG_SECONDS = 60
+_MEASURE_SECONDS = 0.5
 _GONE = Exit(code=None, signal=9)
 
 
@@ -33,12 +35,11 @@ class DockerHandle:
         network: The name of the network that goes with the container, None for the engine's own.
     """
 
-    def __init__(
-        self, client: APIClient, container: str, log: Path, offset: int, network: str | None = None
-    ) -> None:
+    def __init__(self, client: APIClient, container: str, log: Path, offset: int, network: str | None = None) -> None:
         self._client, self._network = client, network
         self._exit: Exit | None = None
         self._closed = False
+        self._usage, self._measured_at = Usage(), float("-inf")
         self.id = container
         self.started_at = _unix_time(self._state()["StartedAt"])
         self._follower = LogFollower(container, log, offset)
@@ -51,9 +52,14 @@ class DockerHandle:
         return self._exit
 
     def usage(self) -> Usage:
-        """Resources used so far, from the engine's statistics."""
+        """Resources used so far, from the engine's statistics; not older than half a second."""
         if self._exit is not None or self._closed:
             return Usage()
+        if time.monotonic() - self._measured_at >= _MEASURE_SECONDS:
+            self._usage, self._measured_at = self._measure(), time.monotonic()
+        return self._usage
+
+    def _measure(self) -> Usage:
         stats: dict[str, Any] = {}
         with engine_errors(f"Container {self.id[:12]} can't be measured"), gone_is_fine():
             stats = self._client.stats(self.id, stream=False, one_shot=True)
@@ -62,11 +68,12 @@ class DockerHandle:
             return Usage()
         # File pages that the kernel gives back at need don't count; the name differs in cgroup version 2.
         detail = memory.get("stats") or {}
+        processes = (stats.get("pids_stats") or {}).get("current")
         cached = detail.get("total_inactive_file", detail.get("inactive_file", 0))
         return Usage(
             memory_mb=(memory["usage"] - cached) / (1 << 20),
             cpu_seconds=stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9,
-            processes=(stats.get("pids_stats") or {}).get("current"),
+            processes=max(0, processes - OWN_PROCESSES) if processes is not None else None,
         )
 
     def terminate(self) -> None:
@@ -87,9 +94,7 @@ class DockerHandle:
                 self._client.wait(self.id, timeout=_LOG_SECONDS)
         try:
             if not self._follower.join(_LOG_SECONDS):
-                raise SandboxError(
-                    f"The output of container {self.id[:12]} does not end; its log may lack some."
-                )
+                raise SandboxError(f"The output of container {self.id[:12]} does not end; its log may lack some.")
         finally:
             self.poll()
             remove(self._client, self.id, self._network)

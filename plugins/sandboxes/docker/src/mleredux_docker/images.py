@@ -31,9 +31,7 @@ MLE_BENCH_ARGUMENTS = {
     "AGENT_DIR": "/home/agent",
 }
 # MLE-bench's entry point does this as root at each start; ours never is root.
-_OPEN_HOME = (
-    "RUN mkdir -p {folder} && find /home {folder} -path /home/data -prune -o -exec chmod a+rwX {{}} +\n"
-)
+_OPEN_HOME = "RUN mkdir -p {folder} && find /home {folder} -path /home/data -prune -o -exec chmod a+rwX {{}} +\n"
 
 
 def base_image(request: BuildRequest | None = None) -> str:
@@ -68,7 +66,7 @@ def build(request: BuildRequest) -> Built:
                     f"Name one that is there with --base-image or {BASE_VARIABLE}; an air-gapped site makes "
                     "one of Debian packages (see `docs/sandboxes.md`).",
                 )
-                tag = f"mleredux/{agent.id.lower()}:{plan.key(base['Id'])}"
+                tag = f"mleredux/{_repository(agent.id)}:{plan.key(base['Id'])}"
                 image = _once(client, builder, plan, tag, base)
                 built = Built(identity=image["Id"], reference=tag, cached=builder.steps == 0)
             return _open_home(client, builder, image, built)
@@ -91,9 +89,7 @@ def _once(
         builder.build(plan, tag, arguments)
     image = find_image(client, tag)
     if image is None:
-        raise SandboxError(
-            f"The engine built {tag} and does not have it.", hint="Is its disk full? Try again."
-        )
+        raise SandboxError(f"The engine built {tag} and does not have it.", hint="Is its disk full? Try again.")
     return image
 
 
@@ -116,13 +112,16 @@ def _open_home(client: APIClient, builder: Builder, image: dict[str, Any], built
     if folder is None:
         return built
     if re.search(r"[^\w./-]", folder):
-        raise SandboxError(
-            f"The image's AGENT_DIR {folder!r} is no plain path.", hint="Mend it in the image."
-        )
+        raise SandboxError(f"The image's AGENT_DIR {folder!r} is no plain path.", hint="Mend it in the image.")
     plan = recipe.on_top(_reference(image), _OPEN_HOME.format(folder=folder))
     tag = f"mleredux/home:{plan.key(image['Id'])}"
     opened = _once(client, builder, plan, tag, None)
     return Built(identity=opened["Id"], reference=tag, cached=builder.steps == 0)
+
+
+def _repository(agent: str) -> str:
+    """An agent's id as a repository may be named."""
+    return re.sub(r"[^a-z0-9]+", "-", agent.lower()).strip("-")
 
 
 def _reference(image: dict[str, Any]) -> str:
@@ -141,9 +140,7 @@ def _present(client: APIClient, builder: Builder, name: str, hint: str) -> dict[
     try:
         builder.pull(client, name)
     except (docker.errors.DockerException, requests.RequestException) as error:
-        raise SandboxError(
-            f"Image {name} is not there and can't be fetched ({reason(error)}).", hint=hint
-        ) from error
+        raise SandboxError(f"Image {name} is not there and can't be fetched ({reason(error)}).", hint=hint) from error
     image = find_image(client, name)
     if image is None:
         raise SandboxError(f"Image {name} was fetched and is not there.", hint=hint)

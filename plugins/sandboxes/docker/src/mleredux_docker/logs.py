@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import SandboxError
 
+from mleredux_docker.container import exit_of
 from mleredux_docker.engine import connect, gone_is_fine
 
 if TYPE_CHECKING:
@@ -15,7 +17,11 @@ if TYPE_CHECKING:
 
     from docker import APIClient
 
-_COMPARED = 4096
+_FULL_MESSAGE = 16 << 10
+
+
+class _BegunAnewError(Exception):
+    """The engine's log does not begin as ours does."""
 
 
 class LogFollower:
@@ -59,40 +65,40 @@ class LogFollower:
             self.error = error
 
     def _copy(self, client: APIClient) -> None:
-        with self.log.open("ab") as file:
-            taken = file.tell() - self.offset
-            if taken > 0 and self._rotated(client, taken):
-                # Nobody followed for long, and the engine's log has begun anew: go on with what came after.
-                stream = _stream(client, self.container, since=self.log.stat().st_mtime)
-                taken = 0
-            else:
-                stream = _stream(client, self.container)
+        running = True
+        while running:
+            # An engine may end a stream that is followed before all of it was sent, so the last pass follows nothing:
+            # once the container has ended, its output is complete.
+            running = exit_of(client.inspect_container(self.container)["State"]) is None
+            try:
+                self._append(_stream(client, self.container, follow=running), self.offset)
+            except _BegunAnewError:
+                # So much was written that the engine has dropped the beginning: take what is newer than the log.
+                written = self.log.stat()
+                stream = _stream(client, self.container, follow=running, since=written.st_mtime)
+                self._append(stream, written.st_size)
+
+    def _append(self, stream: Iterator[bytes], position: int) -> None:
+        """Append what the log does not hold yet of a stream that begins at a position of the log, in bytes."""
+        with self.log.open("a+b") as file:
+            held = file.seek(0, os.SEEK_END)
             for data in stream:
-                fresh = data[taken:]
-                taken = max(0, taken - len(data))
-                if fresh:
-                    file.write(fresh)
+                ours = b""
+                if position < held:
+                    file.seek(position)
+                    ours = file.read(len(data))
+                    if ours != data[: len(ours)]:
+                        raise _BegunAnewError
+                position += len(data)
+                if len(ours) < len(data):
+                    file.write(data[len(ours) :])
                     file.flush()
 
-    def _rotated(self, client: APIClient, taken: int) -> bool:
-        """Whether the engine's log begins later than the run's."""
-        with self.log.open("rb") as file:
-            file.seek(self.offset)
-            ours = file.read(min(taken, _COMPARED))
-        theirs = b""
-        stream = _stream(client, self.container, follow=False)
-        for data in stream:
-            theirs += data
-            if len(theirs) >= len(ours):
-                break
-        return theirs[: len(ours)] != ours
 
-
-def _stream(
-    client: APIClient, container: str, *, follow: bool = True, since: float | None = None
-) -> Iterator[bytes]:
+def _stream(client: APIClient, container: str, *, follow: bool, since: float | None = None) -> Iterator[bytes]:
     options: dict[str, Any] = {} if since is None else {"since": since}
-    stream: Iterator[bytes] = client.logs(
-        container, stdout=True, stderr=True, stream=True, follow=follow, **options
-    )
-    return stream
+    stream: Iterator[bytes] = client.logs(container, stdout=True, stderr=True, stream=True, follow=follow, **options)
+    for message in stream:
+        # The engine cuts long lines into messages of full size, and may forget the end of the line after the last.
+        complete = message.endswith(b"\n") or len(message) >= _FULL_MESSAGE
+        yield message if complete else message + b"\n"

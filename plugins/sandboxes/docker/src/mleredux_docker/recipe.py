@@ -19,7 +19,7 @@ _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}
 _FORMAT = "1"
 """Raised whenever the same recipe shall give another image."""
 
-GENERATED = """\
+_WITH_REQUIREMENTS = """\
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE} AS install
 LABEL mleredux.stage=install
@@ -28,21 +28,24 @@ ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_TRUSTED_HOST
 COPY requirements.txt /tmp/requirements.txt
-RUN %(install)s
+RUN python3 -m venv --system-site-packages /opt/venv \\
+ && /opt/venv/bin/python -m pip install --no-cache-dir --disable-pip-version-check -r /tmp/requirements.txt
 
 FROM ${BASE_IMAGE}
 USER root
 COPY --from=install /opt/venv /opt/venv
-COPY agent /opt/agent
+"""
+_WITHOUT_REQUIREMENTS = """\
+ARG BASE_IMAGE
+FROM ${BASE_IMAGE}
+USER root
+RUN python3 -m venv --system-site-packages --without-pip /opt/venv
+"""
+_AGENT = """\
 ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/opt/agent PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+COPY agent /opt/agent
 RUN python -m compileall -q /opt/agent
 """
-_WITH_REQUIREMENTS = (
-    "python3 -m venv --system-site-packages /opt/venv"
-    " && /opt/venv/bin/python -m pip install --no-cache-dir --disable-pip-version-check"
-    " -r /tmp/requirements.txt"
-)
-_WITHOUT_REQUIREMENTS = "python3 -m venv --system-site-packages --without-pip /opt/venv"
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def generated(build: Build) -> Recipe:
     Raises:
         BuildFailed: A package is not there.
     """
-    dockerfile = GENERATED % {"install": _WITH_REQUIREMENTS if build.python else _WITHOUT_REQUIREMENTS}
+    dockerfile = (_WITH_REQUIREMENTS if build.python else _WITHOUT_REQUIREMENTS) + _AGENT
     files: dict[str, Path | bytes] = {
         "Dockerfile": dockerfile.encode(),
         "requirements.txt": "".join(f"{line}\n" for line in build.python).encode(),
@@ -114,9 +117,7 @@ def from_context(build: Build) -> Recipe:
     lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.is_file() else []
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     names = exclude_paths(str(context), [*patterns, "**/__pycache__"], build.dockerfile)
-    return Recipe(
-        build.dockerfile, {PurePosixPath(name).as_posix(): context / name for name in names}, generated=False
-    )
+    return Recipe(build.dockerfile, {PurePosixPath(name).as_posix(): context / name for name in names}, generated=False)
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None) -> Recipe:

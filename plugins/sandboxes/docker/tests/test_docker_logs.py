@@ -1,0 +1,161 @@
+"""An agent's output: every byte of it once, whatever happens to the program that takes it down."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from mleredux.errors import SandboxError
+
+pytestmark = pytest.mark.docker
+
+FOLLOW = """
+import pickle, sys, time
+from mleredux_docker.sandbox import DockerSandbox
+with open(sys.argv[1], "rb") as file:
+    launch = pickle.load(file)
+handle = DockerSandbox().start(launch)
+print(handle.id, flush=True)
+time.sleep(600)
+"""
+
+
+def test_bytes_that_are_not_text_arrive_as_they_are(make_launch, run):
+    data = bytes(byte for byte in range(256) if byte != 10) * 3 + b"\n"
+    ended, log = run(make_launch("python", "-c", f"import os; os.write(1, {data!r})"))
+    assert ended.code == 0
+    assert log == data
+
+
+def test_a_long_output_and_lines_longer_than_any_buffer_are_complete(make_launch, run):
+    lines = "".join(f"{number:07d}{'x' * 90}\n" for number in range(100_000)) + ("y" * 300_000 + "\n") * 2
+    program = (
+        "import sys\n"
+        "for number in range(100_000): sys.stdout.write(f\"{number:07d}{'x' * 90}\\n\")\n"
+        "sys.stdout.write(('y' * 300_000 + chr(10)) * 2)\n"
+    )
+    ended, log = run(make_launch("python", "-c", program))
+    assert ended.code == 0
+    assert len(log) == len(lines)
+    assert hashlib.sha256(log).digest() == hashlib.sha256(lines.encode()).digest()
+
+
+def test_both_streams_are_taken_down_after_what_the_log_holds_already(make_launch, run):
+    launch = make_launch("sh", "-c", "echo out; sleep 0.2; echo err >&2; sleep 0.2; printf end")
+    launch.log.write_bytes(b"an earlier attempt\n")
+    assert run(launch)[1] == b"an earlier attempt\nout\nerr\nend\n", "the last line is ended"
+
+
+def start_elsewhere(launch, tmp_path):
+    """Start the launch from another program; gives that program, after the container runs."""
+    (tmp_path / "launch").write_bytes(pickle.dumps(launch))
+    program = subprocess.Popen([sys.executable, "-c", FOLLOW, str(tmp_path / "launch")], stdout=subprocess.PIPE)
+    assert len(program.stdout.readline()) == 65
+    return program
+
+
+def until_logged(launch, needle, seconds=30):
+    until = time.monotonic() + seconds
+    while not launch.log.exists() or needle not in launch.log.read_bytes():
+        assert time.monotonic() < until, "the output does not come"
+        time.sleep(0.02)
+
+
+COUNT = "import time\nfor n in range(1500):\n    print(f'line {n}', flush=True)\n    time.sleep(0.002)\n"
+
+
+@pytest.mark.parametrize("adopted_late", [False, True], ids=["while it runs", "after it ended"])
+def test_a_container_is_adopted_after_the_program_was_killed_and_no_byte_is_lost_or_repeated(
+    adopted_late, make_launch, sandbox, tmp_path, wait_for_end, containers
+):
+    launch = make_launch("python", "-c", COUNT)
+    launch.log.write_bytes(b"an earlier attempt\n")
+    program = start_elsewhere(launch, tmp_path)
+    until_logged(launch, b"line 200\n")
+    os.kill(program.pid, signal.SIGKILL)
+    program.wait()
+    if adopted_late:
+        time.sleep(6)
+    handle = sandbox.attach(launch)
+    assert handle is not None
+    assert wait_for_end(handle).code == 0
+    handle.close()
+    expected = "an earlier attempt\n" + "".join(f"line {number}\n" for number in range(1500))
+    assert launch.log.read_text() == expected
+    assert containers(launch.run_id) == []
+    assert sandbox.attach(launch) is None
+
+
+def test_nothing_is_adopted_where_nothing_was_started(make_launch, sandbox):
+    assert sandbox.attach(make_launch("true")) is None
+
+
+def test_a_container_that_was_made_but_never_started_is_removed_not_adopted(make_launch, sandbox, containers, plain):
+    from mleredux_docker.engine import connect, labels
+
+    launch = make_launch("true")
+    client = connect()
+    client.create_container(plain.reference, ["true"], labels=labels(launch.run_id, launch.owner))
+    client.close()
+    assert sandbox.attach(launch) is None
+    assert containers(launch.run_id) == []
+
+
+@pytest.mark.parametrize("network", ["none", "gateway"])
+def test_what_a_killed_program_left_behind_is_swept_away_and_nothing_else(
+    network, make_launch, sandbox, tmp_path, containers
+):
+    from mleredux_docker.engine import connect
+
+    launch = make_launch("sleep", "300", network=network, owner=f"sweep-{network}")
+    other = make_launch("sleep", "300", run_id="test-alive", owner=f"sweep-{network}")
+    stranger = make_launch("sleep", "300", run_id="test-stranger", owner="somebody-else")
+    program = start_elsewhere(launch, tmp_path)
+    os.kill(program.pid, signal.SIGKILL)
+    program.wait()
+    handles = [sandbox.start(other), sandbox.start(stranger)]
+    try:
+        assert list(sandbox.sweep(launch.owner, lambda run_id: run_id == "test-alive")) == [launch.run_id]
+        assert containers(launch.run_id) == []
+        assert len(containers("test-alive")) == len(containers("test-stranger")) == 1
+        client = connect()
+        assert client.networks(filters={"label": f"mleredux.run={launch.run_id}"}) == []
+        client.close()
+        assert list(sandbox.sweep(launch.owner, lambda run_id: run_id == "test-alive")) == []
+    finally:
+        for handle in handles:
+            handle.close()
+
+
+def test_a_start_that_fails_leaves_nothing_behind(make_launch, sandbox, containers, monkeypatch):
+    from mleredux_docker.engine import connect
+
+    launch = make_launch("true", network="open")
+    monkeypatch.setenv("MLEREDUX_DOCKER_RUNTIME", "no-such-runtime")
+    with pytest.raises(SandboxError, match="no-such-runtime"):
+        sandbox.start(launch)
+    assert containers(launch.run_id) == []
+    client = connect()
+    assert client.networks(filters={"label": f"mleredux.run={launch.run_id}"}) == []
+    client.close()
+
+
+def test_a_container_that_somebody_removed_is_an_end_not_a_crash(make_launch, sandbox):
+    from mleredux_docker.engine import connect
+
+    launch = make_launch("sleep", "300")
+    handle = sandbox.start(launch)
+    client = connect()
+    client.remove_container(handle.id, force=True)
+    client.close()
+    assert handle.poll().signal == 9
+    handle.terminate()
+    handle.kill()
+    assert handle.usage().memory_mb is None
+    handle.close()
