@@ -15,6 +15,7 @@ from typing import IO, Any
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks.extras import require
+from mleredux_mlebench.blocks.placing import make_folders
 from mleredux_mlebench.blocks.trees import Folder, Tree
 
 SUFFIXES = (".zip", ".7z", ".tar.gz", ".tgz", ".tar")
@@ -59,6 +60,15 @@ def _clean(name: str, where: str) -> str:
     return name
 
 
+def _targets(pairs: Sequence[tuple[str, str]]) -> dict[str, list[Path]]:
+    """Where each member goes, in folders that exist."""
+    targets: dict[str, list[Path]] = {}
+    for name, target in pairs:
+        targets.setdefault(name, []).append(Path(target))
+    make_folders(target for _, target in pairs)
+    return targets
+
+
 class _Archive(Tree):
     damage: tuple[type[BaseException], ...] = (OSError, EOFError)
 
@@ -73,12 +83,8 @@ class _Archive(Tree):
             hint="Download it again.",
         )
 
-    def extract(self, pairs: Sequence[tuple[str, Path]]) -> None:
-        targets: dict[str, list[Path]] = {}
-        for name, target in pairs:
-            targets.setdefault(name, []).append(target)
-        for folder in {target.parent for _, target in pairs}:
-            folder.mkdir(parents=True, exist_ok=True)
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
+        targets = _targets(pairs)
         for name, content in self.stream(targets):
             first, *others = targets[name]
             with first.open("xb") as file:
@@ -159,12 +165,8 @@ class SevenZip(_Archive):
         files = {_clean(entry.filename, self.where): entry.uncompressed for entry in entries if not entry.is_directory}
         return files, [_clean(entry.filename, self.where) for entry in entries if entry.is_directory]
 
-    def extract(self, pairs: Sequence[tuple[str, Path]]) -> None:
-        targets: dict[str, list[Path]] = {}
-        for name, target in pairs:
-            targets.setdefault(name, []).append(target)
-        for folder in {target.parent for _, target in pairs}:
-            folder.mkdir(parents=True, exist_ok=True)
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
+        targets = _targets(pairs)
         self._decompress({name: paths[0] for name, paths in targets.items()})
         for first, *others in targets.values():
             for other in others:

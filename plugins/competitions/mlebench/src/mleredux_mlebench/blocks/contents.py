@@ -110,7 +110,7 @@ class SameBytes(Content):
         file.write(self.tree.read(self.name))
 
     def write(self, path: Path) -> None:
-        self.tree.extract([(self.name, path)])
+        self.tree.extract([(self.name, str(path))])
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,6 @@ def competition(
         target_columns = target_columns or prepare.target_columns
     facts = all_facts()[id]
     folder = PACKAGE / "competitions" / module_name(id)
-    checksums: dict[str, dict[str, str]] = dict(facts.get("checksums", {}))
-    if "archive_md5" in facts:
-        checksums["archive"] = {f"{id}.zip": facts["archive_md5"]}
     return Competition(
         id=id,
         version=version,
@@ -78,7 +75,7 @@ def competition(
         direction=facts["direction"],
         thresholds=Thresholds(**facts["thresholds"]),
         leaderboard=board(id),
-        checksums=checksums,
+        checksums=facts.get("checksums", {}),
         resources=Resources(size_gb=facts.get("size_gb")),
         category=facts["category"],
         complexity=facts.get("complexity"),

@@ -1,4 +1,7 @@
-"""Putting files into place without copying their bytes, where the file system allows."""
+"""Putting files into place without copying their bytes, where the file system allows.
+
+Paths are plain texts here: there may be millions, and making a `Path` costs more than making a link.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,23 @@ import shutil
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 FICLONE = 0x40049409  # linux/fs.h: the target shares the source's blocks until either is written
 _COPY_THREADS = 8
 _BATCH = 256
+_NOT_SUPPORTED = frozenset(
+    {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOTTY, errno.EINVAL, errno.ENOSYS}
+)
+
+
+def make_folders(files: Iterable[str]) -> None:
+    """Make the folder of every file."""
+    for folder in {file.rpartition("/")[0] for file in files}:
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
 
 
 class Placer:
-    """Places files by the cheapest way that works between two folders, tried once and then kept to.
+    """Places files by the cheapest way that works between two folders, found out once and then kept to.
 
     A reflink (own inode, shared blocks) comes first, then a hard link, then a copy inside the kernel.
     """
@@ -24,7 +35,7 @@ class Placer:
     def __init__(self) -> None:
         self._ways = [_reflink, _hard_link, _copy]
 
-    def place(self, source: Path, target: Path) -> None:
+    def place(self, source: str, target: str) -> None:
         """Make `target`, in a folder that exists, have the bytes of the file `source`."""
         while True:
             way = self._ways[0]
@@ -36,58 +47,44 @@ class Placer:
                 if self._ways[0] is way:
                     self._ways.pop(0)
 
-    def place_all(self, pairs: Iterable[tuple[Path, Path]]) -> None:
+    def place_all(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Place many files; copies, where they are needed, overlap."""
         todo = list(pairs)
-        for folder in {target.parent for _, target in todo}:
-            folder.mkdir(parents=True, exist_ok=True)
-        if todo:
-            self.place(*todo[0])
+        make_folders(target for _, target in todo)
+        self._place_batch(todo[:1])  # finds out the way
+        if self._ways[0] is not _copy:
+            self._place_batch(todo[1:])
+            return
         batches = [todo[start : start + _BATCH] for start in range(1, len(todo), _BATCH)]
-        with ThreadPoolExecutor(_COPY_THREADS if self._ways[0] is _copy else 1) as pool:
+        with ThreadPoolExecutor(_COPY_THREADS) as pool:
             for _ in pool.map(self._place_batch, batches):
                 pass
 
-    def _place_batch(self, batch: list[tuple[Path, Path]]) -> None:
+    def _place_batch(self, batch: list[tuple[str, str]]) -> None:
         for source, target in batch:
             self.place(source, target)
 
 
-_NOT_SUPPORTED = frozenset(
-    {
-        errno.EXDEV,
-        errno.EPERM,
-        errno.EACCES,
-        errno.EMLINK,
-        errno.EOPNOTSUPP,
-        errno.ENOTTY,
-        errno.EINVAL,
-        errno.ENOSYS,
-    }
-)
-
-
-def _reflink(source: Path, target: Path) -> None:
+def _reflink(source: str, target: str) -> None:
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, "reflinks are known here for Linux only")
     import fcntl
 
-    with source.open("rb") as reader:
+    with open(source, "rb") as reader:  # noqa: PTH123
+        writer = open(target, "xb")  # noqa: PTH123, SIM115
         try:
-            with target.open("xb") as writer:
+            with writer:
                 fcntl.ioctl(writer.fileno(), FICLONE, reader.fileno())
-        except FileExistsError:
-            raise
         except OSError:
-            target.unlink(missing_ok=True)
+            os.unlink(target)  # noqa: PTH108
             raise
 
 
-def _hard_link(source: Path, target: Path) -> None:
-    if source.is_symlink():  # the link of a link would point to nowhere
-        source = source.resolve()
+def _hard_link(source: str, target: str) -> None:
+    if os.path.islink(source):  # noqa: PTH114
+        source = os.path.realpath(source)  # the link of a link would point to nowhere
     os.link(source, target)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: str, target: str) -> None:
     shutil.copyfile(source, target)

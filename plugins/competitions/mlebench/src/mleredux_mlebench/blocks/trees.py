@@ -33,9 +33,10 @@ class Files:
     members: Sequence[Member]
     folders: Sequence[str] = ()
 
-    def pairs(self, target: Path) -> list[tuple[str, Path]]:
-        """Each file's name in the tree, and its path under the folder `target`."""
-        return [(member.source, target / member.name) for member in self.members]
+    def pairs(self, target: Path) -> list[tuple[str, str]]:
+        """Each file's name in the tree, and its path under the folder `target`; texts, as there may be millions."""
+        folder = str(target)
+        return [(member.source, f"{folder}/{member.name}") for member in self.members]
 
     def without(self, drop: Callable[[str], bool]) -> Files:
         """The same choice but for the files whose new name `drop` says yes to."""
@@ -82,7 +83,7 @@ class Tree(ABC):
     def _list(self) -> tuple[dict[str, int], list[str]]: ...
 
     @abstractmethod
-    def extract(self, pairs: Sequence[tuple[str, Path]]) -> None:
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Write files to paths that don't exist yet."""
 
     @abstractmethod
@@ -104,7 +105,8 @@ class Tree(ABC):
         Raises:
             DataError: Some are missing; names the first and counts the rest.
         """
-        missing = [name for name in names if name not in self.files]
+        files = self.files
+        missing = [name for name in names if name not in files]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise DataError(
@@ -187,7 +189,7 @@ class _Part(Tree):
         folders = (name[cut:] for name in self.whole.folders if name.startswith(self.prefix))
         return files, [name for name in folders if name]
 
-    def extract(self, pairs: Sequence[tuple[str, Path]]) -> None:
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
         self.whole.extract([(self.prefix + name, target) for name, target in pairs])
 
     def stream(self, wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
@@ -218,10 +220,10 @@ class Folder(Tree):
                         files[name] = -1  # sizes cost a system call each, and nothing asks for them
         return files, folders
 
-    def extract(self, pairs: Sequence[tuple[str, Path]]) -> None:
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
         from mleredux_mlebench.blocks.placing import Placer
 
-        Placer().place_all((self.root / name, target) for name, target in pairs)
+        Placer().place_all((f"{self.root}/{name}", target) for name, target in pairs)
 
     def stream(self, wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
         for name in wanted:

@@ -158,7 +158,7 @@ class Workspace:
 
     def _write_trees(self, folders: dict[str, Path]) -> None:
         """Put all chosen files in place: one pass over each tree, however many folders it fills."""
-        pairs: dict[int, tuple[Tree, list[tuple[str, Path]]]] = {}
+        pairs: dict[int, tuple[Tree, list[tuple[str, str]]]] = {}
         for side, name, files in self._notes:
             if isinstance(files, Files):
                 target = folders[side] / name
