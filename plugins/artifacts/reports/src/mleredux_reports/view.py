@@ -8,7 +8,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.medals import read_leaderboard
-from mleredux.models import CAUSES, Report, State, Task
+from mleredux.models import CAUSES, Event, Report, State, Task
 from mleredux.plugins import current
 from mleredux.store import Run
 
@@ -115,7 +115,7 @@ def page_of(run: Run) -> Page:
         score=number(report.score) if report else "–",
         verdict=_verdict(report),
         scale=scale_of(report, _leaderboard(task)) if report else None,
-        cards=_cards(run, report),
+        cards=_cards(run, events),
         timeline=timeline_of(events),
         submissions=_submissions(run, report, started),
         meters=_meters(run),
@@ -174,11 +174,11 @@ def _verdict(report: Report | None) -> list[Fact]:
     return facts
 
 
-def _cards(run: Run, report: Report | None) -> list[Fact]:
+def _cards(run: Run, events: list[Event]) -> list[Fact]:
     outcome, versions = run.outcome, run.submissions()
     facts = [Fact("Agent worked", duration(outcome.seconds) if outcome else "–")]
     facts.append(Fact("Submissions", f"{len(versions):,}"))
-    validations = report.ledger.validations if report and report.ledger else 0
+    validations = sum(event.type == "validation" for event in events)
     facts.append(Fact("Validations asked", f"{validations:,}"))
     memory = outcome.max_memory_mb if outcome else None
     facts.append(Fact("Peak memory", megabytes(memory) if memory is not None else "–"))
@@ -232,7 +232,7 @@ def _meters(run: Run) -> list[Meter]:
         meter("memory", "Memory, peak", memory, limits.memory_mb, megabytes),
         meter("disk", "Disk", None, limits.disk_mb, megabytes),
         meter("processes", "Processes", None, limits.processes, "{:,.0f}".format),
-        meter("cpus", "CPUs", _mean_cpus(run), limits.cpus, "{:.3g}".format),
+        meter("cpus", "CPUs", _mean_cpus(run), limits.cpus, "{:.2g}".format),
         *([meter("gpus", "GPUs", None, limits.gpus, "{:.0f}".format)] if limits.gpus else []),
     ]
 

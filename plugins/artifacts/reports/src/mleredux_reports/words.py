@@ -7,14 +7,14 @@ from datetime import datetime
 
 
 def duration(seconds: float) -> str:
-    """`0.42 s`, `12.3 s`, `3 min 12 s`, `2 h 5 min`."""
+    """`0.42 s`, `12.3 s`, `3 min 12 s`, `2 h`."""
     if seconds < 1:
         return f"{seconds:.2f} s"
     if seconds < 60:
         return f"{seconds:.1f} s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
-    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+    large, length, small = ("h", 3600, "min") if seconds >= 3600 else ("min", 60, "s")
+    rest = int(seconds % length) // (length // 60)
+    return f"{int(seconds // length)} {large} {rest} {small}" if rest else f"{int(seconds // length)} {large}"
 
 
 def round_duration(seconds: float) -> str:
