@@ -68,10 +68,10 @@ def _check(kind: str, name: str, arguments: dict[str, Any], tmp: Path | None = N
 
     if kind == "plugins":
         return testing.check_plugin(name)
-    check: Callable[..., Findings] = {
+    found: dict[str, Callable[..., Findings]] = {
         "tasks": testing.check_task,
         "agents": testing.check_agent,
         "graders": testing.check_grader,
         "sandboxes": testing.check_sandbox,
-    }[kind]
-    return check(name, tmp, **arguments)
+    }
+    return found[kind](name, tmp, **arguments)
