@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import http.server
+import io
+import ipaddress
 import os
 import re
 import subprocess
@@ -10,6 +14,7 @@ import textwrap
 import threading
 import time
 import uuid
+import zipfile
 
 import pytest
 from mleredux.errors import BuildFailed, SandboxError
@@ -128,18 +133,57 @@ def test_two_programs_that_want_the_same_image_build_it_once(base, tmp_path):
     assert sorted(cached for _, cached in answers) == ["False", "True"]
 
 
-@pytest.mark.slow
+@pytest.fixture
+def index(base, tmp_path):
+    """A package index with a password, on the address that this machine has on the engine's bridge."""
+    wheel = io.BytesIO()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tiny_package.py", "VALUE = 42\n")
+        archive.writestr(
+            "tiny_package-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-package\nVersion: 1.0\n"
+        )
+        archive.writestr(
+            "tiny_package-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr("tiny_package-1.0.dist-info/RECORD", "")
+    file = "tiny_package-1.0-py3-none-any.whl"
+    pages = {"/simple/tiny-package/": f'<a href="/{file}">{file}</a>'.encode(), f"/{file}": wheel.getvalue()}
+    password = base64.b64encode(b"user:pass-w0rd").decode()
+
+    class Index(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            allowed = self.headers.get("Authorization") == f"Basic {password}"
+            content = pages.get(self.path, b"") if allowed else b""
+            self.send_response(200 if content else 404 if allowed else 401)
+            self.send_header("Content-Type", "text/html" if self.path.endswith("/") else "application/octet-stream")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            """Keep the test's output clean."""
+
+    client = connect()
+    subnet = client.inspect_network("bridge")["IPAM"]["Config"][0]["Subnet"]
+    address = str(next(ipaddress.ip_network(subnet).hosts()))
+    client.close()
+    with http.server.ThreadingHTTPServer((address, 0), Index) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield address, f"http://user:pass-w0rd@{address}:{server.server_address[1]}/simple"
+        server.shutdown()
+
+
 def test_requirements_are_installed_and_no_password_of_a_package_index_stays(
-    sandbox, request_for, make_launch, run, monkeypatch, tmp_path
+    sandbox, request_for, make_launch, run, monkeypatch, tmp_path, index
 ):
-    wheels = tmp_path / "no-such-index"
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "http://user:pass-w0rd@127.0.0.1:9/simple")
-    request = request_for(python=("six==1.17.0",), agent_id=f"six-{uuid.uuid4().hex[:6]}")
-    built = sandbox.build(request)
-    launch = make_launch("python", "-c", "import six; print(six.__version__, six.__file__)")
+    address, url = index
+    monkeypatch.setenv("PIP_INDEX_URL", url)
+    monkeypatch.setenv("PIP_TRUSTED_HOST", address)
+    agent_id = f"tiny-{uuid.uuid4().hex[:6]}"
+    built = sandbox.build(request_for(python=("tiny-package==1.0", f"# {agent_id}"), agent_id=agent_id))
+    launch = make_launch("python", "-c", "import tiny_package as t; print(t.VALUE, t.__file__)")
     _, log = run(type(launch)(**{**vars(launch), "built": built}))
-    assert log.startswith(b"1.17.0 /opt/venv/"), log
-    assert not wheels.exists()
+    assert log.startswith(b"42 /opt/venv/"), log
     assert "pass-w0rd" not in (tmp_path / "build.log").read_text()
     client = connect()
     everything = [client.history(image["Id"]) for image in client.images(all=True)]

@@ -28,8 +28,8 @@ ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_TRUSTED_HOST
 COPY requirements.txt /tmp/requirements.txt
-RUN python3 -m venv --system-site-packages /opt/venv \\
- && /opt/venv/bin/python -m pip install --no-cache-dir --disable-pip-version-check -r /tmp/requirements.txt
+RUN python3 -m venv --system-site-packages --without-pip /opt/venv \\
+ && python3 -m pip --python /opt/venv install --no-cache-dir --disable-pip-version-check -r /tmp/requirements.txt
 
 FROM ${BASE_IMAGE}
 USER root
