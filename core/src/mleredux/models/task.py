@@ -33,7 +33,8 @@ class Submission(Model):
     file: str = "submission.csv"
     """The name of the file in the agent's output folder."""
     sample: str | None = "sample_submission.csv"
-    """A well-formed example among the public files; the submission schema is read from it."""
+    """A well-formed example among the public files; the submission schema is read from it. One that is not for the
+    agent is named relative to the public files all the same: `../private/sample_submission.csv`."""
     id_columns: tuple[str, ...] = ()
     """Columns that name a row. Empty: rows are matched by position, or not at all."""
     target_columns: tuple[str, ...] = ()

@@ -93,7 +93,7 @@ def write_briefing(run: Run, task: Task, layout: Layout, folder: Path) -> None:
     facts = {
         "task": public_name(run),
         "file": submission.file,
-        "sample": submission.sample,
+        "sample": None if submission.sample is None or submission.sample.startswith("..") else submission.sample,
         "id_columns": submission.id_columns,
         "target_columns": submission.target_columns,
         "metric": task.metric.id,
