@@ -1,9 +1,9 @@
 """What all graders share: reading tables, matching rows, turning columns into arrays, and refusing in one sentence."""
 
-from mleredux_graders.frame.columns import Array, numbers, texts
+from mleredux_graders.frame.columns import Array, Missing, Numbers, numbers, texts
 from mleredux_graders.frame.grading import define
 from mleredux_graders.frame.matching import Rows
 from mleredux_graders.frame.options import Options
 from mleredux_graders.frame.tables import Table, read_table
 
-__all__ = ["Array", "Options", "Rows", "Table", "define", "numbers", "read_table", "texts"]
+__all__ = ["Array", "Missing", "Numbers", "Options", "Rows", "Table", "define", "numbers", "read_table", "texts"]

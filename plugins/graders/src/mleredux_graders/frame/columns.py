@@ -19,12 +19,13 @@ Numbers = Literal["refuse", "text"]
 """Whether a column that was read as numbers is refused, or taken as text as Python prints them (`5`, `0.5`, `True`)."""
 
 
-def numbers(values: Array, name: str, *, finite: bool = True) -> Array:
+def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = True) -> Array:
     """A column of numbers; True and False count as 1 and 0.
 
     Args:
         values: Shape (rows,).
         finite: Whether missing and infinite cells are refused; otherwise they stay NaN and ±inf.
+        booleans: Whether a column of True and False is accepted.
 
     Returns:
         float64, shape (rows,).
@@ -32,6 +33,8 @@ def numbers(values: Array, name: str, *, finite: bool = True) -> Array:
     Raises:
         InvalidSubmission: A cell is no number (or not finite).
     """
+    if values.dtype.kind == "b" and not booleans:
+        raise InvalidSubmission(f"Column {name!r} must hold numbers, but it is read as true and false.")
     try:
         result = values.astype(np.float64)
     except (ValueError, TypeError, OverflowError):

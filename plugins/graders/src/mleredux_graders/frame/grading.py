@@ -30,6 +30,7 @@ def define(
     *,
     options: type[OptionsT],
     perfect: float | None,
+    matching: bool = True,
     drop: Callable[[Table, OptionsT, tuple[str, ...]], Any] | None = None,
 ) -> Grader:
     """Make a grader from a metric on matched rows.
@@ -38,6 +39,7 @@ def define(
         score: Gets the matched rows and the options; raises `InvalidSubmission`.
         options: The model of the options it takes.
         perfect: The best possible value.
+        matching: Whether rows are matched; otherwise `score` gets the two tables, and no rows.
         drop: Says which rows of the answers are not scored, beside those that `where` leaves out.
     """
 
@@ -45,7 +47,7 @@ def define(
         chosen = parse_options(options, given)
         submission = read_table(given.submission)
         answers = read_answers(given)
-        rows = prepare(submission, answers, given, chosen, drop)
+        rows = prepare(submission, answers, given, chosen, drop, matching=matching)
         return run(lambda: score(rows, chosen))
 
     return Grader(id=id, title=title, direction=direction, perfect=perfect, score=grade)
@@ -91,6 +93,8 @@ def prepare(
     given: GradingInput,
     options: OptionsT,
     drop: Callable[[Table, OptionsT, tuple[str, ...]], Any] | None = None,
+    *,
+    matching: bool = True,
 ) -> Rows:
     """Check the columns of a submission and match its rows.
 
@@ -108,7 +112,13 @@ def prepare(
             f"The answers of task {given.task.id} lack the columns {', '.join(lacking)}.",
             hint="Prepare the task again, or mend its declaration.",
         )
+    for old, new in options.synonyms.items():
+        if old in submission and new in submission:
+            raise InvalidSubmission(f"The submission has both {old!r} and {new!r}, which mean the same; keep one.")
+        submission = submission.renamed(old, new) if old in submission else submission
     targets = _check_columns(submission, ids, targets, options, exact=not given.task.submission.extra_columns)
+    if not matching:
+        return Rows(submission, answers, ids, targets, truth, np.arange(0), np.arange(0))
     kept = scored_rows(answers, options)
     dropped = drop(answers, options, truth) if drop else None
     mine, theirs = match_rows(submission, answers, ids, options.match, dropped)

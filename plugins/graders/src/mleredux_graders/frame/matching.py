@@ -98,13 +98,28 @@ def match_rows(
         if unknown:
             raise InvalidSubmission(f"Column {name} has {unknown} ids that the sample does not have.")
         return _sorted_known(mine, theirs, codes, wanted, dropped)
-    if unknown or missing:
-        raise InvalidSubmission(
-            f"Column {name} must hold the ids of the sample: {missing} of them are missing, {unknown} rows have others."
-        )
+    _refuse_differences(codes, wanted, columns)
     if how == "join":
         return _join(codes, wanted)
     return _one_to_one(mine, theirs, codes, wanted, name, stable=how == "group-position")
+
+
+def same_ids(submission: Table, answers: Table, ids: tuple[str, ...]) -> None:
+    """Refuse a submission whose set of ids is not that of the answers; either may repeat them.
+
+    Raises:
+        InvalidSubmission: Ids are missing, or others are there.
+    """
+    _refuse_differences(*_codes([submission[name] for name in ids], [answers[name] for name in ids]), ids)
+
+
+def _refuse_differences(codes: Array, wanted: Array, ids: tuple[str, ...]) -> None:
+    unknown, missing = _differences(codes, wanted)
+    if unknown or missing:
+        name = " and ".join(repr(column) for column in ids)
+        raise InvalidSubmission(
+            f"Column {name} must hold the ids of the sample: {missing} of them are missing, {unknown} rows have others."
+        )
 
 
 def _one_to_one(

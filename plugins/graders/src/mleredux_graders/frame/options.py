@@ -36,6 +36,9 @@ class Options(Model):
     column_order: ColumnOrder = "free"
     """`strict`: exactly that of ids and targets; `id-first`: the ids first; `file`: targets by place, not by name."""
 
+    synonyms: dict[str, str] = Field(default={})
+    """Columns of the submission that are taken for others, by their own name."""
+
     def answer_columns(self) -> tuple[str, ...]:
         """Columns that the answers must have, beside ids and truth."""
         return (*self.where, *((self.weight,) if self.weight else ()))

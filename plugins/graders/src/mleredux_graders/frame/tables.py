@@ -50,6 +50,14 @@ class Table:
             self._arrays[name] = array
         return self._arrays[name]
 
+    def take(self, rows: npt.NDArray[Any]) -> Table:
+        """Some of the rows, by their numbers."""
+        return Table(self._frame.iloc[rows])
+
+    def renamed(self, old: str, new: str) -> Table:
+        """The same table with one column under another name."""
+        return Table(self._frame.rename(columns={old: new}))
+
     def require(self, names: Sequence[str]) -> None:
         """Refuse the table where it lacks one of these columns.
 
@@ -119,11 +127,13 @@ def _look(path: Path) -> None:
 
 def is_missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which cells of a column are missing, shape (rows,)."""
+    missing: npt.NDArray[np.bool_]
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        missing = np.isnan(values)
+        return missing
     if values.dtype.kind == "O":
         import pandas as pd
 
-        missing: npt.NDArray[np.bool_] = pd.isna(values)
+        missing = pd.isna(values)
         return missing
     return np.zeros(len(values), dtype=bool)

@@ -1,0 +1,1 @@
+"""Audio: tags of clips."""

@@ -1,0 +1,49 @@
+"""Label-weighted label-ranking average precision."""
+
+from __future__ import annotations
+
+from mleredux.errors import InvalidSubmission
+
+from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
+from mleredux_graders.frame import Array, Rows, define
+
+_CHUNK = 1 << 24
+"""Cells of the comparison of all labels of a row with one another that are in memory at once."""
+
+
+def lwlrap(y_true: Array, y_score: Array) -> float:
+    """Mean over all true (row, label) pairs of the share of true labels among those scored at least as high.
+
+    Args:
+        y_true: 0 and 1, shape (rows, labels).
+        y_score: The same shape; only the order within a row counts, and ties take the worst rank.
+
+    Returns:
+        0 to 1; NaN without any true label.
+    """
+    total, pairs, labels = 0.0, 0.0, y_true.shape[1]
+    step = max(_CHUNK // (labels * labels), 1)
+    for start in range(0, len(y_true), step):
+        true, score = y_true[start : start + step], y_score[start : start + step]
+        at_least = score[:, None, :] >= score[:, :, None]
+        ranks = at_least.sum(axis=2)
+        hits = (at_least & (true[:, None, :] > 0)).sum(axis=2)
+        total += float((true * hits / ranks).sum())
+        pairs += float(true.sum())
+    return total / pairs if pairs else float("nan")
+
+
+def _score(rows: Rows, options: ScoreOptions) -> float:
+    if all(rows.submission[name].dtype.kind == "b" for name in rows.targets):
+        raise InvalidSubmission("The columns of the classes must hold scores, but they are read as true and false.")
+    return lwlrap(true_indicators(rows), matched_scores(rows, options))
+
+
+GRADER = define(
+    "lwlrap",
+    "Label-weighted label-ranking average precision",
+    "maximize",
+    _score,
+    options=ScoreOptions,
+    perfect=1.0,
+)

@@ -1,0 +1,75 @@
+"""ROC AUC overall and within subgroups, joined by power means."""
+
+from __future__ import annotations
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+from mleredux.models import Score
+
+from mleredux_graders.classification.roc_auc import roc_auc
+from mleredux_graders.frame import Array, Options, Rows, define, numbers
+
+
+class BiasOptions(Options):
+    """What it takes."""
+
+    identities: tuple[str, ...]
+    """Columns of the answers that say how much a row belongs to a subgroup."""
+    threshold: float = 0.5
+    """At or above it, a row is positive, and a member of a subgroup."""
+    binarize: bool = False
+    """An oddity of jigsaw-unintended-bias: predictions are cut to 0 and 1 at the threshold before any AUC."""
+    power: float = -5.0
+    weight_of_each: float = 0.25
+
+    def answer_columns(self) -> tuple[str, ...]:
+        """See `Options`."""
+        return (*super().answer_columns(), *self.identities)
+
+
+def power_mean(values: Array, power: float) -> float:
+    """Generalised mean (Hölder).
+
+    Raises:
+        InvalidSubmission: A value is 0 and the power negative: the mean has no value.
+    """
+    if power < 0 and (values == 0).any():
+        raise InvalidSubmission("The predictions get every pair of rows of a subgroup wrong, which has no score.")
+    return float(np.mean(values**power) ** (1 / power))
+
+
+def _score(rows: Rows, options: BiasOptions) -> Score:
+    (target,), (truth,) = rows.targets, rows.truth
+
+    def positive(column: str) -> Array:
+        above: Array = numbers(rows.true(column), column, finite=False) >= options.threshold
+        return above
+
+    y_score = numbers(rows.predicted(target), target, finite=not options.binarize)
+    if options.binarize:
+        y_score = (y_score >= options.threshold).astype(np.float64)
+    y_true = positive(truth)
+
+    def area(chosen: Array) -> float:
+        return roc_auc(y_true[chosen].astype(np.float64), y_score[chosen])
+
+    parts: dict[str, list[float]] = {"subgroup": [], "bpsn": [], "bnsp": []}
+    for identity in options.identities:
+        member = positive(identity)
+        parts["subgroup"].append(area(member))
+        parts["bpsn"].append(area(y_true != member))
+        parts["bnsp"].append(area(y_true == member))
+    overall = area(np.ones(len(y_true), dtype=bool))
+    means = {name: power_mean(np.array(values), options.power) for name, values in parts.items()}
+    value = options.weight_of_each * (overall + sum(means.values()))
+    return Score(value=value, details={"overall": overall, **means})
+
+
+GRADER = define(
+    "bias-roc-auc",
+    "ROC AUC overall and within subgroups",
+    "maximize",
+    _score,
+    options=BiasOptions,
+    perfect=1.0,
+)

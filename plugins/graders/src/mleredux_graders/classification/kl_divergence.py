@@ -1,0 +1,71 @@
+"""Kullback-Leibler divergence."""
+
+from __future__ import annotations
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+
+from mleredux_graders.classification.scores import RowSum, check_row_sums
+from mleredux_graders.frame import Array, Options, Rows, define, numbers
+from mleredux_graders.frame.columns import within
+
+
+class KlOptions(Options):
+    """What it takes. The answers hold counts of votes, or shares."""
+
+    eps: float = 1e-15
+    """Predictions are clipped to `[eps, 1 - eps]`; they are not rescaled."""
+    row_sum: RowSum = RowSum()
+    keep_missing: bool = False
+    """Whether a missing prediction is left out of its row's sums, rather than refused."""
+    integers_unclipped: bool = False
+    """An oddity of hms: columns that are read as whole numbers are not clipped, so that a 0 can cost infinity."""
+    check_further_columns: bool = False
+    """An oddity of hms: further columns must be numbers in 0..1 too, and all columns together add up to 1."""
+
+
+def kl_divergence(y_true: Array, y_pred: Array) -> float:
+    """Mean over rows of the sum over classes of y ln(y / p) (Kullback & Leibler 1951); where y is 0 it adds 0.
+
+    Args:
+        y_true: Shares, shape (rows, classes).
+        y_pred: Probabilities of the same shape; NaN adds nothing.
+
+    Returns:
+        A number; infinite where a share is predicted to be 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(y_true > 0, y_true * np.log(y_true / y_pred), 0.0)
+    return float(np.nansum(terms, axis=1).mean())
+
+
+def _score(rows: Rows, options: KlOptions) -> float:
+    finite = not options.keep_missing
+    columns = {name: numbers(rows.predicted(name), name, finite=finite) for name in rows.targets}
+    shares = np.column_stack(list(columns.values()))
+    check_row_sums(np.nan_to_num(shares, nan=0.0), options.row_sum)
+    for name, values in columns.items():
+        within(values[~np.isnan(values)], name, (0.0, 1.0))
+    if options.check_further_columns:
+        _check_further(rows, shares)
+    clipped = np.clip(shares, options.eps, 1 - options.eps)
+    if options.integers_unclipped:
+        whole = [rows.submission[name].dtype.kind in "iu" for name in rows.targets]
+        clipped[:, whole] = shares[:, whole]
+    votes = np.column_stack([numbers(rows.true(name), name) for name in rows.truth])
+    return kl_divergence(votes / votes.sum(axis=1, keepdims=True), clipped)
+
+
+def _check_further(rows: Rows, shares: Array) -> None:
+    further = [name for name in rows.submission.columns if name not in (*rows.ids, *rows.targets)]
+    total = np.nansum(shares, axis=1)
+    for name in further:
+        values = rows.predicted(name)
+        if values.dtype.kind == "O":
+            raise InvalidSubmission(f"The further column {name!r} must hold numbers, or be left out.")
+        values = np.nan_to_num(numbers(values, name, finite=False), nan=0.0)
+        total = total + within(values, name, (0.0, 1.0))
+    check_row_sums(total[:, None], RowSum(rtol=1e-5, atol=1e-8))
+
+
+GRADER = define("kl-divergence", "Kullback-Leibler divergence", "minimize", _score, options=KlOptions, perfect=0.0)

@@ -1,0 +1,1 @@
+"""Detection: boxes and points with labels."""

@@ -1,0 +1,104 @@
+"""Mean over classes of the average precision of boxes, missed ones ranked last."""
+
+from __future__ import annotations
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+from mleredux.models import Score
+
+from mleredux_graders.classification.average_precision import average_precision
+from mleredux_graders.frame import Array, Options, Rows, define, texts
+
+FIELDS = 6
+"""class, confidence, x_min, y_min, x_max, y_max."""
+
+
+class BoxOptions(Options):
+    """What it takes. Truth and predictions are text: six pieces per box, white space between."""
+
+    iou: float = 0.5
+    """A match must be strictly above it."""
+
+
+def box_iou(a: Array, b: Array) -> Array:
+    """Intersection over union of all boxes of one side with all of the other.
+
+    Args:
+        a: x_min, y_min, x_max, y_max; shape (n, 4).
+        b: The same, shape (m, 4).
+
+    Returns:
+        Shape (n, m); 0 where the union is not above 0.
+    """
+    low, high = np.maximum(a[:, None, :2], b[None, :, :2]), np.minimum(a[:, None, 2:], b[None, :, 2:])
+    common = np.maximum(high - low, 0).prod(axis=2)
+    areas = [(boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]) for boxes in (a, b)]
+    union = areas[0][:, None] + areas[1][None, :] - common
+    ratio: Array = np.divide(common, union, out=np.zeros_like(common), where=union > 0)
+    return ratio
+
+
+def match_boxes(true: Array, predicted: Array, iou: float) -> list[tuple[float, float]]:
+    """Pairs of (truth, score) of one class in one row.
+
+    Predictions, by falling confidence, take the best true box that is free and overlaps enough. True boxes left over
+    have score 0; a row without any pair is one negative with score 0.
+
+    Args:
+        true: Shape (n, 4).
+        predicted: Confidence and box, shape (m, 5).
+    """
+    predicted = predicted[np.argsort(-predicted[:, 0], kind="stable")]
+    overlaps, free, pairs = box_iou(predicted[:, 1:], true), np.ones(len(true), dtype=bool), []
+    for confidence, row in zip(predicted[:, 0], overlaps, strict=True):
+        candidates = np.where(free & (row > iou), row, -np.inf)
+        hit = len(candidates) > 0 and np.isfinite(candidates.max())
+        if hit:
+            free[candidates.argmax()] = False
+        pairs.append((float(hit), float(confidence)))
+    pairs += [(1.0, 0.0)] * int(free.sum())
+    return pairs or [(0.0, 0.0)]
+
+
+def _parse(cell: str) -> tuple[Array, Array]:
+    """Classes (shape (n,)) and confidence and box (shape (n, 5)) of a cell."""
+    pieces = cell.split()
+    if len(pieces) % FIELDS:
+        raise ValueError("must have six pieces per box")
+    groups = [pieces[start : start + FIELDS] for start in range(0, len(pieces), FIELDS)]
+    try:
+        values = np.array([[float(piece) for piece in group[1:]] for group in groups], dtype=np.float64)
+    except ValueError:
+        raise ValueError("has a piece that is no number where one belongs") from None
+    return np.array([group[0] for group in groups], dtype=object), values.reshape(-1, FIELDS - 1)
+
+
+def _score(rows: Rows, options: BoxOptions) -> Score:
+    (target,), (truth,) = rows.targets, rows.truth
+    y_pred = texts(rows.predicted(target), target)
+    answers = [_parse(cell) for cell in texts(rows.true(truth), truth, missing="blank")]
+    classes = sorted({name for names, _ in answers for name in names})
+    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in classes}
+    for row, (true_classes, true), cell in zip(rows.submission_rows, answers, y_pred, strict=True):
+        where = f"Column {target!r}, row {int(row) + 1}"
+        try:
+            named, values = _parse(cell)
+        except ValueError as error:
+            raise InvalidSubmission(f"{where}: the text {error}.") from None
+        for name in classes:
+            chosen = values[named == name]
+            if not np.isfinite(chosen[:, 0]).all():
+                raise InvalidSubmission(f"{where}: a confidence is missing or infinite.")
+            pairs[name] += match_boxes(true[true_classes == name, 1:], chosen, options.iou)
+    precisions = {name: average_precision(*np.array(found).T) for name, found in pairs.items()}
+    return Score(value=float(np.mean(list(precisions.values()))), details={"classes": precisions})
+
+
+GRADER = define(
+    "average-precision-boxes",
+    "Mean average precision of boxes, missed ones ranked last",
+    "maximize",
+    _score,
+    options=BoxOptions,
+    perfect=1.0,
+)

@@ -1,0 +1,209 @@
+"""Mean average precision as COCO computes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+
+from mleredux_graders.frame import Array, Options, Rows, define, numbers, texts
+from mleredux_graders.frame.matching import same_ids
+
+FIELDS = 6
+"""class, confidence, x_min, y_min, x_max, y_max."""
+LEVELS = np.linspace(0, 1, 101)
+LARGEST_AREA = 1e10
+MOST = 100
+"""Predictions of a class per image."""
+
+
+class CocoOptions(Options):
+    """What it takes. Predictions are text, six pieces per box; the answers have one row per box."""
+
+    iou: tuple[float, ...] = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+    """A match must be at or above it."""
+    class_column: str = "class_id"
+    box_columns: tuple[str, str, str, str] = ("x_min", "y_min", "x_max", "y_max")
+    corners_as_sizes: bool = False
+    """An oddity of vinbigdata: x_max and y_max are taken for width and height."""
+    number_zero_is_unmatched: bool = False
+    """An oddity of vinbigdata: matches are stored as numbers of boxes, and 0 means none."""
+
+    def answer_columns(self) -> tuple[str, ...]:
+        """See `Options`."""
+        return (*super().answer_columns(), self.class_column, *self.box_columns)
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes of all images, shape (boxes,) or (boxes, 4)."""
+
+    images: Array
+    classes: Array
+    scores: Array
+    corners: Array
+    """x_min, y_min, x_max, y_max."""
+
+    def areas(self) -> Array:
+        """Shape (boxes,)."""
+        sides = self.corners[:, 2:] - self.corners[:, :2]
+        product: Array = sides[:, 0] * sides[:, 1]
+        return product
+
+
+def rectangle_iou(a: Array, b: Array) -> Array:
+    """Intersection over union of all rectangles of one side with all of the other.
+
+    Args:
+        a: x, y, width, height; shape (n, 4).
+        b: The same, shape (m, 4).
+
+    Returns:
+        Shape (n, m); 0 where they do not meet.
+    """
+    ends = np.minimum((a[:, :2] + a[:, 2:])[:, None, :], (b[:, :2] + b[:, 2:])[None, :, :])
+    sides = ends - np.maximum(a[:, None, :2], b[None, :, :2])
+    meet = (sides > 0).all(axis=2)
+    common = sides[..., 0] * sides[..., 1]
+    union = (a[:, 2] * a[:, 3])[:, None] + (b[:, 2] * b[:, 3])[None, :] - common
+    ratio: Array = np.divide(common, union, out=np.zeros_like(common), where=meet)
+    return ratio
+
+
+def match_image(iou: Array, ignored: Array, threshold: float, *, reusable: int | None = None) -> Array:
+    """Which true box each prediction takes; -1 for none.
+
+    Args:
+        iou: Shape (predictions by falling score, true boxes with the ignored ones last).
+        ignored: Which true boxes are ignored, shape (true boxes,).
+        threshold: Least IoU.
+        reusable: The prediction whose match does not take the true box away.
+    """
+    taken, matches = np.zeros(iou.shape[1], dtype=bool), np.full(len(iou), -1)
+    for prediction, overlaps in enumerate(iou):
+        good = ~taken & (overlaps >= min(threshold, 1 - 1e-10))
+        if (good & ~ignored).any():
+            good &= ~ignored
+        if good.any():
+            best = np.flatnonzero(good & (overlaps == overlaps[good].max()))[-1]
+            matches[prediction] = best
+            taken[best] = prediction != reusable
+    return matches
+
+
+def average_precision(hits: Array, ignored: Array, total: int) -> float:
+    """Precision read at 101 levels of recall, and averaged.
+
+    Args:
+        hits: Whether each prediction is right, by falling score, shape (predictions,).
+        ignored: Predictions that count neither way.
+        total: True boxes.
+    """
+    hits = hits[~ignored]
+    right = np.cumsum(hits)
+    precision = right / (np.arange(1, len(hits) + 1) + np.spacing(1))
+    precision = np.maximum.accumulate(precision[::-1])[::-1]
+    places = np.searchsorted(right / total, LEVELS, side="left")
+    return float(np.where(places < len(hits), np.append(precision, 0)[places], 0).mean())
+
+
+def coco_map(true: Boxes, predicted: Boxes, options: CocoOptions) -> float:
+    """Mean over classes and IoU thresholds of the average precision (COCOeval, all areas, 100 detections).
+
+    Returns:
+        0 to 1; -1 without any class.
+    """
+    sides = []
+    for boxes in (true, predicted):
+        shift = 0 if options.corners_as_sizes else boxes.corners[:, :2]
+        sides.append(np.hstack([boxes.corners[:, :2], boxes.corners[:, 2:] - shift]))
+    outside = [(boxes.areas() < 0) | (boxes.areas() > LARGEST_AREA) for boxes in (true, predicted)]
+    results = []
+    for name in np.unique(true.classes):
+        mine, theirs = np.flatnonzero(predicted.classes == name), np.flatnonzero(true.classes == name)
+        total = int(np.count_nonzero(~outside[0][theirs]))
+        if total:
+            for threshold in options.iou:
+                found = _class(true, predicted, sides, outside, mine, theirs, threshold, options)
+                results.append(average_precision(*found, total))
+    return float(np.mean(results)) if results else -1.0
+
+
+def _class(
+    true: Boxes,
+    predicted: Boxes,
+    sides: list[Array],
+    outside: list[Array],
+    mine: Array,
+    theirs: Array,
+    threshold: float,
+    options: CocoOptions,
+) -> tuple[Array, Array]:
+    """Hits and ignored predictions of one class, by falling score over all images."""
+    by_image = {image: theirs[true.images[theirs] == image] for image in np.unique(true.images[theirs])}
+    order, hits, ignored = [], [], []
+    zero = options.number_zero_is_unmatched
+    for image in np.unique(predicted.images[mine]):
+        chosen = mine[predicted.images[mine] == image]
+        chosen = chosen[np.argsort(-predicted.scores[chosen], kind="stable")][:MOST]
+        boxes = by_image.get(image, theirs[:0])
+        boxes = boxes[np.argsort(outside[0][boxes], kind="stable")]
+        reusable = np.flatnonzero(chosen == 0)
+        matches = match_image(
+            rectangle_iou(sides[1][chosen], sides[0][boxes]),
+            outside[0][boxes],
+            threshold,
+            reusable=int(reusable[0]) if zero and len(reusable) else None,
+        )
+        matched = matches >= 0
+        partner = np.append(boxes, -1)[matches]
+        counted = matched & ((partner != 0) | (not zero))
+        order.append(chosen)
+        hits.append(counted)
+        ignored.append((matched & np.append(outside[0], False)[partner]) | (~counted & outside[1][chosen]))
+    if not order:
+        return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
+    ranking = np.argsort(-predicted.scores[np.concatenate(order)], kind="stable")
+    return np.concatenate(hits)[ranking], np.concatenate(ignored)[ranking]
+
+
+def _parse(cells: Array, images: Array, name: str) -> Boxes:
+    parts, where = [], []
+    for row, (cell, image) in enumerate(zip(cells, images, strict=True), start=1):
+        pieces = cell.split(" ")
+        if len(pieces) % FIELDS:
+            raise InvalidSubmission(f"Column {name!r}, row {row}: there must be six pieces per box.")
+        try:
+            parts += [float(piece) for piece in pieces]
+        except ValueError:
+            raise InvalidSubmission(f"Column {name!r}, row {row}: a piece is not a number.") from None
+        where += [image] * (len(pieces) // FIELDS)
+    values = np.array(parts, dtype=np.float64).reshape(-1, FIELDS)
+    if not np.isfinite(values[:, 0]).all():
+        raise InvalidSubmission(f"Column {name!r}: a class is not a number.")
+    return Boxes(np.array(where, dtype=np.int64), np.trunc(values[:, 0]), values[:, 1], values[:, 2:])
+
+
+def _score(rows: Rows, options: CocoOptions) -> float:
+    import pandas as pd
+
+    (key,), (target,) = rows.ids, rows.targets
+    same_ids(rows.submission, rows.answers, rows.ids)
+    images, names = pd.factorize(rows.answers[key])
+    cells = texts(rows.submission[target], target)
+    predicted = _parse(cells, pd.Index(names).get_indexer(rows.submission[key]), target)
+    corners = np.column_stack([numbers(rows.answers[name], name) for name in options.box_columns])
+    classes = numbers(rows.answers[options.class_column], options.class_column)
+    return coco_map(Boxes(images, classes, np.zeros(len(images)), corners), predicted, options)
+
+
+GRADER = define(
+    "coco-map",
+    "Mean average precision (COCO)",
+    "maximize",
+    _score,
+    options=CocoOptions,
+    perfect=1.0,
+    matching=False,
+)

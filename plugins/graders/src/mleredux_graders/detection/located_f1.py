@@ -1,0 +1,70 @@
+"""F1 of labelled points in boxes."""
+
+from __future__ import annotations
+
+from mleredux.errors import InvalidSubmission
+from mleredux.models import Score
+
+from mleredux_graders.frame import Missing, Options, Rows, define, texts
+
+
+class LocatedOptions(Options):
+    """What it takes. Truth is text of label, x, y, width, height per box; predictions are label, x, y per point."""
+
+    missing: Missing = "refuse"
+    """`blank`: a missing cell is a page without points."""
+
+
+def match_page(boxes: list[str], points: list[str]) -> tuple[int, int, int]:
+    """True positives, false positives and false negatives of one page.
+
+    A box takes the first unused point of its label that lies strictly inside.
+
+    Args:
+        boxes: Five pieces per box.
+        points: Three pieces per point.
+
+    Raises:
+        ValueError: A coordinate is no number.
+    """
+    waiting: dict[str, list[tuple[float, float]]] = {}
+    for start in range(0, len(points), 3):
+        place = float(points[start + 1]), float(points[start + 2])
+        waiting.setdefault(points[start], []).append(place)
+    hits = 0
+    for start in range(0, len(boxes), 5):
+        label, (left, top, width, height) = boxes[start], map(float, boxes[start + 1 : start + 5])
+        candidates = waiting.get(label, [])
+        for number, (x, y) in enumerate(candidates):
+            if left < x < left + width and top < y < top + height:
+                del candidates[number]
+                hits += 1
+                break
+    return hits, len(points) // 3 - hits, len(boxes) // 5 - hits
+
+
+def _score(rows: Rows, options: LocatedOptions) -> Score:
+    (target,), (truth,) = rows.targets, rows.truth
+    y_pred = texts(rows.predicted(target), target, missing=options.missing)
+    y_true = texts(rows.true(truth), truth, missing="blank")
+    hits = false = missed = 0
+    for row, true, predicted in zip(rows.submission_rows, y_true, y_pred, strict=True):
+        boxes, points = (cell.split(" ") if cell else [] for cell in (true, predicted))
+        if not boxes:
+            false += len(points) // 3
+            continue
+        where = f"Column {target!r}, row {int(row) + 1}"
+        if len(points) % 3:
+            raise InvalidSubmission(f"{where}: there must be three pieces per point with single blanks between.")
+        try:
+            page = match_page(boxes, points)
+        except ValueError:
+            raise InvalidSubmission(f"{where}: a coordinate is not a number.") from None
+        hits, false, missed = (total + count for total, count in zip((hits, false, missed), page, strict=True))
+    precision = hits / (hits + false) if hits + false else 0.0
+    recall = hits / (hits + missed) if hits + missed else 0.0
+    value = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+    return Score(value=value, details={"precision": precision, "recall": recall})
+
+
+GRADER = define("located-f1", "F1 of labelled points in boxes", "maximize", _score, options=LocatedOptions, perfect=1.0)

@@ -1,0 +1,155 @@
+"""Mean average precision of 3D boxes over IoU thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+
+from mleredux_graders.detection.rectangles import corners, overlap_areas
+from mleredux_graders.frame import Array, Options, Rows, define, texts
+
+FIELDS = 9
+"""confidence, centre x, y, z, width, length, height, yaw, class."""
+
+
+class Boxes3dOptions(Options):
+    """What it takes. Truth and predictions are text: nine pieces per box, single blanks between."""
+
+    thresholds: tuple[float, ...] = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes of one sample.
+
+    Attributes:
+        numbers: confidence, x, y, z, width, length, height, yaw; shape (boxes, 8).
+        classes: Names, shape (boxes,).
+    """
+
+    numbers: Array
+    classes: Array
+
+    def of(self, name: str) -> Array:
+        """The numbers of the boxes of a class, by falling confidence."""
+        chosen = self.numbers[self.classes == name]
+        ordered: Array = chosen[np.argsort(-chosen[:, 0], kind="stable")]
+        return ordered
+
+
+def parse(text: str) -> Boxes:
+    """Read the boxes of one sample.
+
+    Raises:
+        ValueError: What is wrong, as the end of a sentence.
+    """
+    pieces = text.split(" ") if text.strip() else []
+    if len(pieces) % FIELDS:
+        raise ValueError("must have nine pieces per box with single blanks between")
+    groups = [pieces[start : start + FIELDS] for start in range(0, len(pieces), FIELDS)]
+    try:
+        numbers = np.array([[float(piece) for piece in group[:-1]] for group in groups], dtype=np.float64)
+    except ValueError:
+        raise ValueError("has a piece that is no number where one belongs") from None
+    boxes = Boxes(numbers.reshape(-1, FIELDS - 1), np.array([group[-1] for group in groups], dtype=object))
+    if np.isinf(boxes.numbers[:, 7]).any():
+        raise ValueError("has an infinite yaw")
+    return boxes
+
+
+def iou_3d(a: Array, b: Array) -> Array:
+    """Intersection over union of all boxes of one side with all of the other; boxes turn about the z axis only.
+
+    Args:
+        a: confidence, x, y, z, width, length, height, yaw; shape (n, 8).
+        b: The same, shape (m, 8).
+
+    Returns:
+        0 to 1, shape (n, m).
+    """
+    first, second = np.repeat(np.arange(len(a)), len(b)), np.tile(np.arange(len(b)), len(a))
+    tops, bottoms = [box[:, 3] + box[:, 6] / 2 for box in (a, b)], [box[:, 3] - box[:, 6] / 2 for box in (a, b)]
+    high = np.minimum(tops[0][first], tops[1][second]) - np.maximum(bottoms[0][first], bottoms[1][second])
+    reach = [np.hypot(box[:, 4], box[:, 5]) / 2 for box in (a, b)]
+    apart = np.hypot(*(a[first, 1:3] - b[second, 1:3]).T)
+    near = (high > 0) & (apart <= reach[0][first] + reach[1][second])
+    ground = np.zeros(len(first))
+    outline = [corners(box[:, 1:3], box[:, 5], box[:, 4], box[:, 7]) for box in (a, b)]
+    ground[near] = overlap_areas(outline[0][first[near]], outline[1][second[near]])
+    common = ground * np.maximum(high, 0)
+    volumes = [box[:, 4] * box[:, 5] * box[:, 6] for box in (a, b)]
+    union = volumes[0][first] + volumes[1][second] - common
+    ratio: Array = np.clip(common / union, 0, 1).reshape(len(a), len(b))
+    return ratio
+
+
+def average_precisions(iou: Array, thresholds: Array) -> Array:
+    """Area under the all-points envelope of precision over recall, for each threshold.
+
+    Args:
+        iou: Of predicted boxes, by falling confidence, with true boxes; shape (predicted, true).
+        thresholds: An IoU must be strictly above it.
+
+    Returns:
+        Shape (thresholds,).
+    """
+    best, values = iou.argmax(axis=1), iou.max(axis=1)
+    results = np.zeros(len(thresholds))
+    for number, threshold in enumerate(thresholds):
+        good = np.flatnonzero(values > threshold)
+        # The first prediction that looks at a true box takes it.
+        hits = np.zeros(len(iou), dtype=bool)
+        hits[good[np.unique(best[good], return_index=True)[1]]] = True
+        true_positives = np.cumsum(hits)
+        recall = true_positives / iou.shape[1]
+        precision = true_positives / np.arange(1, len(iou) + 1)
+        recall, precision = np.concatenate([[0], recall, [1]]), np.concatenate([[0], precision, [0]])
+        precision = np.maximum.accumulate(precision[::-1])[::-1]
+        results[number] = (np.diff(recall) * precision[1:]).sum()
+    return results
+
+
+def _check(boxes: Array) -> None:
+    if np.isnan(boxes[:, 1:]).any() or not (boxes[:, 4:7] > 0).all():
+        raise ValueError("has a box with a missing number, or a size that is not above 0")
+    if np.isinf(boxes[:, [1, 2, 4, 5]]).any():
+        raise ValueError("has a box of infinite place or size")
+
+
+def _sample(true: Boxes, predicted: Boxes, thresholds: Array) -> Array:
+    results = []
+    for name in dict.fromkeys(true.classes):
+        boxes = predicted.of(name)
+        _check(boxes)
+        if len(boxes):
+            results.append(average_precisions(iou_3d(boxes, true.numbers[true.classes == name]), thresholds))
+        else:
+            results.append(np.zeros(len(thresholds)))
+    return np.mean(results, axis=0) if results else np.full(len(thresholds), np.nan)
+
+
+def _score(rows: Rows, options: Boxes3dOptions) -> float:
+    (target,), (truth,) = rows.targets, rows.truth
+    y_pred = texts(rows.predicted(target), target, missing="blank")
+    y_true = texts(rows.true(truth), truth)
+    thresholds = np.array(options.thresholds)
+    scores = []
+    for row, true, predicted in zip(rows.submission_rows, y_true, y_pred, strict=True):
+        boxes = parse(true)
+        try:
+            scores.append(_sample(boxes, parse(predicted), thresholds))
+        except ValueError as error:
+            raise InvalidSubmission(f"Column {target!r}, row {int(row) + 1}: the text {error}.") from None
+    return float(np.mean(scores))
+
+
+GRADER = define(
+    "map-boxes-3d",
+    "Mean average precision of 3D boxes",
+    "maximize",
+    _score,
+    options=Boxes3dOptions,
+    perfect=1.0,
+)

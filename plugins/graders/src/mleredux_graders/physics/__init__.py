@@ -1,0 +1,1 @@
+"""Physics, medicine and places: directions, positions, and values with a confidence."""

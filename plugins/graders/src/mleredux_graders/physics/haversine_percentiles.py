@@ -1,0 +1,66 @@
+"""Mean over tracks of percentiles of the distance on the globe."""
+
+from __future__ import annotations
+
+import numpy as np
+from mleredux.models import Score
+
+from mleredux_graders.frame import Array, Options, Rows, define, numbers
+
+EARTH_RADIUS = 6_371_000.0
+"""Metres."""
+
+
+class HaversineOptions(Options):
+    """What it takes: two target columns, latitude and longitude, in degrees."""
+
+    group: str
+    """Column of the answers with the track of each row."""
+    percentiles: tuple[float, ...] = (50.0, 95.0)
+    keep_nan: bool = False
+    """A missing coordinate makes the score NaN, rather than a refusal."""
+
+    def answer_columns(self) -> tuple[str, ...]:
+        """See `Options`."""
+        return (*super().answer_columns(), self.group)
+
+
+def haversine(latitude: Array, longitude: Array, latitude_pred: Array, longitude_pred: Array) -> Array:
+    """Great-circle distance.
+
+    Args:
+        latitude: Degrees, shape (rows,); so are the others.
+
+    Returns:
+        Metres, shape (rows,).
+    """
+    true, predicted = np.radians(latitude), np.radians(latitude_pred)
+    across = np.sin((predicted - true) / 2) ** 2
+    along = np.sin(np.radians(longitude_pred - longitude) / 2) ** 2
+    distances: Array = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(across + np.cos(predicted) * np.cos(true) * along))
+    return distances
+
+
+def _score(rows: Rows, options: HaversineOptions) -> Score:
+    import pandas as pd
+
+    y_pred = [numbers(rows.predicted(name), name, finite=not options.keep_nan) for name in rows.targets]
+    y_true = [numbers(rows.true(name), name) for name in rows.truth]
+    distances = haversine(*y_true, *y_pred)
+    groups, names = pd.factorize(rows.true(options.group))
+    order = np.argsort(groups, kind="stable")
+    parts = np.split(distances[order], np.flatnonzero(np.diff(groups[order])) + 1)
+    shares = np.array(options.percentiles) / 100
+    scores = [float(np.quantile(part, shares).mean()) for part in parts]
+    details = {str(name): score for name, score in zip(names, scores, strict=True)}
+    return Score(value=float(np.mean(scores)), details={"groups": details})
+
+
+GRADER = define(
+    "haversine-percentiles",
+    "Percentiles of the distance on the globe",
+    "minimize",
+    _score,
+    options=HaversineOptions,
+    perfect=0.0,
+)

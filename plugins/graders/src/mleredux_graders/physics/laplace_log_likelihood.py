@@ -1,0 +1,97 @@
+"""Laplace log likelihood of values with a confidence."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+
+from mleredux_graders.frame import Array, Options, Rows, define, numbers
+from mleredux_graders.frame.matching import match_rows
+from mleredux_graders.frame.tables import is_missing
+
+
+class LaplaceOptions(Options):
+    """What it takes: two target columns, the value and its confidence; ids `<group>_<time>`."""
+
+    last: int | None = None
+    """Only the so many latest rows of each group are scored, of those that have a true value."""
+    missing_rows: Literal["refuse", "drop"] = "refuse"
+    """`drop`: rows that are scored but not submitted are left out."""
+    least_confidence: float = 70.0
+    largest_error: float = 1000.0
+
+
+def laplace_log_likelihood(
+    y_true: Array, y_pred: Array, confidence: Array, *, least_confidence: float = 70.0, largest_error: float = 1000.0
+) -> float:
+    """Mean of -sqrt(2) d / s - ln(sqrt(2) s), d the error and s the confidence, both clipped.
+
+    Args:
+        y_true: Shape (rows,).
+        y_pred: Shape (rows,).
+        confidence: Standard deviations, shape (rows,).
+
+    Returns:
+        At most -ln(sqrt(2) least_confidence).
+    """
+    s = np.maximum(confidence, least_confidence)
+    d = np.minimum(np.abs(y_true - y_pred), largest_error)
+    return float(np.mean(-np.sqrt(2) * d / s - np.log(np.sqrt(2) * s))) if len(y_true) else float("nan")
+
+
+def _latest(ids: Array, scored: Array, last: int | None) -> Array:
+    """Rows (numbers) that are scored: with a true value, and among the latest of their group."""
+    rows = np.flatnonzero(scored)
+    if last is None or not len(rows):
+        return rows
+    import pandas as pd
+
+    parts = [str(ids[row]).rpartition("_") for row in rows]
+    groups, _ = pd.factorize(np.array([group for group, _, _ in parts], dtype=object))
+    times = np.array([int(time) for _, _, time in parts])
+    order = np.lexsort((-times, groups))
+    place = np.arange(len(order)) - np.searchsorted(groups[order], groups[order], "left")
+    return np.sort(rows[order[place < last]])
+
+
+def _score(rows: Rows, options: LaplaceOptions) -> float:
+    (key,), (value, confidence), (truth, *_) = rows.ids, rows.targets, rows.truth
+    mine, theirs = rows.submission, rows.answers
+    unknown = ~np.isin(mine[key].astype(object), theirs[key].astype(object)) | is_missing(mine[key])
+    if unknown.any():
+        raise InvalidSubmission(f"Column {key!r} has {int(unknown.sum())} rows that the sample does not have.")
+    for name in (value, confidence):
+        if mine[name].dtype.kind == "O":
+            raise InvalidSubmission(f"Column {name!r} must hold numbers only.")
+    answer_rows = _latest(theirs[key], ~is_missing(theirs[truth]), options.last)
+    if options.missing_rows == "drop":
+        answer_rows = answer_rows[np.isin(theirs[key][answer_rows], mine[key])]
+    submission_rows = np.flatnonzero(np.isin(mine[key], theirs[key][answer_rows]))
+    y_true = numbers(theirs[truth], truth, finite=False)[answer_rows]
+    if len(answer_rows) == 1 and len(submission_rows) > 1 and options.missing_rows == "drop":
+        y_true = np.repeat(y_true, len(submission_rows))
+    else:
+        one, other = match_rows(mine.take(submission_rows), theirs.take(answer_rows), rows.ids, "id")
+        submission_rows, y_true = submission_rows[one], y_true[other]
+    y_pred = numbers(mine[value], value, finite=options.missing_rows == "refuse")[submission_rows]
+    deviation = np.nan_to_num(numbers(mine[confidence], confidence, finite=False), nan=0.0)[submission_rows]
+    return laplace_log_likelihood(
+        y_true,
+        y_pred,
+        deviation,
+        least_confidence=options.least_confidence,
+        largest_error=options.largest_error,
+    )
+
+
+GRADER = define(
+    "laplace-log-likelihood",
+    "Laplace log likelihood",
+    "maximize",
+    _score,
+    options=LaplaceOptions,
+    perfect=float(-np.log(np.sqrt(2) * 70)),
+    matching=False,
+)

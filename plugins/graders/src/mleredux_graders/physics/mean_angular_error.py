@@ -1,0 +1,35 @@
+"""Mean angle between true and predicted directions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mleredux_graders.frame import Array, Options, Rows, define, numbers
+
+
+class AngleOptions(Options):
+    """What it takes: two target columns, azimuth and zenith, in radians."""
+
+
+def angular_error(azimuth: Array, zenith: Array, azimuth_pred: Array, zenith_pred: Array) -> Array:
+    """Angle between two directions given by azimuth and zenith.
+
+    Args:
+        azimuth: Radians, any number, shape (rows,); so are the others.
+
+    Returns:
+        Radians from 0 to pi, shape (rows,).
+    """
+    around = np.cos(azimuth) * np.cos(azimuth_pred) + np.sin(azimuth) * np.sin(azimuth_pred)
+    cosine = np.sin(zenith) * np.sin(zenith_pred) * around + np.cos(zenith) * np.cos(zenith_pred)
+    angles: Array = np.abs(np.arccos(np.clip(cosine, -1, 1)))
+    return angles
+
+
+def _score(rows: Rows, options: AngleOptions) -> float:
+    y_pred = [numbers(rows.predicted(name), name, booleans=False) for name in rows.targets]
+    y_true = [numbers(rows.true(name), name) for name in rows.truth]
+    return float(angular_error(*y_true, *y_pred).mean())
+
+
+GRADER = define("mean-angular-error", "Mean angular error", "minimize", _score, options=AngleOptions, perfect=0.0)

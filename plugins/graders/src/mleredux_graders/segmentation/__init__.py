@@ -1,0 +1,1 @@
+"""Segmentation: masks as run-length text."""

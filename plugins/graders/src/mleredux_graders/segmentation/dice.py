@@ -1,0 +1,38 @@
+"""Dice coefficient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mleredux_graders.frame import Rows, define
+from mleredux_graders.segmentation.runs import MaskOptions, Runs, common, matched_masks
+
+
+class DiceOptions(MaskOptions):
+    """What Dice takes."""
+
+    pooled: bool = False
+    """Over the pixels of all pictures together, rather than the mean over pictures."""
+
+
+def dice(y_true: Runs, y_pred: Runs) -> float:
+    """Twice the common pixels divided by the pixels of both (Dice 1945).
+
+    Returns:
+        0 to 1; NaN where both masks are empty.
+    """
+    total = y_true.area + y_pred.area
+    return 2 * common(y_true, y_pred) / total if total else float("nan")
+
+
+def _score(rows: Rows, options: DiceOptions) -> float:
+    masks = matched_masks(rows, options)
+    if options.pooled:
+        both = sum(common(*pair) for pair in masks)
+        total = sum(true.area + predicted.area for true, predicted in masks)
+        return 2 * both / total if total else float("nan")
+    scores = np.array([dice(*pair) for pair in masks])
+    return float(np.where(np.isnan(scores), 1.0, scores).mean())
+
+
+GRADER = define("dice", "Dice coefficient", "maximize", _score, options=DiceOptions, perfect=1.0)

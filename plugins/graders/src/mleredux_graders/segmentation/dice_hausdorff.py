@@ -1,0 +1,108 @@
+"""Dice of slices and 3D Hausdorff distance of volumes, weighted."""
+
+from __future__ import annotations
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+from mleredux.models import Score
+
+from mleredux_graders.frame import Array, Rows, define, texts
+from mleredux_graders.segmentation.dice import dice
+from mleredux_graders.segmentation.runs import MaskOptions, Runs, matched_masks, shapes
+
+
+class DiceHausdorffOptions(MaskOptions):
+    """What it takes. The first id column names slices `<volume>_slice_<number>`."""
+
+    separator: str = "_slice_"
+    """Stands between the name of a volume and that of its slice."""
+    dice_weight: float = 0.4
+    hausdorff_weight: float = 0.6
+    most_voxels: float = 10.0
+    """A volume predicted to be more than so many times its true size counts as farthest."""
+
+
+def hausdorff(a: Array, b: Array) -> float:
+    """Largest distance from a point of either set to the nearest of the other (Hausdorff 1914).
+
+    Args:
+        a: Coordinates, shape (points, dimensions), not empty.
+        b: The same.
+    """
+    from scipy.spatial import cKDTree  # type: ignore[import-untyped]
+
+    return float(max(cKDTree(b).query(a)[0].max(), cKDTree(a).query(b)[0].max()))
+
+
+class _Volume:
+    """Voxels of the union of all masks of a volume."""
+
+    def __init__(self, slices: list[tuple[str, list[Runs], tuple[int, int]]]) -> None:
+        if len({shape for _, _, shape in slices}) > 1:
+            raise InvalidSubmission("The rows of one scan got masks of different sizes; keep the order of the sample.")
+        names = list(dict.fromkeys(name for name, _, _ in slices))
+        height, width = slices[0][2]
+        self.shape = (len(names), height, width)
+        place = {name: number * height * width for number, name in enumerate(names)}
+        parts = [runs.pixels() + place[name] for name, masks, _ in slices for runs in masks]
+        self.voxels = np.unique(np.concatenate(parts))
+
+    def coordinates(self, chosen: Array, shape: tuple[int, int, int]) -> Array:
+        """Slice, row and column of voxels, divided by a shape; pixels are numbered down the columns."""
+        _, height, width = self.shape
+        number, pixel = np.divmod(chosen, height * width)
+        column, row = np.divmod(pixel, height)
+        scaled: Array = np.stack([number, row, column], axis=1) / np.array(shape)
+        return scaled
+
+
+def _volumes(ids: Array, masks: list[Runs], sizes: list[tuple[int, int]], separator: str) -> list[_Volume]:
+    """Volumes in the order of the sorted ids of their slices."""
+    grouped: dict[str, list[tuple[str, list[Runs], tuple[int, int]]]] = {}
+    for row in sorted(range(len(ids)), key=lambda row: str(ids[row])):
+        name = str(ids[row])
+        grouped.setdefault(name.split(separator)[0], []).append((name, [masks[row]], sizes[row]))
+    return [_Volume(slices) for slices in grouped.values()]
+
+
+def volume_distance(true: _Volume, predicted: _Volume, most_voxels: float) -> float:
+    """Hausdorff distance of two volumes as a share of the diagonal of the unit cube.
+
+    Returns:
+        0 to 1; NaN where both are empty; 1 where only one is, or where far too much is predicted.
+    """
+    if not len(true.voxels) and not len(predicted.voxels):
+        return float("nan")
+    if true.shape == predicted.shape and np.array_equal(true.voxels, predicted.voxels):
+        return 0.0
+    if not len(true.voxels) or not len(predicted.voxels) or len(predicted.voxels) > most_voxels * len(true.voxels):
+        return 1.0
+    one, other = true.coordinates(true.voxels, true.shape), predicted.coordinates(predicted.voxels, true.shape)
+    return hausdorff(one, other) / float(np.sqrt(3))
+
+
+def _score(rows: Rows, options: DiceHausdorffOptions) -> Score:
+    key = rows.ids[0]
+    masks = matched_masks(rows, options)
+    heights, widths = shapes(rows, options)
+    sizes = [(int(height), int(width)) for height, width in zip(heights, widths, strict=True)]
+    mine = texts(rows.predicted(key), key, numbers="text")
+    theirs = texts(rows.true(key), key, numbers="text")
+    true = _volumes(theirs, [mask for mask, _ in masks], sizes, options.separator)
+    predicted = _volumes(mine, [mask for _, mask in masks], sizes, options.separator)
+    distances = np.array([volume_distance(a, b, options.most_voxels) for a, b in zip(true, predicted, strict=False)])
+    slices = np.array([dice(*pair) for pair in masks])
+    overlap = float(np.nanmean(slices)) if not np.isnan(slices).all() else float("nan")
+    distance = float(np.nanmean(distances)) if not np.isnan(distances).all() else float("nan")
+    value = options.dice_weight * overlap + options.hausdorff_weight * (1 - distance)
+    return Score(value=value, details={"dice": overlap, "hausdorff": distance})
+
+
+GRADER = define(
+    "dice-hausdorff",
+    "Dice and 3D Hausdorff distance",
+    "maximize",
+    _score,
+    options=DiceHausdorffOptions,
+    perfect=1.0,
+)

@@ -1,0 +1,32 @@
+"""F-beta of the pixels of masks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mleredux_graders.frame import Rows, define
+from mleredux_graders.segmentation.runs import MaskOptions, Runs, common, matched_masks
+
+
+class MaskFbetaOptions(MaskOptions):
+    """What it takes."""
+
+    beta: float = 1.0
+    """Weight of recall against precision."""
+
+
+def mask_fbeta(y_true: Runs, y_pred: Runs, *, beta: float) -> float:
+    """(1 + b²) TP / (b² (TP + FN) + TP + FP), b being beta.
+
+    Returns:
+        0 to 1; 0 where both masks are empty.
+    """
+    denominator = beta**2 * y_true.area + y_pred.area
+    return (1 + beta**2) * common(y_true, y_pred) / denominator if denominator else 0.0
+
+
+def _score(rows: Rows, options: MaskFbetaOptions) -> float:
+    return float(np.mean([mask_fbeta(*pair, beta=options.beta) for pair in matched_masks(rows, options)]))
+
+
+GRADER = define("mask-fbeta", "F-beta of masks", "maximize", _score, options=MaskFbetaOptions, perfect=1.0)

@@ -1,0 +1,146 @@
+"""Run-length text. Shared by the metrics on masks.
+
+A mask is text of pairs of start and length, white space between. Pixels are numbered from 1, down the columns (or along
+the rows). Masks stay runs throughout, so that gigapixel pictures take no memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from mleredux.errors import InvalidSubmission, TaskBroken
+
+from mleredux_graders.frame import Array, Missing, Options, Rows, numbers, texts
+
+_LARGEST = 1 << 60
+
+
+class MaskOptions(Options):
+    """What the metrics on masks take."""
+
+    height: str | int
+    """Column of the answers with the height of each picture, or the height of all of them."""
+    width: str | int
+    missing: Missing = "refuse"
+    """`blank`: a missing cell is an empty mask, as text of blanks is."""
+    empty_mark: str | None = None
+    """A text that means an empty mask."""
+
+    def answer_columns(self) -> tuple[str, ...]:
+        """See `Options`."""
+        named = [size for size in (self.height, self.width) if isinstance(size, str)]
+        return (*super().answer_columns(), *named)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A mask as runs that do not overlap.
+
+    Attributes:
+        starts: First pixel of each run, from 0, rising, shape (runs,).
+        ends: The pixel after its last.
+    """
+
+    starts: Array
+    ends: Array
+
+    @property
+    def area(self) -> int:
+        """Number of pixels."""
+        return int((self.ends - self.starts).sum())
+
+    def pixels(self) -> Array:
+        """Numbers of all pixels, from 0, rising, shape (area,)."""
+        lengths = self.ends - self.starts
+        offsets = np.repeat(self.starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+        numbers: Array = np.arange(lengths.sum()) + offsets
+        return numbers
+
+
+def common(a: Runs, b: Runs) -> int:
+    """Number of pixels that are in both masks."""
+    if not len(a.starts) or not len(b.starts):
+        return 0
+    return int((_covered(b, a.ends) - _covered(b, a.starts)).sum())
+
+
+def _covered(runs: Runs, places: Array) -> Array:
+    """How many pixels of a mask lie before each place."""
+    before = np.concatenate([[0], np.cumsum(runs.ends - runs.starts)])
+    index = np.searchsorted(runs.starts, places, "right")
+    inside = np.minimum(places, runs.ends[np.maximum(index - 1, 0)]) - runs.starts[np.maximum(index - 1, 0)]
+    counts: Array = np.where(index > 0, before[np.maximum(index - 1, 0)] + inside, 0)
+    return counts
+
+
+def decode(text: str, size: int) -> Runs:
+    """Read a mask.
+
+    As in the published decoders, runs are cut at the last pixel, runs beyond it are ignored, a single number is an
+    empty mask, and of three numbers the last is the length of both runs.
+
+    Args:
+        text: Pairs of start and length; empty for an empty mask.
+        size: Number of pixels of the picture.
+
+    Raises:
+        ValueError: What is wrong, as the end of a sentence.
+    """
+    try:
+        pieces = [min(max(int(piece), -1), _LARGEST) for piece in text.split()]
+    except ValueError:
+        raise ValueError("holds a piece that is no whole number") from None
+    starts, lengths = np.array(pieces[0::2], dtype=np.int64), np.array(pieces[1::2], dtype=np.int64)
+    if len(starts) != len(lengths) and len(pieces) not in (1, 3):
+        raise ValueError("holds an odd number of pieces, not pairs of start and length")
+    if (starts[1:] < starts[:-1]).any():
+        raise ValueError("has starts that do not rise")
+    if (starts < 1).any():
+        raise ValueError("has a start below 1")
+    if (lengths < 1).any():
+        raise ValueError("has a length below 1")
+    if len(pieces) == 1:
+        starts = starts[:0]
+    starts, ends = np.minimum(starts - 1, size), np.minimum(starts - 1 + lengths, size)
+    inside = starts < size
+    starts, ends = starts[inside], ends[inside]
+    if (starts[1:] < np.maximum.accumulate(ends)[:-1]).any():
+        raise ValueError("has runs that overlap")
+    return Runs(starts, ends)
+
+
+def shapes(rows: Rows, options: MaskOptions) -> tuple[Array, Array]:
+    """Height and width of each picture, whole numbers, shape (rows,) each."""
+    sizes = [
+        numbers(rows.true(size), size).astype(np.int64) if isinstance(size, str) else np.full(len(rows), size)
+        for size in (options.height, options.width)
+    ]
+    return sizes[0], sizes[1]
+
+
+def matched_masks(rows: Rows, options: MaskOptions) -> list[tuple[Runs, Runs]]:
+    """True and predicted mask of each row.
+
+    Raises:
+        InvalidSubmission: A cell is no mask.
+        TaskBroken: A cell of the answers is none.
+    """
+    (target,), (truth,) = rows.targets, rows.truth
+    y_pred = texts(rows.predicted(target), target, missing=options.missing)
+    y_true = texts(rows.true(truth), truth, missing="blank", numbers="text")
+    if options.empty_mark is not None:
+        y_pred, y_true = (np.where(cells == options.empty_mark, "", cells) for cells in (y_pred, y_true))
+    heights, widths = shapes(rows, options)
+    masks = []
+    cells = zip(rows.submission_rows, y_true, y_pred, heights * widths, strict=True)
+    for row, true, predicted, size in cells:
+        try:
+            given = decode(predicted, int(size))
+        except ValueError as error:
+            raise InvalidSubmission(f"Column {target!r}, row {int(row) + 1}: the mask {error}.") from None
+        try:
+            masks.append((decode(true, int(size)), given))
+        except ValueError as error:
+            raise TaskBroken(f"A mask of the answers {error}.", hint="Prepare the task again.") from None
+    return masks

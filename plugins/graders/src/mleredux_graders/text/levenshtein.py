@@ -1,0 +1,70 @@
+"""Levenshtein distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+
+from mleredux_graders.frame import Array, Rows, define
+from mleredux_graders.text.cells import TextOptions, matched_texts
+
+
+class LevenshteinOptions(TextOptions):
+    """What the Levenshtein distance takes."""
+
+    tokens: Literal["characters", "integers"] = "characters"
+    """What is inserted, deleted and replaced: Unicode characters, or whole numbers with white space between."""
+    average: Literal["rows", "pooled"] = "rows"
+    """Mean distance over rows; or all distances divided by the length of all true sequences."""
+
+
+def levenshtein(y_true: Sequence[str] | Array, y_pred: Sequence[str] | Array) -> Array:
+    """Least number of characters to insert, delete or replace (Levenshtein 1966), of each pair.
+
+    Args:
+        y_true: Texts.
+        y_pred: As many texts.
+
+    Returns:
+        Whole numbers, shape (rows,).
+    """
+    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.process import cpdist
+
+    if not len(y_true):
+        return np.zeros(0)
+    distances: Array = cpdist(list(y_true), list(y_pred), scorer=Levenshtein.distance, dtype=np.int64)
+    return distances
+
+
+def _as_characters(cells: Array, name: str, codes: dict[int, str]) -> list[str]:
+    """Sequences of whole numbers as text, one character per distinct number."""
+    result = []
+    for row, cell in enumerate(cells, start=1):
+        try:
+            pieces = [int(piece) for piece in cell.split()]
+        except ValueError:
+            pieces = []
+        if not pieces:
+            raise InvalidSubmission(f"Column {name!r} must hold whole numbers with blanks between; row {row} does not.")
+        # Beyond the surrogates, which are no characters of their own.
+        result.append("".join(codes.setdefault(piece, chr(0x10000 + len(codes))) for piece in pieces))
+    return result
+
+
+def _score(rows: Rows, options: LevenshteinOptions) -> float:
+    y_true, y_pred = matched_texts(rows, options)
+    if options.tokens == "integers":
+        codes: dict[int, str] = {}
+        y_true = np.array(_as_characters(y_true, rows.truth[0], codes), dtype=object)
+        y_pred = np.array(_as_characters(y_pred, rows.targets[0], codes), dtype=object)
+    distances = levenshtein(y_true, y_pred)
+    if options.average == "pooled":
+        return float(distances.sum() / sum(len(text) for text in y_true))
+    return float(np.average(distances, weights=rows.weight))
+
+
+GRADER = define("levenshtein", "Levenshtein distance", "minimize", _score, options=LevenshteinOptions, perfect=0.0)
