@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission
+from mleredux.models import Competition, Metric, Submission, Thresholds
 
 from mleredux_starter.tables import split_table, write_raw
 
@@ -42,4 +42,15 @@ competition = Competition(
     sets=("starter",),
     tags=("binary", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
+    thresholds=Thresholds(
+        gold=0.9963492990654206, silver=0.9947429906542056, bronze=0.9902161214953271, median=0.9884637850467289
+    ),
+    checksums={
+        "public": {
+            "sample_submission.csv": "77295dadc17f8501848f322bb087c8ee",
+            "test.csv": "535f7182b01603688687ee4d623bc078",
+            "train.csv": "b9bde9656ecfd4da32b45587821caada",
+        },
+        "private": {"answers.csv": "c30f738da1fbaf4ae15147ae7e6c981b"},
+    },
 )

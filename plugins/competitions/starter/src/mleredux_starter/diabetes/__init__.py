@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission
+from mleredux.models import Competition, Metric, Submission, Thresholds
 
 from mleredux_starter.tables import split_table, write_raw
 
@@ -49,4 +49,15 @@ competition = Competition(
     sets=("starter",),
     tags=("regression", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
+    thresholds=Thresholds(
+        gold=54.66044661402069, silver=54.968830566034384, bronze=55.77363993212381, median=56.5856750069306
+    ),
+    checksums={
+        "public": {
+            "sample_submission.csv": "8c98f1977ed2ecf6dc0d0904d02e2922",
+            "test.csv": "bf6bf06e6ea4fe3ff533866520c4e52b",
+            "train.csv": "3cd374b3696e062cbc842336afeea17a",
+        },
+        "private": {"answers.csv": "743554ffe405ae6c2d0fa0e6ad184e46"},
+    },
 )

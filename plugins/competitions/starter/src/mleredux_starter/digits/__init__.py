@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission
+from mleredux.models import Competition, Metric, Submission, Thresholds
 
 from mleredux_starter.tables import split_table, write_raw
 
@@ -40,4 +40,15 @@ competition = Competition(
     sets=("starter",),
     tags=("multiclass", "images", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
+    thresholds=Thresholds(
+        gold=0.9851576994434137, silver=0.9833024118738405, bronze=0.9703153988868275, median=0.9591836734693877
+    ),
+    checksums={
+        "public": {
+            "sample_submission.csv": "42805dd28100d9905d7e780993731b2a",
+            "test.csv": "c87a4cd3f28d87377f5d99f88cdef656",
+            "train.csv": "00c1276edabb2baef6748c15bf44d60b",
+        },
+        "private": {"answers.csv": "699ad923fcd24b3e424bd56f13a45b9d"},
+    },
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission
+from mleredux.models import Competition, Metric, Submission, Thresholds
 
 from mleredux_starter.tables import one_hot_answers, split_table, write_raw
 
@@ -52,4 +52,15 @@ competition = Competition(
     sets=("starter",),
     tags=("multiclass", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
+    thresholds=Thresholds(
+        gold=0.013901982035561044, silver=0.03883845282265022, bronze=0.09461779449667249, median=0.11739167881982035
+    ),
+    checksums={
+        "public": {
+            "sample_submission.csv": "1ba351d3b40f181534bc9776cc7600a3",
+            "test.csv": "37681e8e11bc40c08f9bfb17592bd694",
+            "train.csv": "a659ed1fdd9bda8561aa22b976865144",
+        },
+        "private": {"answers.csv": "a2a8f737378887880f03caf948621146"},
+    },
 )

@@ -1,0 +1,25 @@
+"""What the package registers: the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux.hookspecs import hookimpl
+from mleredux.models import Agent, Build, Limits
+
+mleredux_contract = 1
+
+dummy = Agent(
+    id="dummy",
+    title="Submits the sample submission",
+    command=("python", "-m", "mleredux_agent_dummy"),
+    build=Build(packages=("mleredux_agent_dummy",)),
+    limits=Limits(time_limit=120, cpus=1, memory_mb=512),
+    tags=("no-llm",),
+)
+
+
+@hookimpl
+def mleredux_register_agents() -> Iterable[Agent]:
+    """The agent."""
+    return [dummy]
