@@ -107,7 +107,7 @@ def test_all_sections_say_what_the_run_knows(make_run: Any) -> None:
     page = page_of(run)
     assert all(state in page.sections["timeline"] for state in ("queued", "preparing", "running", "21.5 s"))
     assert "7.4 s" in page.sections["submissions"] and "not graded" in page.sections["submissions"]
-    assert "300 MB of 4.0 GB" in " ".join(page.sections["limits"].split())
+    assert "300 MB of 4 GB" in " ".join(page.sections["limits"].split())
     assert "Answers within reach" in page.sections["signals"]
     assert "put together from the run's events" in page.sections["rollout"]
     assert "print('training')" in page.sections["rollout"]
@@ -292,6 +292,9 @@ def test_better_is_to_the_right_also_where_lower_is_better(make_run: Any) -> Non
     places = {mark.kind: mark.x for mark in scale.marks}
     assert places["median"] < places["bronze"] < places["silver"] < scale.score.x < places["gold"]
     assert len(scale.rug) == len(board)
+    bare = dict.fromkeys(("gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold"))
+    assert scale_of(report_of(run, **bare), board) is not None
+    assert scale_of(report_of(run, **bare), []) is None
     assert scale_of(report_of(run, score=-1e9), []).beyond == "left"  # type: ignore[union-attr]
     assert scale_of(report_of(run, score=1e9), []).beyond == "right"  # type: ignore[union-attr]
 

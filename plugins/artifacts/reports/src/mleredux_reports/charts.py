@@ -51,9 +51,9 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
         "gold": report.gold_threshold,
     }
     known = {name: value for name, value in named.items() if value is not None and math.isfinite(value)}
-    if report.score is None or not math.isfinite(report.score) or not known:
-        return None
     entries = sorted(sign * score for score in leaderboard if math.isfinite(score))
+    if report.score is None or not math.isfinite(report.score) or not (known or entries):
+        return None
     anchors = [sign * value for value in known.values()]
     low = min([*anchors, *entries[len(entries) // 10 :][:1]])
     high = max([*anchors, *entries[-1:]])

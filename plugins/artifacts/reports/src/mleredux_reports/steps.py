@@ -8,6 +8,7 @@ from typing import Any
 
 from mleredux.rollout import (
     InvalidRollout,
+    ObservationResult,
     Step,
     ToolCall,
     Trajectory,
@@ -27,6 +28,7 @@ _PAGE_CHARACTERS = 3_000_000
 _TEXT_CHARACTERS = 8_000
 _PER_STEP = 20
 _HEADLINE = 160
+_SHORT = 100
 _CODE_ARGUMENTS = ("code", "command", "cmd", "script", "source", "query", "content")
 _MADE_FROM = {
     "agent": "written by the agent",
@@ -45,9 +47,10 @@ class Text:
 
 @dataclass(frozen=True)
 class CallView:
-    """An action, with its answers."""
+    """An action, with its answers; `short` are the arguments that fit into a line."""
 
     name: str
+    short: list[tuple[str, str]]
     arguments: list[tuple[str, Text]]
     answers: list[Text]
 
@@ -146,18 +149,7 @@ def _view(step: Step, budget: _Budget) -> StepView:
         chips=_chips(step),
         message=budget.take("" if said else words),
         reasoning=reasoning,
-        calls=[
-            CallView(
-                name=call.function_name[:120],
-                arguments=_arguments(call, budget),
-                answers=[
-                    budget.take(text_of(result.content))
-                    for result in results
-                    if result.source_call_id == call.tool_call_id
-                ],
-            )
-            for call in calls
-        ],
+        calls=[_call(call, results, budget) for call in calls],
         answers=[budget.take(text_of(result.content)) for result in results if result.source_call_id not in answered],
         facts=_facts(step),
     )
@@ -171,10 +163,18 @@ def _first_line(step: Step) -> str:
     return ", ".join(call.function_name for call in (step.tool_calls or [])[:3]) or "(no message)"
 
 
-def _arguments(call: ToolCall, budget: _Budget) -> list[tuple[str, Text]]:
-    """Arguments by name, code as it is, everything else as JSON."""
-    ordered = sorted(call.arguments.items(), key=lambda item: item[0] not in _CODE_ARGUMENTS)
-    return [(name[:120], budget.take(_readable(value))) for name, value in ordered[:_PER_STEP]]
+def _call(call: ToolCall, results: list[ObservationResult], budget: _Budget) -> CallView:
+    """Arguments by name, code first and as it is, everything else as JSON."""
+    ordered = sorted(call.arguments.items(), key=lambda item: item[0] not in _CODE_ARGUMENTS)[:_PER_STEP]
+    readable = [(name[:_SHORT], _readable(value)) for name, value in ordered]
+    short = [name for name, value in readable if len(value) <= _SHORT and "\n" not in value]
+    answers = [text_of(result.content) for result in results if result.source_call_id == call.tool_call_id]
+    return CallView(
+        name=call.function_name[:_SHORT],
+        short=[(name, value) for name, value in readable if name in short],
+        arguments=[(name, budget.take(value)) for name, value in readable if name not in short],
+        answers=[budget.take(answer) for answer in answers],
+    )
 
 
 def _readable(value: Any) -> str:

@@ -11,6 +11,7 @@ from mleredux.medals import read_leaderboard
 from mleredux.models import CAUSES, Event, Report, State, Task
 from mleredux.plugins import current
 from mleredux.store import Run
+from mleredux.submissions.intake import disk_usage
 
 from mleredux_reports.charts import Mark, Scale, Tick, Timeline, axis_of, scale_of, timeline_of
 from mleredux_reports.ending import Ending, ending_of
@@ -34,7 +35,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Meter:
-    """A limit and what was used of it; `share` in percent, None where unknown."""
+    """A limit and what was used of it; `share` in percent; None, and `used` empty, where unknown."""
 
     label: str
     used: str
@@ -220,17 +221,18 @@ def _submissions(run: Run, report: Report | None, started: datetime | None) -> S
 def _meters(run: Run) -> list[Meter]:
     limits, outcome = run.spec.limits, run.outcome
     hit = outcome.limit if outcome else None
+    disk, _files = disk_usage(run.output_dir, run.logs_dir)
 
     def meter(name: str, label: str, used: float | None, limit: float, form: Any) -> Meter:
         share = None if used is None else min(100.0, round(100 * used / limit, 2))
-        return Meter(label, "not measured" if used is None else form(used), form(limit), share, hit == name)
+        return Meter(label, "" if used is None else form(used), form(limit), share, hit == name)
 
     seconds = outcome.seconds if outcome else None
     memory = outcome.max_memory_mb if outcome else None
     return [
         meter("time", "Time", seconds, limits.time_limit, duration),
         meter("memory", "Memory, peak", memory, limits.memory_mb, megabytes),
-        meter("disk", "Disk", None, limits.disk_mb, megabytes),
+        meter("disk", "Disk, at the end", disk / 2**20, limits.disk_mb, megabytes),
         meter("processes", "Processes", None, limits.processes, "{:,.0f}".format),
         meter("cpus", "CPUs", _mean_cpus(run), limits.cpus, "{:.2g}".format),
         *([meter("gpus", "GPUs", None, limits.gpus, "{:.0f}".format)] if limits.gpus else []),

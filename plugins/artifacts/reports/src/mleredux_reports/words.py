@@ -35,8 +35,10 @@ def size(count: float) -> str:
 
 
 def megabytes(count: float) -> str:
-    """Mebibytes, as limits are stated: `312 MB`, `4.0 GB`."""
-    return f"{count:.0f} MB" if count < 1024 else f"{count / 1024:.1f} GB"
+    """Mebibytes, as limits are stated: `0.3 MB`, `312 MB`, `4 GB`."""
+    if count < 10:
+        return f"{count:.2g} MB"
+    return f"{count:.0f} MB" if count < 1024 else f"{count / 1024:.3g} GB"
 
 
 def number(value: float | None) -> str:
