@@ -8,19 +8,26 @@ import json
 import os
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mleredux.checksums import MEMORY_FILE, ChecksumMismatch, differences, md5
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.models import Task
+from mleredux.progress import tell
 from mleredux.store.files import FileLock, write_atomically
 from mleredux.submissions.schema import write_schema
+from mleredux.unpacking import unpack
+
+__all__ = ["DataStore", "Prepared", "default_data_dir", "md5", "tree_digest", "with_fresh_leaderboard"]
 
 DATA_VARIABLE = "MLEREDUX_DATA"
-_BLOCK = 1 << 20
+DOWNLOAD_FOLDER = "download"
+LEADERBOARD_FILE = "leaderboard.csv"
+_OURS = ".raw-fetched"
+_SMALL = 1 << 20
 
 Preparer = Callable[[Task, Path, Path, Path], bool | None]
 Progress = Callable[[str], None]
@@ -28,8 +35,7 @@ Progress = Callable[[str], None]
 
 def default_data_dir() -> Path:
     """`MLEREDUX_DATA`, or `mleredux/data` in the user's cache folder."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get(DATA_VARIABLE) or cache / "mleredux" / "data")
+    return Path(os.environ.get(DATA_VARIABLE) or _cache() / "data")
 
 
 @dataclass(frozen=True)
@@ -67,10 +73,15 @@ class DataStore:
         """The task's own folder."""
         return self.path / task.id
 
+    def leaderboard(self, task: Task) -> Path:
+        """Where a fresh leaderboard of the task is, or belongs."""
+        return self.home(task) / LEADERBOARD_FILE
+
     def find(self, task: Task) -> Prepared | None:
         """The task's prepared files where they are complete and of its version, else None.
 
-        A directory that MLE-bench prepared is recognised, checked and recorded.
+        A directory that MLE-bench prepared is recognised, checked and recorded. Files with published checksums are
+        checked each time; those that did not change since are not read again.
 
         Raises:
             DataError: They are of another version of the task, or damaged.
@@ -79,6 +90,7 @@ class DataStore:
         if not (prepared / "public").is_dir() or not (prepared / "private").is_dir():
             return None
         record = self._record(task)
+        known = record is not None
         if record is None:
             record = self._adopt(task, prepared)
         if record["task_version"] != task.version:
@@ -87,6 +99,8 @@ class DataStore:
                 f"the task is of version {task.version}.",
                 hint=f"Prepare them again: `mleredux prepare {task.id} --force`.",
             )
+        if known:
+            self._check_found(task, prepared, Path(record["schema"]).parent)
         return Prepared(prepared / "public", prepared / "private", Path(record["schema"]), record["digest"])
 
     def prepare(
@@ -97,6 +111,7 @@ class DataStore:
         force: bool = False,
         source: Path | None = None,
         keep_raw: bool = False,
+        check_space: bool = True,
         progress: Progress = lambda _message: None,
     ) -> Prepared:
         """Prepare a task's files, unless they are there. Several processes may ask at once: one does the work.
@@ -107,13 +122,14 @@ class DataStore:
             force: Prepare again what is prepared.
             source: A folder (used where it is) or a zip (unpacked one level) with the raw data.
             keep_raw: Keep raw data that were fetched or unpacked; else they go once the prepared files are in place.
-            progress: Told what is going on.
+            check_space: Refuse to start where the disk has too little room.
+            progress: Told what is going on; bytes are told to `mleredux.progress` listeners.
 
         Raises:
-            DataError: Raw data are missing or damaged.
+            DataError: Raw data are missing or damaged, or there is too little room.
             TaskBroken: Preparing failed, or gave other bytes than published.
         """
-        home = self.home(task)
+        home, raw_home = self.home(task), self.raw(task).parent
         try:
             home.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -121,45 +137,71 @@ class DataStore:
                 f"The data directory {self.path} can't be written: {error.strerror or error}.",
                 hint="Name another with --data-dir.",
             ) from error
-        lock: contextlib.AbstractContextManager[object] = (
-            FileLock(home / ".lock") if os.access(home, os.W_OK) else contextlib.nullcontext()
-        )
-        with lock:
+        with _lock(home / ".lock"):
             if not force and (found := self.find(task)):
                 return found
-            raw, ours = self._find_raw(task, source, progress)
-            progress("splitting into public and private files")
-            with _scratch(home) as scratch:
-                (scratch / "public").mkdir()
-                (scratch / "private").mkdir()
-                self._run_preparer(task, preparer, raw, scratch)
-                progress("checking")
-                _check_published(task, scratch)
-                write_schema(task, scratch / "public", scratch / "schema")
-                self._write_record(task, scratch, schema=home / "prepared" / "schema")
-                _replace(scratch, home / "prepared")
-            if ours and not keep_raw:
-                shutil.rmtree(raw, ignore_errors=True)
+            if source is None or not source.is_dir():
+                raw_home.mkdir(parents=True, exist_ok=True)
+            # Variants share raw data: while one works with them, no other may fetch or remove them.
+            with _lock(raw_home / ".raw-lock"):
+                if check_space:
+                    from mleredux.space import check
+
+                    check(self, [task], source=source)
+                raw, ours = self._find_raw(task, source, keep_raw, progress)
+                self._prepare_from(task, preparer, raw, progress)
+                if ours and not keep_raw:
+                    shutil.rmtree(raw, ignore_errors=True)
+                if ours:
+                    (raw_home / _OURS).unlink(missing_ok=True)
         found = self.find(task)
         if found is None:
             raise DataError(f"The prepared data of {task.id} vanished from {home}.")
         return found
 
-    def _find_raw(self, task: Task, source: Path | None, progress: Progress) -> tuple[Path, bool]:
-        """The folder of raw data, and whether it was made just now."""
+    def _prepare_from(self, task: Task, preparer: Preparer, raw: Path, progress: Progress) -> None:
+        place = self.home(task) / "prepared"
+        progress("splitting into public and private files")
+        tell("splitting into public and private files")
+        with _scratch(place) as scratch:
+            (scratch / "public").mkdir()
+            (scratch / "private").mkdir()
+            self._run_preparer(task, preparer, raw, scratch)
+            progress("checking")
+            tell("checking")
+            if differing := differences(scratch, _published(task), scratch / MEMORY_FILE):
+                raise ChecksumMismatch(
+                    f"The prepared files of {task.id} are not the published ones: {'; '.join(map(str, differing))}.",
+                    differing,
+                    hint="The raw data differ from those the task was made for; get them anew.",
+                )
+            write_schema(task, scratch / "public", scratch / "schema")
+            self._write_record(task, scratch, schema=place / "schema")
+            _replace(scratch, place)
+
+    def _find_raw(self, task: Task, source: Path | None, keep: bool, progress: Progress) -> tuple[Path, bool]:
+        """The folder of raw data, and whether it was made by us."""
         if source is not None and source.is_dir():
             return source, False
         raw = self.raw(task)
+        ours = raw.with_name(_OURS)
         if source is None and raw.is_dir() and any(raw.iterdir()):
-            return raw, False
-        raw.parent.mkdir(parents=True, exist_ok=True)
-        with _scratch(raw.parent) as scratch:
+            return raw, ours.exists()
+        packed = raw.with_name(f"{raw.parent.name}.zip")
+        if source is None and packed.is_file():  # where MLE-bench keeps it
+            source = packed
+        if source is not None and raw.exists() and not ours.exists() and not keep:
+            raw = raw.with_name("raw-unpacked")  # somebody's own raw data stay as they are
+        with _scratch(raw) as scratch:
             if source is not None:
                 progress(f"unpacking {source.name}")
-                _unpack(source, scratch)
+                unpack(source, scratch)
             else:
                 self._fetch(task, scratch, progress)
             _replace(scratch, raw)
+        if raw == self.raw(task):
+            ours.touch()
+        shutil.rmtree(raw.with_name(DOWNLOAD_FOLDER), ignore_errors=True)
         return raw, True
 
     def _fetch(self, task: Task, folder: Path, progress: Progress) -> None:
@@ -186,21 +228,28 @@ class DataStore:
 
     def _record(self, task: Task) -> dict[str, Any] | None:
         for folder in (self.home(task) / "prepared", self._record_cache(task)):
-            path = folder / "prepared.json"
-            if path.is_file():
-                record: dict[str, Any] = json.loads(path.read_bytes())
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                record: dict[str, Any] = json.loads((folder / "prepared.json").read_bytes())
                 return {**record, "schema": folder / "schema"}
         return None
 
     def _record_cache(self, task: Task) -> Path:
         """Where the record lies of a prepared directory that may not be written."""
-        key = hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux" / "records" / key
+        return _cache() / "records" / hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
+
+    def _check_found(self, task: Task, prepared: Path, records: Path) -> None:
+        if differing := differences(prepared, _published(task), records / MEMORY_FILE):
+            raise ChecksumMismatch(
+                f"The prepared files of {task.id} in {prepared} are not the published ones: "
+                f"{'; '.join(map(str, differing))}.",
+                differing,
+                hint=f"They are incomplete or were changed; prepare them again: `mleredux prepare {task.id} --force`.",
+            )
 
     def _adopt(self, task: Task, prepared: Path) -> dict[str, Any]:
-        _check_published(task, prepared)
         folder = prepared if os.access(prepared, os.W_OK) else self._record_cache(task)
         folder.mkdir(parents=True, exist_ok=True)
+        self._check_found(task, prepared, folder)
         write_schema(task, prepared / "public", folder / "schema")
         return self._write_record(task, prepared, schema=folder / "schema", folder=folder)
 
@@ -211,6 +260,12 @@ class DataStore:
         return {**record, "schema": schema}
 
 
+def with_fresh_leaderboard(task: Task, prepared: Path) -> Task:
+    """The task with the leaderboard that lies beside its prepared files, where somebody fetched one."""
+    fresh = prepared.parent / LEADERBOARD_FILE
+    return task.model_copy(update={"leaderboard": fresh}) if fresh.is_file() else task
+
+
 def tree_digest(prepared: Path) -> str:
     """Identity of prepared files: paths and sizes of all, and the content of those below 1 MiB."""
     digest = hashlib.sha256()
@@ -219,50 +274,31 @@ def tree_digest(prepared: Path) -> str:
             if path.is_file():
                 size = path.stat().st_size
                 digest.update(f"{path.relative_to(prepared)}\0{size}\0".encode(errors="surrogateescape"))
-                if size < _BLOCK:
+                if size < _SMALL:
                     digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def md5(path: Path) -> str:
-    """MD5 of a file's content, in hexadecimal, read in blocks of 1 MiB."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux"
 
 
-def _check_published(task: Task, prepared: Path) -> None:
-    differing = []
-    for part, files in task.checksums.items():
-        for name, published in files.items():
-            path = prepared / part / name
-            if not path.is_file():
-                differing.append(f"{part}/{name} is missing")
-            elif (found := md5(path)) != published:
-                differing.append(f"{part}/{name} has MD5 {found}, published is {published}")
-    if differing:
-        raise DataError(
-            f"The prepared files of {task.id} are not the published ones: {'; '.join(differing)}.",
-            hint="The raw data differ from those the task was made for; get them anew.",
-        )
+def _published(task: Task) -> dict[str, str]:
+    """Published MD5 by path below the prepared folder."""
+    return {f"{part}/{name}": found for part, files in task.checksums.items() for name, found in files.items()}
 
 
-def _unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip one level; archives inside stay packed."""
-    if not archive.exists():
-        raise DataError(f"{archive} does not exist.", hint="Name a folder or a zip with --from.")
-    try:
-        with zipfile.ZipFile(archive) as file:
-            file.extractall(folder)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError) as error:
-        raise DataError(f"{archive} can't be unpacked: {error}.", hint="Get the archive anew.") from error
+def _lock(path: Path) -> contextlib.AbstractContextManager[object]:
+    return FileLock(path) if os.access(path.parent, os.W_OK) else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
+def _scratch(place: Path) -> Iterator[Path]:
     """A folder beside its final place, gone afterwards unless it was moved there; leftovers of crashes are removed."""
-    for leftover in parent.glob(".making-*"):
+    prefix = f".making-{place.name}-"
+    for leftover in place.parent.glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=".making-", dir=parent))
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place.parent))
     folder.chmod(0o755)
     try:
         yield folder
@@ -273,7 +309,7 @@ def _scratch(parent: Path) -> Iterator[Path]:
 def _replace(new: Path, place: Path) -> None:
     """Put a finished folder in its place. What lay there goes only when the new one is complete."""
     if place.exists():
-        old = place.with_name(f".making-old-{place.name}")
+        old = place.with_name(f".making-{place.name}-old")
         shutil.rmtree(old, ignore_errors=True)
         place.rename(old)
         new.rename(place)

@@ -2,81 +2,147 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mleredux.cli.output import data_dir_option, json_option, print_json
 from mleredux.cli.root import catalogue
-from mleredux.errors import MlereduxError
+from mleredux.errors import Cancelled, MlereduxError
+
+if TYPE_CHECKING:
+    from mleredux.cli.preparing import PreparingDisplay
+    from mleredux.data import DataStore
+    from mleredux.models import Task
+    from mleredux.progress import Step
 
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="All tasks of a set too (starter, low, …).")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="All tasks of a set too (starter, lite, …).")
 @click.option("--all", "everything", is_flag=True, help="All tasks.")
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="A folder or zip with the raw data of the task."
 )
+@click.option("--leaderboard", is_flag=True, help="Fetch a fresh leaderboard too; percentiles then refer to it.")
 @click.option("--keep-raw", is_flag=True, help="Keep raw data that were fetched or unpacked.")
 @click.option("--force", is_flag=True, help="Prepare again what is prepared.")
+@click.option("--ignore-space", is_flag=True, help="Start even where the disk seems to have too little room.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Tasks at once.")
 @data_dir_option
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context,
-    tasks: tuple[str, ...],
-    sets: tuple[str, ...],
-    everything: bool,
-    source: Path | None,
-    keep_raw: bool,
-    force: bool,
-    jobs: int,
-    data_dir: str | None,
-    as_json: bool,
-) -> None:
-    """Get tasks' raw data and split them into public files and answers. What is prepared already is left as it is."""
-    from mleredux.data import DataStore
-    from mleredux.stages.prepare import prepare
+def command(ctx: click.Context, /, **asked: Any) -> None:
+    """Get tasks' raw data and split them into public files and answers.
 
-    found, store = catalogue(ctx), DataStore(data_dir)
-    names = found.task_names(tasks, (*sets, *(("all",) if everything else ())))
+    What is prepared already is left as it is, after a look whether it still has its published checksums. What was
+    interrupted goes on where it was.
+
+    \b
+    Exit codes: 0 all tasks are prepared · 1 some are not · 2 usage · 130 stopped
+    """
+    from mleredux.cli.preparing import PreparingDisplay
+    from mleredux.data import DataStore
+
+    found, store = catalogue(ctx), DataStore(asked["data_dir"])
+    names = found.task_names(asked["tasks"], (*asked["sets"], *(("all",) if asked["everything"] else ())))
     if not names:
         raise click.UsageError("Name a task, like `mleredux prepare digits`, a set with --set, or --all.")
-    if source is not None and len(names) > 1:
+    if asked["source"] is not None and len(names) > 1:
         raise click.UsageError("--from holds the raw data of one task; name one.")
-    chosen = [found.task(name) for name in names]
+    tasks = [found.task(name) for name in names]
     found.hook("mleredux_prepare")
+    if len(tasks) > 1 and not asked["ignore_space"]:
+        from mleredux.space import check
 
-    def one(number: int) -> dict[str, Any]:
-        task = chosen[number]
-
-        def say(message: str) -> None:
-            if not as_json:
-                click.echo(f"{task.id}: {message}", err=True)
-
-        try:
-            done = prepare(task, found, store, force=force, source=source, keep_raw=keep_raw, progress=say)
-        except MlereduxError as error:
-            if ctx.find_root().params.get("debug"):
-                raise
-            click.echo(f"Error: {error}", err=True)
-            return {"task": task.id, "ok": False, "message": str(error)}
-        say(f"ready in {done.public.parent}")
-        return {
-            "task": task.id,
-            "version": task.version,
-            "ok": True,
-            "public": str(done.public),
-            "private": str(done.private),
-            "digest": done.digest,
-        }
-
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        rows = list(pool.map(one, range(len(chosen))))
-    if as_json:
+        missing = [task for task in tasks if asked["force"] or not (store.home(task) / "prepared").is_dir()]
+        check(store, missing, jobs=asked["jobs"])
+    with PreparingDisplay(quiet=asked["as_json"]) as display:
+        rows = _prepare_all(ctx, tasks, store, asked, display)
+    if asked["as_json"]:
         print_json(rows)
+    elif len(rows) > 1:
+        failed = [row["task"] for row in rows if not row["ok"]]
+        click.echo(f"{len(rows) - len(failed)} of {len(rows)} tasks are prepared.", err=True)
+        if failed:
+            click.echo(f"Not prepared: {', '.join(failed)}.", err=True)
     ctx.exit(0 if all(row["ok"] for row in rows) else 1)
+
+
+def _prepare_all(
+    ctx: click.Context, tasks: list[Task], store: DataStore, asked: dict[str, Any], display: PreparingDisplay
+) -> list[dict[str, Any]]:
+    stopped = threading.Event()
+
+    def one(task: Task) -> dict[str, Any]:
+        return _prepare_one(ctx, task, store, asked, display, stopped)
+
+    if asked["jobs"] == 1 or len(tasks) == 1:
+        return [one(task) for task in tasks]
+    pool = ThreadPoolExecutor(max_workers=asked["jobs"])
+    try:
+        return list(pool.map(one, tasks))
+    except BaseException:
+        stopped.set()  # workers see it when they next tell how far they are
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _prepare_one(
+    ctx: click.Context,
+    task: Task,
+    store: DataStore,
+    asked: dict[str, Any],
+    display: PreparingDisplay,
+    stopped: threading.Event,
+) -> dict[str, Any]:
+    from mleredux.checksums import ChecksumMismatch
+    from mleredux.progress import listening
+    from mleredux.stages.prepare import prepare, refresh_leaderboard
+
+    def heard(step: Step) -> None:
+        if stopped.is_set():
+            raise Cancelled("Stopped.")
+        display.show(task.id, step)
+
+    row: dict[str, Any] = {"task": task.id, "ok": False}
+    try:
+        with listening(heard):
+            done = prepare(
+                task,
+                catalogue(ctx),
+                store,
+                force=asked["force"],
+                source=asked["source"],
+                keep_raw=asked["keep_raw"],
+                check_space=not asked["ignore_space"],
+                progress=lambda message: display.say(task.id, message),
+            )
+            if asked["leaderboard"]:
+                row["leaderboard"] = str(refresh_leaderboard(task, store))
+    except Cancelled:
+        raise
+    except MlereduxError as error:
+        if ctx.find_root().params.get("debug"):
+            raise
+        display.end(task.id, f"Error: {error}", ok=False)
+        row["message"] = str(error)
+        if isinstance(error, ChecksumMismatch):
+            row["differences"] = error.as_rows()
+        return row
+    except BaseException:
+        display.end(task.id, "stopped", ok=False)
+        raise
+    display.end(task.id, f"ready in {done.public.parent}")
+    return {
+        **row,
+        "version": task.version,
+        "ok": True,
+        "public": str(done.public),
+        "private": str(done.private),
+        "digest": done.digest,
+    }

@@ -83,7 +83,11 @@ class Task(Model):
     prepare: Callable[[Path, Path, Path], None] | None = None
     """`prepare(raw, public, private)`; None where a plugin's `mleredux_prepare` does it."""
     fetch: Callable[[Path], None] | None = None
-    """`fetch(raw)` writes the raw files into an empty folder; None where they come with `--from` or from Kaggle."""
+    """`fetch(raw)` writes the raw files into an empty folder; None where they come with `--from`. It may keep half a
+    download in the folder `download` beside it, to go on after an interruption; that goes once the raw files are there.
+    How far it has come, it tells with `mleredux.progress.tell`."""
+    fetch_leaderboard: Callable[[Path], None] | None = None
+    """`fetch_leaderboard(path)` writes a fresh leaderboard: a CSV with a column `score`, best first."""
     submission: Submission = Submission()
     answers: str = "answers.csv"
     """The file of the answers in the private folder."""
