@@ -23,16 +23,12 @@ class CocoOptions(Options):
 
     iou: tuple[float, ...] = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
     """A match must be at or above it."""
-    class_column: str = "class_id"
-    box_columns: tuple[str, str, str, str] = ("x_min", "y_min", "x_max", "y_max")
+    truth: tuple[str, ...] = ("class_id", "x_min", "y_min", "x_max", "y_max")
+    """Columns of the answers: the class, and the corners of the box."""
     corners_as_sizes: bool = False
     """An oddity of vinbigdata: x_max and y_max are taken for width and height."""
     number_zero_is_unmatched: bool = False
     """An oddity of vinbigdata: matches are stored as numbers of boxes, and 0 means none."""
-
-    def answer_columns(self) -> tuple[str, ...]:
-        """See `Options`."""
-        return (*super().answer_columns(), self.class_column, *self.box_columns)
 
 
 @dataclass(frozen=True)
@@ -193,9 +189,8 @@ def _score(rows: Rows, options: CocoOptions) -> float:
     images, names = pd.factorize(rows.answers[key])
     cells = texts(rows.submission[target], target)
     predicted = _parse(cells, pd.Index(names).get_indexer(rows.submission[key]), target)
-    corners = np.column_stack([numbers(rows.answers[name], name) for name in options.box_columns])
-    classes = numbers(rows.answers[options.class_column], options.class_column)
-    return coco_map(Boxes(images, classes, np.zeros(len(images)), corners), predicted, options)
+    truth = np.column_stack([numbers(rows.answers[name], name) for name in rows.truth])
+    return coco_map(Boxes(images, truth[:, 0], np.zeros(len(images)), truth[:, 1:]), predicted, options)
 
 
 GRADER = define(

@@ -8,7 +8,7 @@ from mleredux.models import Score
 
 from mleredux_graders.frame import Array, Rows, define, texts
 from mleredux_graders.segmentation.dice import dice
-from mleredux_graders.segmentation.runs import MaskOptions, Runs, matched_masks, shapes
+from mleredux_graders.segmentation.runs import MaskOptions, Runs, matched_masks, shapes, true_masks
 
 
 class DiceHausdorffOptions(MaskOptions):
@@ -84,12 +84,13 @@ def volume_distance(true: _Volume, predicted: _Volume, most_voxels: float) -> fl
 def _score(rows: Rows, options: DiceHausdorffOptions) -> Score:
     key = rows.ids[0]
     masks = matched_masks(rows, options)
-    heights, widths = shapes(rows, options)
+    heights, widths = shapes(rows.answers, options)
     sizes = [(int(height), int(width)) for height, width in zip(heights, widths, strict=True)]
     mine = texts(rows.predicted(key), key, numbers="text")
-    theirs = texts(rows.true(key), key, numbers="text")
-    true = _volumes(theirs, [mask for mask, _ in masks], sizes, options.separator)
-    predicted = _volumes(mine, [mask for _, mask in masks], sizes, options.separator)
+    theirs = texts(rows.answers[key], key, numbers="text")
+    true = _volumes(theirs, true_masks(rows, options), sizes, options.separator)
+    own_sizes = [sizes[row] for row in rows.answer_rows]
+    predicted = _volumes(mine, [mask for _, mask in masks], own_sizes, options.separator)
     distances = np.array([volume_distance(a, b, options.most_voxels) for a, b in zip(true, predicted, strict=False)])
     slices = np.array([dice(*pair) for pair in masks])
     overlap = float(np.nanmean(slices)) if not np.isnan(slices).all() else float("nan")

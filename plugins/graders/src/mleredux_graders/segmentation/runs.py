@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from mleredux.errors import InvalidSubmission, TaskBroken
 
-from mleredux_graders.frame import Array, Missing, Options, Rows, numbers, texts
+from mleredux_graders.frame import Array, Missing, Options, Rows, Table, numbers, texts
 
 _LARGEST = 1 << 60
 
@@ -110,10 +110,10 @@ def decode(text: str, size: int) -> Runs:
     return Runs(starts, ends)
 
 
-def shapes(rows: Rows, options: MaskOptions) -> tuple[Array, Array]:
-    """Height and width of each picture, whole numbers, shape (rows,) each."""
+def shapes(answers: Table, options: MaskOptions) -> tuple[Array, Array]:
+    """Height and width of the picture of each row of the answers, whole numbers, shape (rows,) each."""
     sizes = [
-        numbers(rows.true(size), size).astype(np.int64) if isinstance(size, str) else np.full(len(rows), size)
+        numbers(answers[size], size).astype(np.int64) if isinstance(size, str) else np.full(len(answers), size)
         for size in (options.height, options.width)
     ]
     return sizes[0], sizes[1]
@@ -126,21 +126,33 @@ def matched_masks(rows: Rows, options: MaskOptions) -> list[tuple[Runs, Runs]]:
         InvalidSubmission: A cell is no mask.
         TaskBroken: A cell of the answers is none.
     """
-    (target,), (truth,) = rows.targets, rows.truth
+    (target,) = rows.targets
     y_pred = texts(rows.predicted(target), target, missing=options.missing)
-    y_true = texts(rows.true(truth), truth, missing="blank", numbers="text")
     if options.empty_mark is not None:
-        y_pred, y_true = (np.where(cells == options.empty_mark, "", cells) for cells in (y_pred, y_true))
-    heights, widths = shapes(rows, options)
+        y_pred = np.where(y_pred == options.empty_mark, "", y_pred)
+    heights, widths = shapes(rows.answers, options)
     masks = []
-    cells = zip(rows.submission_rows, y_true, y_pred, heights * widths, strict=True)
-    for row, true, predicted, size in cells:
+    for row, cell, size in zip(rows.submission_rows, y_pred, (heights * widths)[rows.answer_rows], strict=True):
         try:
-            given = decode(predicted, int(size))
+            masks.append(decode(cell, int(size)))
         except ValueError as error:
             raise InvalidSubmission(f"Column {target!r}, row {int(row) + 1}: the mask {error}.") from None
-        try:
-            masks.append((decode(true, int(size)), given))
-        except ValueError as error:
-            raise TaskBroken(f"A mask of the answers {error}.", hint="Prepare the task again.") from None
-    return masks
+    true = true_masks(rows, options)
+    return [(true[row], mask) for row, mask in zip(rows.answer_rows, masks, strict=True)]
+
+
+def true_masks(rows: Rows, options: MaskOptions) -> list[Runs]:
+    """The mask of each row of the answers, in their own order.
+
+    Raises:
+        TaskBroken: A cell is no mask.
+    """
+    (truth,) = rows.truth
+    y_true = texts(rows.answers[truth], truth, missing="blank", numbers="text")
+    if options.empty_mark is not None:
+        y_true = np.where(y_true == options.empty_mark, "", y_true)
+    heights, widths = shapes(rows.answers, options)
+    try:
+        return [decode(cell, int(size)) for cell, size in zip(y_true, heights * widths, strict=True)]
+    except ValueError as error:
+        raise TaskBroken(f"A mask of the answers {error}.", hint="Prepare the task again.") from None
