@@ -133,8 +133,9 @@ def main() -> NoReturn:
     """What the command `mleredux` calls."""
     debug = "--debug" in sys.argv[1:]
     try:
-        root.main(standalone_mode=False)
-        code = 0
+        # Where a verb calls `ctx.exit`, click gives its code back instead of raising.
+        ended = root.main(standalone_mode=False)
+        code = ended if isinstance(ended, int) else 0
     except click.exceptions.Exit as end:
         code = end.exit_code
     except click.ClickException as error:
