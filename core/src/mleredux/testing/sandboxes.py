@@ -157,9 +157,9 @@ def _check_kill(findings: Findings, bench: Bench) -> None:
         started.handle.kill()
         ended = started.wait(_WAIT)
         findings.expect("kill", ended is not None and ended.code != 0, f"after kill(), the agent ended as {ended}.")
+        _expect_silence(findings, "kill ends children", started)
     finally:
         started.end()
-    _expect_silence(findings, "kill ends children", started)
 
 
 def _check_attach(findings: Findings, bench: Bench) -> None:
@@ -202,9 +202,9 @@ def _check_sweep(findings: Findings, bench: Bench) -> None:
         findings.expect("sweep of the living", running, "sweep() takes runs that are alive.")
         swept = list(bench.sandbox.sweep(owner, lambda _run: False))
         findings.expect("sweep", run_id in swept, f"sweep() does not name the run left behind, only {swept}.")
+        _expect_silence(findings, "sweep ends all", started)
     finally:
         started.end()
-    _expect_silence(findings, "sweep ends all", started)
 
 
 def _check_limits(findings: Findings, bench: Bench) -> None:

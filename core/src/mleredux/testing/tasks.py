@@ -180,8 +180,11 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
         return
     sample = prepared.public / task.submission.sample
     with findings.looking_at("answers in public files"):
-        for leak in leaks(task, prepared.public, prepared.private / task.answers, schema):
+        found = list(leaks(task, prepared.public, prepared.private / task.answers, schema))
+        for leak in found:
             findings.bad("answers in public files", leak, "Leave the test rows' targets out of every public file.")
+        if not found:
+            findings.good("answers in public files")
     verdict = validate(schema, sample)
     findings.expect("sample is well-formed", verdict.valid, verdict.message)
     with findings.looking_at("sample can be graded"):

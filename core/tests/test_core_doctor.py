@@ -1,0 +1,178 @@
+"""`mleredux doctor` tells what is missing, and how to mend it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mleredux import doctor
+from mleredux.data import DataStore
+from mleredux.plugins import Catalogue, Plugin
+from mleredux.plugins.catalogue import Entry, Ref
+from mleredux.protocols import Finding
+from mleredux.store import RunStore
+from mleredux.testing import TOY_PLUGIN
+
+KAGGLE_VARIABLES = ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_API_TOKEN", "KAGGLE_CONFIG_DIR")
+
+
+@pytest.fixture
+def no_kaggle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without credentials."""
+    for name in KAGGLE_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def catalogue() -> Catalogue:
+    """Core and the toy plugin alone."""
+    others = [plugin.name for plugin in Catalogue().plugins if plugin.source != "built in"]
+    return Catalogue(block=others, load=[TOY_PLUGIN])
+
+
+def look(catalogue: Catalogue, tmp_path: Path) -> dict[str, doctor.Diagnosis]:
+    found = doctor.diagnose(catalogue, RunStore(tmp_path / "runs"), DataStore(tmp_path / "data"))
+    return {f"{diagnosis.area}/{diagnosis.finding.name}": diagnosis for diagnosis in found}
+
+
+def test_a_machine_that_can_do_the_main_job_is_healthy(catalogue: Catalogue, no_kaggle: Path, tmp_path: Path) -> None:
+    found = look(catalogue, tmp_path)
+    assert doctor.healthy(list(found.values()))
+    assert (
+        found["python/python"].level == found["plugins/tasks"].level == found["sandboxes/process sandbox"].level == "ok"
+    )
+
+
+def test_absent_kaggle_credentials_are_a_warning_with_a_remedy(
+    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path
+) -> None:
+    credentials = look(catalogue, tmp_path)["kaggle/credentials"]
+    assert credentials.level == "warning"
+    assert "kaggle.com/settings" in (credentials.finding.remedy or "")
+
+
+@pytest.mark.parametrize("name", ["kaggle.json", "access_token"])
+def test_credentials_in_the_home_are_seen_and_never_shown(
+    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path, name: str
+) -> None:
+    (no_kaggle / ".kaggle").mkdir()
+    (no_kaggle / ".kaggle" / name).write_text("a-very-secret-key")
+    found = look(catalogue, tmp_path)
+    assert found["kaggle/credentials"].level == "ok"
+    assert "a-very-secret-key" not in json.dumps([diagnosis.as_json() for diagnosis in found.values()])
+
+
+@pytest.mark.parametrize(
+    ("variables", "level"),
+    [
+        ({"KAGGLE_API_TOKEN": "secret"}, "ok"),
+        ({"KAGGLE_USERNAME": "me", "KAGGLE_KEY": "secret"}, "ok"),
+        ({"KAGGLE_USERNAME": "me"}, "warning"),
+        ({"KAGGLE_CONFIG_DIR": "/does/not/exist"}, "warning"),
+    ],
+)
+def test_credentials_in_the_environment_are_seen(
+    catalogue: Catalogue,
+    no_kaggle: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    level: str,
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = look(catalogue, tmp_path)["kaggle/credentials"]
+    assert found.level == level
+    assert "secret" not in found.finding.message
+
+
+def test_a_plugin_that_fails_is_a_warning_that_names_it(no_kaggle: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("import a_module_that_is_not_there\n")
+    others = [plugin.name for plugin in Catalogue().plugins if plugin.source != "built in"]
+    found = look(Catalogue(block=others, load=[TOY_PLUGIN, str(broken)]), tmp_path)
+    assert found["plugins/broken"].level == "warning"
+    assert "a_module_that_is_not_there" in found["plugins/broken"].finding.message
+    assert doctor.healthy(list(found.values()))
+
+
+def test_without_tasks_the_main_job_does_not_work(no_kaggle: Path, tmp_path: Path) -> None:
+    others = [plugin.name for plugin in Catalogue().plugins if plugin.source != "built in"]
+    found = look(Catalogue(block=others), tmp_path)
+    assert found["plugins/tasks"].level == "error"
+    assert not doctor.healthy(list(found.values()))
+
+
+class _Broken:
+    id, title, isolated = "broken", "Broken", True
+
+    def check(self) -> list[Finding]:
+        return [Finding("engine", False, "The engine does not answer.", "Start it.")]
+
+    build = layout = start = attach = sweep = lambda self: None
+
+
+def test_a_sandbox_that_does_not_work_is_a_warning_while_another_does(
+    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path
+) -> None:
+    plugin = Plugin("given", "given")
+    catalogue.entries("sandboxes")["broken"] = Entry("broken", "sandboxes", plugin, Ref("broken"), _Broken())
+    found = look(catalogue, tmp_path)
+    assert found["sandboxes/engine"].level == "warning"
+    assert found["sandboxes/engine"].finding.remedy == "Start it."
+    assert doctor.healthy(list(found.values()))
+    del catalogue.entries("sandboxes")["process"]
+    assert not doctor.healthy(list(look(catalogue, tmp_path).values()))
+
+
+def test_low_disk_and_memory_are_warnings(
+    catalogue: Catalogue, no_kaggle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "LOW_DISK_GB", 10.0**9)
+    monkeypatch.setenv("MLEREDUX_MEMORY_MB", "512")
+    found = look(catalogue, tmp_path)
+    assert found["disk/runs disk"].level == found["disk/data disk"].level == found["memory/machine"].level == "warning"
+
+
+def test_a_runs_folder_that_is_a_file_is_an_error(catalogue: Catalogue, no_kaggle: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+    found = look(catalogue, tmp_path)
+    assert found["disk/runs folder"].level == "error"
+    assert "--runs-dir" in (found["disk/runs folder"].finding.remedy or "")
+
+
+@pytest.mark.parametrize(("load", "code"), [((TOY_PLUGIN,), 0), ((), 1)])
+def test_the_command_prints_one_json_document_and_its_exit_code_says_whether_it_works(
+    tmp_path: Path, load: tuple[str, ...], code: int
+) -> None:
+    blocked = [plugin.name for plugin in Catalogue().plugins if plugin.source != "built in"]
+    options = [word for name in blocked for word in ("--block", name)] + [
+        word for name in load for word in ("-p", name)
+    ]
+    asked = subprocess.run(
+        [sys.executable, "-c", "from mleredux.cli import main; main()", *options, "doctor", "--json"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert asked.returncode == code, asked.stderr
+    assert json.loads(asked.stdout)["healthy"] is (code == 0)
+
+
+def test_docker_is_not_imported_where_its_plugin_is_blocked(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.argv = ['mleredux', '--block', 'docker', 'doctor', '--json']\n"
+        "from mleredux.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert 'docker' not in sys.modules"
+    )
+    asked = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert asked.returncode == 0, asked.stderr

@@ -1,0 +1,133 @@
+"""`mleredux new` writes packages that are complete."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from mleredux.cli.root import root
+from mleredux.data import DataStore
+from mleredux.plugins import Catalogue, Plugin
+from mleredux.plugins.indexing import make_index
+from mleredux.stages.grade import grade
+from mleredux.stages.prepare import prepare
+from mleredux.testing import TOY_PLUGIN, toy_task
+
+
+def new(*arguments: str) -> Result:
+    return CliRunner().invoke(root, ["new", *arguments])
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    assert new("task-bundle", "spring-tides", "--path", str(tmp_path)).exit_code == 0
+    return tmp_path / "spring-tides"
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    assert new("agent", "near-by", "--path", str(tmp_path)).exit_code == 0
+    return tmp_path / "near-by"
+
+
+@pytest.mark.parametrize("made", ["bundle", "agent"])
+def test_the_package_is_complete_and_no_placeholder_is_left(made: str, request: pytest.FixtureRequest) -> None:
+    folder: Path = request.getfixturevalue(made)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"pyproject.toml", "README.md", "mleredux.json", "test_conformance.py"} <= {path.name for path in files}
+    assert not [path for path in files if "{{" in path.read_text() or path.suffix == ".tmpl"]
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    (target,) = project["entry-points"]["mleredux"].values()
+    assert (folder / "src" / Path(*target.split("."))).with_suffix(".py").exists() or (
+        folder / "src" / target / "__init__.py"
+    ).exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["Big", "1st", "a_b", "a--b", "a-", "-a", "", "json", "class", "mleredux", "a" * 41, "../up", "ä"]
+)
+@pytest.mark.parametrize("kind", ["task-bundle", "agent"])
+def test_a_name_that_can_be_no_package_is_refused(kind: str, name: str, tmp_path: Path) -> None:
+    made = new(kind, "--path", str(tmp_path), "--", name)
+    assert made.exit_code == 2
+    assert "Invalid value for NAME" in made.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_ever_overwritten(bundle: Path) -> None:
+    before = {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()}
+    again = new("agent", bundle.name, "--path", str(bundle.parent))
+    assert again.exit_code == 1
+    assert "exists" in str(again.exception)
+    assert {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()} == before
+
+
+def test_a_name_that_is_installed_is_refused(tmp_path: Path) -> None:
+    made = CliRunner().invoke(
+        root, ["-p", "mleredux.testing.toys", "new", "task-bundle", "toy", "--path", str(tmp_path)]
+    )
+    assert made.exit_code == 1
+    assert "installed here already" in str(made.exception)
+
+
+@pytest.mark.parametrize(("made", "module"), [("bundle", "spring_tides"), ("agent", "near_by.plugin")])
+def test_its_index_is_what_it_registers(
+    made: str, module: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder: Path = request.getfixturevalue(made)
+    monkeypatch.syspath_prepend(str(folder / "src"))
+    catalogue = Catalogue()
+    catalogue.plugins.append(Plugin(folder.name, module))
+    path, text = make_index(folder.name, catalogue)
+    assert path == folder / "src" / module.partition(".")[0] / "mleredux.json"
+    assert path.read_text() == text
+
+
+def run_python(folder: Path, *arguments: str, **env: str) -> None:
+    """Run Python with the package importable, as `pip install` would make it."""
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(folder / "src"), "PATH": "/usr/bin:/bin", "HOME": str(folder.parent), **env},
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+
+
+def test_the_task_conforms_as_it_is_written(bundle: Path) -> None:
+    pytest.importorskip("mleredux_graders")
+    program = (
+        "from mleredux import testing\n"
+        "from mleredux.plugins import Catalogue\n"
+        "testing.check_task('spring-tides', catalogue=Catalogue(load=['spring_tides']))"
+    )
+    run_python(bundle, "-c", program)
+
+
+def test_the_agent_solves_the_toy_task_as_it_is_written(agent: Path, tmp_path: Path) -> None:
+    data = DataStore(tmp_path / "data")
+    prepared = prepare(toy_task, Catalogue(load=[TOY_PLUGIN]), data)
+    facts = {"sample": "sample_submission.csv", "id_columns": ["id"], "target_columns": ["large"]}
+    (tmp_path / "task.json").write_text(json.dumps(facts))
+    (tmp_path / "code").mkdir()
+    run_python(
+        agent,
+        "-m",
+        "near_by",
+        MLEREDUX_DATA_DIR=str(prepared.public),
+        MLEREDUX_TASK_DIR=str(tmp_path),
+        MLEREDUX_OUTPUT_DIR=str(tmp_path),
+        MLEREDUX_SUBMISSION=str(tmp_path / "submission.csv"),
+        MLEREDUX_DEADLINE=str(time.time() + 60),
+        MLEREDUX_SEED="0",
+        MLEREDUX_OPTIONS='{"neighbours": 5, "max_rows": 2000}',
+    )
+    report = grade(toy_task, tmp_path / "submission.csv", prepared.private, Catalogue(load=[TOY_PLUGIN]))
+    assert report.score is not None
+    assert report.score > 0.8
