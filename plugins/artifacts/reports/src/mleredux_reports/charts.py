@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -30,15 +31,15 @@ class Scale:
     """A score among thresholds and entries of a leaderboard; better is to the right.
 
     Attributes:
+        weaker: Entries to the left of the drawing.
         beyond: `left` or `right` where the score lies off the drawing.
     """
 
     marks: list[Mark]
     rug: list[float]
+    weaker: int
     score: Mark
     beyond: str | None
-    left: str
-    right: str
 
 
 def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
@@ -55,8 +56,10 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
     if report.score is None or not math.isfinite(report.score) or not (known or entries):
         return None
     anchors = [sign * value for value in known.values()]
-    low = min([*anchors, *entries[len(entries) // 10 :][:1]])
+    # The tail of weak entries is long: show the better half, and as much again of what is below it.
     high = max([*anchors, *entries[-1:]])
+    middle = sign * known["median"] if "median" in known else statistics.median(entries or anchors)
+    low = min([*anchors, max(middle - (high - middle), *entries[:1] or [-math.inf])])
     span = (high - low) or abs(high) * 0.1 or 1.0
     place = sign * report.score
     beyond = "left" if place < low - span else "right" if place > high + span else None
@@ -72,10 +75,9 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
     return Scale(
         marks=[Mark(name, name.capitalize(), number(value), x(sign * value)) for name, value in known.items()],
         rug=[x(value) for value in rug],
+        weaker=sum(value < low for value in entries),
         score=Mark("score", "This run", number(report.score), x(place)),
         beyond=beyond,
-        left=number(sign * low),
-        right=number(sign * high),
     )
 
 

@@ -171,7 +171,8 @@ def _verdict(report: Report | None) -> list[Fact]:
         )
     if report.percentile is not None:
         entries = f" of {report.teams:,} entries" if report.teams else ""
-        facts.append(Fact("percentile", f"{ordinal(report.percentile)} percentile{entries}"))
+        words = f"{ordinal(report.percentile)} percentile{entries}"
+        facts.append(Fact("percentile", words, "good" if report.percentile >= 50 else ""))
     return facts
 
 
@@ -232,7 +233,7 @@ def _meters(run: Run) -> list[Meter]:
     return [
         meter("time", "Time", seconds, limits.time_limit, duration),
         meter("memory", "Memory, peak", memory, limits.memory_mb, megabytes),
-        meter("disk", "Disk, at the end", disk / 2**20, limits.disk_mb, megabytes),
+        meter("disk", "Disk, left", disk / 2**20, limits.disk_mb, megabytes),
         meter("processes", "Processes", None, limits.processes, "{:,.0f}".format),
         meter("cpus", "CPUs", _mean_cpus(run), limits.cpus, "{:.2g}".format),
         *([meter("gpus", "GPUs", None, limits.gpus, "{:.0f}".format)] if limits.gpus else []),
