@@ -92,6 +92,39 @@ def test_a_container_is_adopted_after_the_program_was_killed_and_no_byte_is_lost
     assert sandbox.attach(launch) is None
 
 
+def test_where_the_engine_has_dropped_the_beginning_what_is_newer_than_the_log_is_taken(
+    make_launch, sandbox, tmp_path, wait_for_end
+):
+    launch = make_launch("python", "-c", COUNT)
+    program = start_elsewhere(launch, tmp_path)
+    until_logged(launch, b"line 200\n")
+    os.kill(program.pid, signal.SIGKILL)
+    program.wait()
+    # As if the engine's log began later than ours.
+    written = launch.log.stat()
+    with launch.log.open("r+b") as file:
+        file.write(b"older")
+    os.utime(launch.log, ns=(written.st_atime_ns, written.st_mtime_ns))
+    handle = sandbox.attach(launch)
+    assert wait_for_end(handle).code == 0
+    handle.close()
+    lines = launch.log.read_text().splitlines()
+    assert lines[0] == "older0"
+    assert lines.count("line 1") == 1, "nothing is taken twice from the beginning"
+    assert lines[-1000:] == [f"line {number}" for number in range(500, 1500)]
+
+
+def test_two_that_follow_the_same_container_write_its_output_once(make_launch, sandbox, wait_for_end):
+    launch = make_launch("python", "-c", COUNT)
+    first = sandbox.start(launch)
+    second = sandbox.attach(launch)
+    assert (second.id, second.started_at) == (first.id, first.started_at)
+    assert wait_for_end(first).code == wait_for_end(second).code == 0
+    first.close()
+    second.close()
+    assert launch.log.read_text() == "".join(f"line {number}\n" for number in range(1500))
+
+
 def test_nothing_is_adopted_where_nothing_was_started(make_launch, sandbox):
     assert sandbox.attach(make_launch("true")) is None
 
