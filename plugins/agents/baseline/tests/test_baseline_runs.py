@@ -19,7 +19,7 @@ from mleredux.plugins import current
 from mleredux.plugins.indexing import make_index
 from mleredux.rollout import check_rollout, read_rollout, step_extra
 from mleredux.submissions.endpoint import ValidationEndpoint
-from mleredux.submissions.schema import write_schema
+from mleredux.submissions.schema import read_schema, write_schema
 
 STARTER = sorted(entry.id for entry in current().entries("tasks").values() if "starter" in entry.ref.summary["sets"])
 
@@ -134,7 +134,8 @@ def test_it_asks_once_whether_the_submission_is_well_formed(data: Any, start_bas
     task = current().task("wine")
     public = data(task) / "public"
     verdicts: list[Verdict] = []
-    schema = write_schema(task, public, tmp_path / "schema")
+    write_schema(task, public, tmp_path / "schema")
+    schema = read_schema(tmp_path / "schema")
     endpoint = ValidationEndpoint("a-run", schema, tmp_path / "output", verdicts.append, lambda: 60.0)
     endpoint.start()
     try:
@@ -145,7 +146,7 @@ def test_it_asks_once_whether_the_submission_is_well_formed(data: Any, start_bas
         assert agent.finish() == 0, "\n".join(agent.log)
     finally:
         endpoint.stop()
-    assert [verdict.valid for verdict in verdicts] == [True]
+    assert [(verdict.valid, verdict.message) for verdict in verdicts] == [(True, verdicts[0].message)]
     assert agent.rollout["steps"][-1]["observation"]["results"][0]["content"] == verdicts[0].message
 
 

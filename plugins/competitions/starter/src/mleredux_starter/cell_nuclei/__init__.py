@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission
+from mleredux.models import Competition, Metric, Submission, Thresholds
 
 from mleredux_starter.tables import split_table, write_raw
 
@@ -57,4 +57,15 @@ competition = Competition(
     sets=("starter",),
     tags=("regression", "multi-output", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
+    thresholds=Thresholds(
+        gold=0.03205433713302808, silver=0.033381335217686665, bronze=0.0365188484696534, median=0.03761710793032826
+    ),
+    checksums={
+        "public": {
+            "sample_submission.csv": "770ea6f4dae185f15e7dfe6c9730af6a",
+            "test.csv": "ba4ee63dd62aafa60e85f4be18c072d3",
+            "train.csv": "759b8e3cb277dc943f0d04971bc22eed",
+        },
+        "private": {"answers.csv": "6b2fa61691ff759a5a7ad78b055bb9c0"},
+    },
 )
