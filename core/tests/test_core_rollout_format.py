@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from mleredux.rollout import (
     InvalidRollout,
+    StepExtra,
     Trajectory,
     dump_rollout,
     json_schema,
@@ -217,3 +218,8 @@ def test_a_written_document_is_read_back_and_leaves_no_other_file(tmp_path: Path
     assert read_rollout(tmp_path / "deep" / "rollout.json") == trajectory
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["rollout.json"]
     assert text_of(trajectory.steps[0].message) == "\n[image: a.png]\n[audio: a.wav]"
+
+
+def test_the_page_of_the_documentation_names_every_field_of_a_steps_extra() -> None:
+    page = (REPOSITORY / "docs" / "rollouts.md").read_text(encoding="utf-8")
+    assert [name for name in StepExtra.model_fields if f"`{name}`" not in page] == []
