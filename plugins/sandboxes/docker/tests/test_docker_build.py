@@ -231,6 +231,22 @@ def test_the_hosts_certificates_reach_the_build(sandbox, request_for, tmp_path, 
     assert sandbox.build(request_for(context=context)).identity == first.identity, "certificates are no content"
 
 
+def test_a_dockerfile_with_a_base_of_its_own_needs_no_other_and_is_built_anew_with_another(
+    sandbox, base, request_for, tmp_path
+):
+    client = connect()
+    own = f"mleredux/test-of-bases:{uuid.uuid4().hex[:8]}"
+    client.tag(base, *own.split(":"))
+    context = context_with(tmp_path, f"FROM {own}\nRUN echo {uuid.uuid4().hex} > /new\n")
+    request = request_for(context=context, base_image="127.0.0.1:9/none:1")
+    first = sandbox.build(request)
+    assert sandbox.build(request).identity == first.identity
+    client.tag(first.identity, *own.split(":"))
+    assert sandbox.build(request).identity != first.identity
+    client.remove_image(own)
+    client.close()
+
+
 def test_a_context_is_taken_as_its_dockerignore_says(sandbox, request_for, tmp_path, make_launch, run):
     dockerfile = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY . /program/\n"
     files = {".dockerignore": "secret*\n# a comment\n", "secret.txt": "x", "start.sh": uuid.uuid4().hex}

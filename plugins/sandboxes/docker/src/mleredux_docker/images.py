@@ -59,14 +59,16 @@ def build(request: BuildRequest) -> Built:
                 built = Built(identity=image["Id"], reference=image["Id"], cached=builder.steps == 0)
             else:
                 plan = recipe.from_context(asked) if asked.context else recipe.generated(asked)
-                base = _present(
-                    client,
-                    builder,
-                    base_image(request),
-                    f"Name one that is there with --base-image or {BASE_VARIABLE}; an air-gapped site makes "
-                    "one of Debian packages (see `docs/sandboxes.md`).",
-                )
-                tag = f"mleredux/{_repository(agent.id)}:{plan.key(base['Id'])}"
+                base = None
+                if recipe.BASE_ARGUMENT in plan.text:
+                    hint = (
+                        f"Name one that is there with --base-image or {BASE_VARIABLE}; an air-gapped site makes "
+                        "one of Debian packages (see `docs/sandboxes.md`)."
+                    )
+                    base = _present(client, builder, base_image(request), hint)
+                named = [find_image(client, name) for name in plan.bases]
+                identities = [image["Id"] for image in (base, *named) if image is not None]
+                tag = f"mleredux/{_repository(agent.id)}:{plan.key(' '.join(identities))}"
                 image = _once(client, builder, plan, tag, base)
                 built = Built(identity=image["Id"], reference=tag, cached=builder.steps == 0)
             return _open_home(client, builder, image, built)

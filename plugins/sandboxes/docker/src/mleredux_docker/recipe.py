@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import io
 import os
+import re
 import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -16,6 +17,8 @@ from mleredux.models import Build
 
 _LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
 _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}
+_FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+BASE_ARGUMENT = "BASE_IMAGE"
 _FORMAT = "1"
 """Raised whenever the same recipe shall give another image."""
 
@@ -62,11 +65,23 @@ class Recipe:
     files: dict[str, Path | bytes] = field(default_factory=dict)
     generated: bool = True
 
+    @property
+    def text(self) -> str:
+        """The Dockerfile."""
+        source = self.files[self.dockerfile]
+        content = source if isinstance(source, bytes) else source.read_bytes()
+        return content.decode("utf-8", "replace")
+
+    @property
+    def bases(self) -> list[str]:
+        """Images that the Dockerfile names itself; names of its own stages may be among them."""
+        return [name for name in _FROM.findall(self.text) if "$" not in name and name != "scratch"]
+
     def key(self, base: str) -> str:
         """A hash of all that decides what the image will be.
 
         Args:
-            base: Identity of the base image.
+            base: Identities of the images it begins with.
         """
         digest = hashlib.sha256(f"{_FORMAT}\0{base}\0{self.dockerfile}\0".encode())
         for name, source in sorted(self.files.items()):
@@ -117,7 +132,7 @@ def from_context(build: Build) -> Recipe:
     lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.is_file() else []
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     names = exclude_paths(str(context), [*patterns, "**/__pycache__"], build.dockerfile)
-    return Recipe(build.dockerfile, {PurePosixPath(name).as_posix(): context / name for name in names}, generated=False)
+    return Recipe(PurePosixPath(build.dockerfile).as_posix(), {PurePosixPath(name).as_posix(): context / name for name in names}, generated=False)
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None) -> Recipe:
