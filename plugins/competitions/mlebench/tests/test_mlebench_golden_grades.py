@@ -1,0 +1,77 @@
+"""Every declared competition gives the golden submissions the published score, to 1e-9, or none."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import mleredux_mlebench
+import pytest
+from mleredux.errors import InvalidSubmission
+from mleredux.models import GradingInput, Task
+from mleredux.plugins import current
+from mleredux.plugins.loading import resolve
+from mleredux_mlebench.blocks import Preparation
+
+REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+
+
+def grade(task: Task, submission: Path, private: Path) -> float | None:
+    """The unrounded score, or None for a refusal."""
+    grader = task.metric.grader
+    if isinstance(grader, str):
+        grader = current().grader(grader)
+    try:
+        score = grader.score(GradingInput(submission, private, task, task.metric.options))
+    except InvalidSubmission as refusal:
+        assert refusal.message.endswith(".") and "\n" not in refusal.message
+        assert "can't handle" not in refusal.message, f"a check is missing: {refusal.message}"
+        return None
+    return score if isinstance(score, float) else score.value
+
+
+def published(expected: dict[str, Any]) -> float | None:
+    """The published score; None where it was refused or ended in an error."""
+    if expected["outcome"].startswith(("refused", "error")):
+        return None
+    value = expected["score"] if expected["unrounded"] is None else expected["unrounded"]
+    return math.nan if value is None else float(value)
+
+
+def agrees(score: float | None, expected: dict[str, Any]) -> bool:
+    wanted = published(expected)
+    if score is None or wanted is None:
+        return score is wanted
+    if expected["unrounded"] is None and math.isfinite(wanted):
+        score = round(score, 5)  # where the last digits depend on the machine, only the rounded score is given
+    return (
+        score == wanted
+        or (math.isnan(score) and math.isnan(wanted))
+        or math.isclose(score, wanted, rel_tol=1e-9, abs_tol=1e-9)
+    )
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("competition", sorted(REFS))
+def test_gives_the_published_scores(competition: str, shared: Path, tmp_path: Path) -> None:
+    golden = shared / "golden" / competition
+    expected = json.loads((golden / "expected.json").read_text())
+    task = resolve(REFS[competition], None)
+    assert isinstance(task.prepare, Preparation)
+    prepare = task.prepare
+    if "test_size" in (expected.get("overrides") or {}):
+        prepare = prepare.with_settings(test_size=expected["overrides"]["test_size"])
+    with zipfile.ZipFile(golden / "raw.zip") as packed:
+        packed.extractall(tmp_path / "raw")
+    private = tmp_path / "private"
+    prepare(tmp_path / "raw", tmp_path / "public", private)
+    wrong = {}
+    for name, submission in expected["submissions"].items():
+        if name not in (expected.get("unstable_submissions") or ()):
+            score = grade(task, golden / submission["file"], private)
+            if not agrees(score, submission):
+                wrong[name] = (score, submission["outcome"], submission["unrounded"])
+    assert not wrong
