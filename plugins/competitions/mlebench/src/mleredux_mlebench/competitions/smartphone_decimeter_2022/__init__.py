@@ -53,6 +53,6 @@ COMPETITION = competition(
     target_columns=POSITION,
     metric=Metric(
         grader="haversine-percentiles",
-        options={"group": "tripId", "percentiles": [50, 95], "match": "group-position"},
+        options={"group": "tripId", "percentiles": [50, 95], "match": "group-position", "keep_nan": True},
     ),
 )
