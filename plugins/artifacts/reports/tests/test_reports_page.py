@@ -180,14 +180,14 @@ def test_a_log_of_a_terabyte_is_shown_by_its_end_within_a_second(make_run: Any) 
 
 def test_a_rollout_of_many_long_steps_is_cut_to_a_page(make_run: Any) -> None:
     run = make_run()
-    steps = [Step(step_id=n, source="agent", message=f"step {n}\n" + "x" * 12_000) for n in range(1, 3_001)]
+    steps = [Step(step_id=n, source="agent", message=f"step {n}\n" + "x" * 12_000) for n in range(1, 1_001)]
     own = Trajectory(agent=AgentInfo(name="a", version="1"), steps=steps)
     (run.output_dir / "rollout" / "trajectory.json").write_bytes(dump_rollout(own))
     page = page_of(run)
     assert len(page.html) < 5_000_000
-    assert "2,800 steps in between are not shown" in page.sections["rollout"]
+    assert "800 steps in between are not shown" in page.sections["rollout"]
     assert "characters left out" in page.sections["rollout"]
-    assert "step 80\n" in page.sections["rollout"] and "step 3000" in page.sections["rollout"]
+    assert "step 80\n" in page.sections["rollout"] and "step 1000" in page.sections["rollout"]
     assert "step 81\n" not in page.sections["rollout"]
 
 
@@ -199,6 +199,21 @@ def test_a_tree_of_many_files_is_cut_with_a_count(make_run: Any) -> None:
     page = page_of(run)
     assert "152 more files are in" in page.sections["artifacts"]
     assert "left out: is a link" in page.sections["artifacts"]
+
+
+@pytest.mark.parametrize("name", ["output", "output/logs", "output/code"])
+def test_a_folder_that_became_a_link_is_not_looked_into(make_run: Any, tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    for folder in (elsewhere, elsewhere / "code", elsewhere / "logs"):
+        folder.mkdir()
+        (folder / "answers.py").write_text("the answers", encoding="utf-8")
+        (folder / "answers.log").write_text("the answers", encoding="utf-8")
+    run = make_run()
+    if (run.path / name).exists():
+        (run.path / name).rename(tmp_path / "aside")
+    (run.path / name).symlink_to(elsewhere)
+    page = page_of(run)
+    assert "answers.py" not in page.html and "answers.log" not in page.html and "the answers" not in page.html
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
 from mleredux.store import Run
-from mleredux.submissions.intake import IntakeLimits, media_type, readable, walk
+from mleredux.submissions.intake import IntakeLimits, media_type, readable
 
-from mleredux_reports.hostile import excerpt, terminal_text
+from mleredux_reports.hostile import excerpt, files_below, terminal_text
 from mleredux_reports.words import size
 
 _MAIN_LOG_BYTES = 96 << 10
@@ -60,7 +60,7 @@ def logs_of(run: Run) -> list[LogView]:
     """The agent's output first, then logs of the sandbox, then those the agent wrote itself."""
     found = [view for view in [_log(run, b"logs/agent.log", main=True)] if view]
     for folder in (b"logs", b"output/logs"):
-        for file in walk(run.path / folder.decode(), IntakeLimits(files=200, depth=3)):
+        for file in files_below(run.path, folder.decode(), IntakeLimits(files=200, depth=3)):
             path = folder + b"/" + file.path
             if file.reason is None and file.size and path != b"logs/agent.log" and len(found) < _LOGS:
                 found += [view for view in [_log(run, path)] if view]
@@ -87,7 +87,7 @@ def artifacts_of(run: Run) -> tuple[list[ArtifactRow], int]:
             rows.append(ArtifactRow(name, link_to(name), title, media_type(name), known, producer))
     for folder, producer in _FOLDERS:
         shown = 0
-        for file in walk(run.path / folder):
+        for file in files_below(run.path, folder):
             path = folder.encode() + b"/" + file.path
             if shown >= _ROWS_PER_FOLDER:
                 more += 1

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from mleredux.submissions.intake import Found, IntakeLimits, walk
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _DECEIVING = re.compile(
@@ -72,6 +75,22 @@ def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excer
         for handle in handles:
             with suppress(OSError):
                 os.close(handle)
+
+
+def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> Iterator[Found]:
+    """All things below a folder of the run; nothing where it, or a folder on the way to it, is a link.
+
+    Args:
+        root: The run's folder.
+        name: The path in it, with `/`.
+        limits: What is taken; the intake's own limits where None.
+    """
+    place = root
+    for part in name.split("/"):
+        place = place / part
+        if place.is_symlink() or not place.is_dir():
+            return iter(())
+    return walk(place, limits or IntakeLimits())
 
 
 def text_of(data: bytes) -> str:

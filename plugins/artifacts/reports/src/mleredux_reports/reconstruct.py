@@ -19,10 +19,10 @@ from mleredux.rollout import (
     Trajectory,
 )
 from mleredux.store import Run
-from mleredux.submissions.intake import IntakeLimits, readable, walk
+from mleredux.submissions.intake import IntakeLimits, readable
 
 from mleredux_reports.ending import ending_of
-from mleredux_reports.hostile import Excerpt, excerpt, terminal_text, text_of
+from mleredux_reports.hostile import Excerpt, excerpt, files_below, terminal_text, text_of
 
 _TASK_BYTES = 256 << 10
 _LOG_BYTES = 64 << 10
@@ -116,7 +116,7 @@ def _from_submissions(run: Run) -> Iterator[_Moment]:
 def _from_code(run: Run) -> Iterator[_Moment]:
     """Files of code with the time of their last change, where they are small enough to be code."""
     shown = 0
-    for found in walk(run.output_dir / "code", IntakeLimits(files=2_000, depth=8)):
+    for found in files_below(run.path, "output/code", IntakeLimits(files=2_000, depth=8)):
         if found.reason is not None or not found.path.lower().endswith(tuple(map(str.encode, _CODE_ENDINGS))):
             continue
         if shown == _CODE_FILES:
