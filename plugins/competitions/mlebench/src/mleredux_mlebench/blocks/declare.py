@@ -10,6 +10,7 @@ from mleredux.models import Competition, Metric, Resources, Submission, Threshol
 from mleredux_mlebench.blocks.recipes import TableSplit
 from mleredux_mlebench.blocks.workspace import Preparation, Recipe
 from mleredux_mlebench.facts import PACKAGE, all_facts, board, module_name
+from mleredux_mlebench.kaggle import KaggleData, KaggleLeaderboard
 
 PRIVATE_SAMPLE = "../private/sample_submission.csv"
 """The plain copy of a sample submission that is public only inside an archive; relative to the public folder."""
@@ -30,6 +31,8 @@ def competition(
     version: str = "1",
     tags: tuple[str, ...] = (),
     variants: Mapping[str, Callable[[Any], Any]] | None = None,
+    elsewhere: Mapping[str, str] | None = None,
+    public_board: bool = False,
 ) -> Competition:
     """Declare a competition of the benchmark.
 
@@ -47,6 +50,8 @@ def competition(
         types: Types of columns where the sample's values mislead.
         version: Raised whenever prepared bytes, the metric or the thresholds change.
         variants: Further variants beside `private`.
+        elsewhere: Raw files that are not on Kaggle: where each comes from, by its name among the raw files.
+        public_board: Whether thresholds and leaderboard are those of Kaggle's public board, not the final one.
     """
     if isinstance(prepare, TableSplit):
         answers = answers or prepare.answers
@@ -62,6 +67,9 @@ def competition(
         description=folder / "description.md",
         description_obfuscated=folder / "description_obfuscated.md",
         prepare=Preparation(prepare),
+        fetch=KaggleData(id, facts.get("archive_md5"), tuple((elsewhere or {}).items())),
+        fetch_leaderboard=KaggleLeaderboard(id, public=public_board),
+        raw_id=id,
         submission=Submission(
             sample=sample,
             id_columns=id_columns or (),
