@@ -1,0 +1,161 @@
+"""The agent: reads the task, chooses how many neighbours, predicts, writes the submission."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import shutil
+import statistics
+import time
+from collections import Counter
+from pathlib import Path
+
+from nearest_rows.rollout import Rollout
+
+Row = dict[str, str]
+
+DATA = Path(os.environ["MLEREDUX_DATA_DIR"])
+TASK = Path(os.environ["MLEREDUX_TASK_DIR"])
+OUTPUT = Path(os.environ["MLEREDUX_OUTPUT_DIR"])
+SUBMISSION = Path(os.environ["MLEREDUX_SUBMISSION"])
+DEADLINE = float(os.environ["MLEREDUX_DEADLINE"])
+OPTIONS = json.loads(os.environ["MLEREDUX_OPTIONS"])
+MANY_VALUES = 20
+LEFT_OUT = 100
+
+
+def read(name: str) -> list[Row]:
+    """A table as dictionaries of text."""
+    with (DATA / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Space:
+    """Rows as points: standardised numbers, and one place per text that occurs."""
+
+    def __init__(self, rows: list[Row], columns: list[str]) -> None:
+        self.numbers: dict[str, tuple[float, float]] = {}
+        self.texts: dict[str, list[str]] = {}
+        for column in columns:
+            values = [row[column] for row in rows]
+            if all(map(is_number, values)):
+                plain = list(map(float, values))
+                self.numbers[column] = statistics.fmean(plain), statistics.pstdev(plain) or 1.0
+            else:
+                self.texts[column] = sorted(set(values))[:MANY_VALUES]
+
+    def point(self, row: Row) -> list[float]:
+        """A row's place; what is missing lies in the middle."""
+        place = []
+        for column, (mean, scale) in self.numbers.items():
+            place.append((float(row[column]) - mean) / scale if is_number(row[column]) else 0.0)
+        for column, words in self.texts.items():
+            place += [float(row[column] == word) for word in words]
+        return place
+
+
+def nearest(point: list[float], points: list[list[float]], number: int, skip: int = -1) -> list[int]:
+    """Numbers of the nearest points, the nearest first."""
+    distances = [
+        (sum((a - b) ** 2 for a, b in zip(point, other, strict=True)), place)
+        for place, other in enumerate(points)
+        if place != skip
+    ]
+    return [place for _, place in sorted(distances)[:number]]
+
+
+def combine(values: list[str], numeric: bool) -> str:
+    """The neighbours' mean, or their most frequent value."""
+    return repr(statistics.fmean(map(float, values))) if numeric else Counter(values).most_common(1)[0][0]
+
+
+def loss(truth: str, predicted: str, numeric: bool) -> float:
+    """Squared error, or 1 for a wrong value."""
+    return (float(truth) - float(predicted)) ** 2 if numeric else float(truth != predicted)
+
+
+def choose(points: list[list[float]], truth: list[str], numeric: bool) -> tuple[int, float]:
+    """The number of neighbours with the least loss on rows left out one by one, and that loss."""
+    chosen = list(range(min(LEFT_OUT, len(points))))
+    most = max(OPTIONS["neighbours"])
+    near = {row: nearest(points[row], points, most, skip=row) for row in chosen}
+
+    def mean_loss(number: int) -> float:
+        return statistics.fmean(
+            loss(truth[row], combine([truth[other] for other in near[row][:number]], numeric), numeric)
+            for row in chosen
+        )
+
+    losses = {number: mean_loss(number) for number in OPTIONS["neighbours"]}
+    best = min(losses, key=lambda number: losses[number])
+    return best, losses[best]
+
+
+def main() -> None:
+    """Solve the task."""
+    facts = json.loads((TASK / "task.json").read_text(encoding="utf-8"))
+    shutil.copy(DATA / facts["sample"], SUBMISSION)  # something valid lies there from the first second on
+    for name in ("__main__.py", "rollout.py"):
+        shutil.copy(Path(__file__).with_name(name), OUTPUT / "code")
+    rollout = Rollout(OUTPUT / "rollout" / "trajectory.json", (TASK / "description.md").read_text(encoding="utf-8"))
+    train, test, sample = read("train.csv"), read("test.csv"), read(facts["sample"])
+    ids = facts["id_columns"]
+    targets = [column for column in sample[0] if column not in ids and column in train[0]]
+    if not targets:
+        rollout.say(
+            "The train table has none of the target columns; the sample stays as the submission.", stage="submit"
+        )
+        return
+    random.Random(int(os.environ["MLEREDUX_SEED"])).shuffle(train)
+    train = train[: OPTIONS["max_rows"]]
+    columns = [column for column in test[0] if column in train[0] and column not in ids]
+    space = Space(train, columns)
+    points = [space.point(row) for row in train]
+    rollout.say(
+        f"Read {len(train)} rows to learn from, {len(columns)} columns, targets {', '.join(targets)}.", stage="inspect"
+    )
+    plans = {}
+    for target in targets:
+        truth = [row[target] for row in train]
+        numeric = len(set(truth)) > MANY_VALUES and all(map(is_number, truth))
+        number, left_out = choose(points, truth, numeric)
+        plans[target] = truth, numeric, number
+        kind = "mean squared error" if numeric else "error rate"
+        rollout.say(
+            f"{target}: {number} neighbours, {kind} {left_out:.4g} on rows left out.",
+            stage="draft",
+            validation_metric=left_out,
+            metric_name=kind,
+            lower_is_better=True,
+        )
+    found: dict[tuple[str, ...], Row] = {}
+    for row in test:
+        if time.time() > DEADLINE - 5:
+            rollout.say("The time is nearly over; the rest keeps the sample's values.", stage="submit")
+            break
+        near = nearest(space.point(row), points, max(number for _, _, number in plans.values()))
+        found[tuple(row[column] for column in ids)] = {
+            target: combine([truth[other] for other in near[:number]], numeric)
+            for target, (truth, numeric, number) in plans.items()
+        }
+    with SUBMISSION.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(sample[0]))
+        writer.writeheader()
+        for row in sample:
+            writer.writerow({**row, **found.get(tuple(row[column] for column in ids), {})})
+    rollout.say(f"Wrote predictions for {len(found)} of {len(sample)} rows.", stage="submit")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+"""The package keeps to mleredux's contract."""
+
+from __future__ import annotations
+
+import pytest
+from mleredux import testing
+
+
+@pytest.mark.parametrize("check", testing.checks("nearest-rows"))
+def test_conforms(check, tmp_path):
+    check(tmp_path)
