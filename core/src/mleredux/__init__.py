@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from mleredux.api import grade, prepare, run, tasks, validate
     from mleredux.errors import InvalidSubmission, MlereduxError
     from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
@@ -57,8 +58,32 @@ _HOME = {
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    *sorted(_WHERE),
+    "CONTRACT_VERSION",
+    "Agent",
+    "Artifact",
+    "Build",
+    "Competition",
+    "Grader",
+    "GradingInput",
+    "InvalidSubmission",
+    "Limits",
+    "Metric",
+    "MlereduxError",
+    "Ref",
+    "Report",
+    "Resources",
+    "Run",
+    "Score",
+    "Submission",
+    "Task",
+    "Thresholds",
     "__version__",
+    "grade",
+    "hookimpl",
+    "prepare",
+    "run",
+    "tasks",
+    "validate",
 ]
 
 

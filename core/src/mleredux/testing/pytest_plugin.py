@@ -21,6 +21,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "docker: needs a Docker engine")
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
+    config.addinivalue_line("markers", "xdist_group(name): run in one worker of pytest-xdist")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with Docker share one engine: under xdist (`--dist loadgroup`) one worker takes them all."""
+    for item in items:
+        if item.get_closest_marker("docker"):
+            item.add_marker(pytest.mark.xdist_group("docker"))
 
 
 def skip_or_fail(what: str, reason: str) -> None:
