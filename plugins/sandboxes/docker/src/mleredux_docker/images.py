@@ -154,6 +154,8 @@ def _lock(tag: str, builder: Builder) -> Iterator[None]:
     """Held by whoever builds that tag, on this machine."""
     folder = Path(tempfile.gettempdir()) / f"mleredux-{os.getuid()}-builds"
     folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise SandboxError(f"{folder} belongs to somebody else.", hint="Set TMPDIR to a folder of your own.")
     name = re.sub(r"[^\w.-]", "_", tag)
     with (folder / f"{name}.lock").open("w") as file:
         try:

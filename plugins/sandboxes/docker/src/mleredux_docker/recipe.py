@@ -132,7 +132,8 @@ def from_context(build: Build) -> Recipe:
     lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.is_file() else []
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     names = exclude_paths(str(context), [*patterns, "**/__pycache__"], build.dockerfile)
-    return Recipe(PurePosixPath(build.dockerfile).as_posix(), {PurePosixPath(name).as_posix(): context / name for name in names}, generated=False)
+    files: dict[str, Path | bytes] = {PurePosixPath(name).as_posix(): context / name for name in names}
+    return Recipe(PurePosixPath(build.dockerfile).as_posix(), files, generated=False)
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None) -> Recipe:
