@@ -40,7 +40,8 @@ body = open(sys.argv[1], "rb").read() if len(sys.argv) > 1 else b""
 status = 429  # asked too often: a client that sends too little has asked, too
 while status == 429:
     try:
-        answer = urllib.request.urlopen(urllib.request.Request("http://localhost:5000/validate", data=body, method="POST"))
+        request = urllib.request.Request("http://localhost:5000/validate", data=body, method="POST")
+        answer = urllib.request.urlopen(request)
     except urllib.error.HTTPError as error:
         answer = error
     status = answer.status
