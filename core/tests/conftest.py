@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
     monkeypatch.syspath_prepend(str(TOY))
     monkeypatch.setenv("PYTHONPATH", str(TOY))
     monkeypatch.setenv("TOY_GATE", str(tmp_path / "gate"))
+    others = {point.name for point in metadata.entry_points(group="mleredux")}
+    monkeypatch.setenv("MLEREDUX_BLOCK_PLUGINS", ",".join(others))  # the core is tested alone
     made = Toy(tmp_path)
     set_current(made.catalogue)
     yield made

@@ -55,7 +55,7 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "hydra": (
         "import os, time\nopen('heads', 'w').close()\nend = time.time() + 20\n"
-        "for i in range(6):\n  if os.fork() == 0: break\n"
+        "for i in range(6):\n  if os.fork() == 0: break\nelse: time.sleep(60)\n"
         "while time.time() < end:\n  if os.fork() == 0: continue\n  else: time.sleep(0.02); os._exit(0)",
         {},
     ),
@@ -75,8 +75,8 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "spoils-data": (COPY + "open(os.environ['MLEREDUX_DATA_DIR'] + '/train.csv', 'a').write('1,2,3\\n')", {}),
     "deep": (
-        COPY + "for i in range(3000): os.mkdir('d'); os.chdir('d')\n"
-        "os.chdir(os.environ['MLEREDUX_SCRATCH_DIR'])\nfor i in range(3000): os.mkdir('d'); os.chdir('d')",
+        COPY + "for i in range(1200): os.mkdir('d'); os.chdir('d')\n"
+        "os.chdir(os.environ['MLEREDUX_SCRATCH_DIR'])\nfor i in range(1200): os.mkdir('d'); os.chdir('d')",
         {},
     ),
     "link": ("import os; os.symlink('/etc/hostname', os.environ['MLEREDUX_SUBMISSION'])", {}),

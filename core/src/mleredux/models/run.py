@@ -120,7 +120,8 @@ class Event(Model):
     """From 0, without gaps."""
     time: datetime
     type: str
-    """`state`, `stage`, `notice`, `signal`, `validation`, `submission`, `limit`, `log`, `retry`."""
+    """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
+    `warning`."""
     data: dict[str, Any] = {}
 
 

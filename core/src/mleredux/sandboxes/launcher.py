@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+import time
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -27,37 +28,52 @@ def main(control: str) -> int:
             hard = resource.getrlimit(number)[1]
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(number, (limit, limit))
-    child = os.fork()
-    if child == 0:
-        os.setpgid(0, 0)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-        os.chdir(launch["cwd"])
-        try:
-            os.execvp(launch["command"][0], launch["command"])
-        except OSError as error:
-            sys.stderr.write(f"{launch['command'][0]}: {error.strerror}\n")
-            sys.stderr.flush()
-            os._exit(127)
+    child = 0
 
     def forward(number: int, _frame: object) -> None:
-        try:
-            os.killpg(child, number)
-        except OSError:
-            os.kill(child, number)
+        if not child:
+            sys.exit(128 + number)  # nothing was started yet
+        for send in (os.killpg, os.kill):  # the group is the child's own work, done a moment after it began
+            try:
+                send(child, number)
+                return
+            except OSError:
+                pass
 
     signal.signal(signal.SIGTERM, forward)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # Between the fork and the number's being noted, a signal waits.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    child = os.fork()
+    if child == 0:
+        start(launch["command"], launch["cwd"])
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     status = wait_for(child)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    end_all_children()
+    end_all(child)
     code = os.waitstatus_to_exitcode(status)
     temporary = os.path.join(control, ".exit.json")
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump({"code": code if code >= 0 else None, "signal": -code if code < 0 else None}, file)
     os.replace(temporary, os.path.join(control, "exit.json"))
     return 0
+
+
+def start(command: list[str], folder: str) -> None:
+    """In the child: become the agent."""
+    try:
+        os.setpgid(0, 0)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        os.chdir(folder)
+        os.execvp(command[0], command)
+    except OSError as error:
+        sys.stderr.write(f"{command[0]}: {error.strerror}\n")
+        sys.stderr.flush()
+    finally:
+        os._exit(127)
 
 
 def wait_for(child: int) -> int:
@@ -68,27 +84,59 @@ def wait_for(child: int) -> int:
             return status
 
 
-def end_all_children() -> None:
-    """Kill what is left, generation by generation: orphans become our children as their parents end."""
+def end_all(group: int) -> None:
+    """Kill what the agent left, all generations: orphans become our children as their parents end.
+
+    All are stopped first, until no new ones appear, so that none forks faster than it is killed.
+    """
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
     while True:
-        for pid in children():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+        stopped: set[int] = set()
+        while new := descendants() - stopped:
+            send_all(new, signal.SIGSTOP)
+            stopped |= new
+        send_all(stopped, signal.SIGKILL)
         try:
-            os.wait()
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         except ChildProcessError:
             return
+        if sys.platform != "linux":
+            return
+        time.sleep(0.005)
 
 
-def children() -> list[int]:
-    """Process ids of our children."""
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
-            return [int(pid) for pid in file.read().split()]
-    except OSError:
-        return []
+def send_all(pids: set[int], number: int) -> None:
+    """One signal to many."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass
+
+
+def descendants() -> set[int]:
+    """Process ids of all that lives below us."""
+    below: dict[int, list[int]] = {}
+    for name in os.listdir("/proc") if sys.platform == "linux" else ():
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    state, parent = file.read().rpartition(b")")[2].split()[:2]
+            except (OSError, ValueError):
+                continue
+            if state != b"Z":
+                below.setdefault(int(parent), []).append(int(name))
+    found: set[int] = set()
+    left = [os.getpid()]
+    while left:
+        children = below.get(left.pop(), [])
+        found.update(children)
+        left.extend(children)
+    return found
 
 
 if __name__ == "__main__":

@@ -16,12 +16,14 @@ import psutil
 
 from mleredux.errors import SandboxError
 from mleredux.models import Limits
+from mleredux.sandboxes.processes import birth
 from mleredux.store.files import FileLock, write_atomically
 
 CPUS_VARIABLE = "MLEREDUX_CPUS"
 MEMORY_VARIABLE = "MLEREDUX_MEMORY_MB"
 GPUS_VARIABLE = "MLEREDUX_GPUS"
 _RESERVED_MB = 512
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Slot:
     run: str
     pid: int
     started: float
-    """Creation time of the process, so that a number used again is not taken for it."""
+    """The process's `birth`, so that a number used again is not taken for it."""
     cpus: float
     memory_mb: int
     gpus: tuple[str, ...]
@@ -139,16 +141,15 @@ class Slots:
             taken = {gpu for slot in held for gpu in slot.gpus}
             free_gpus = [gpu for gpu in self.has.gpus if gpu not in taken]
             if (
-                sum(slot.cpus for slot in held) + limits.cpus > self.has.cpus
+                sum(slot.cpus for slot in held) + limits.cpus > self.has.cpus + _ROUNDING
                 or sum(slot.memory_mb for slot in held) + limits.memory_mb > self.has.memory_mb
                 or len(free_gpus) < limits.gpus
             ):
                 return None
-            process = psutil.Process()
             slot = Slot(
                 run_id,
-                process.pid,
-                process.create_time(),
+                os.getpid(),
+                birth(os.getpid()) or 0.0,
                 limits.cpus,
                 limits.memory_mb,
                 tuple(free_gpus[: limits.gpus]),
@@ -163,10 +164,15 @@ class Slots:
         path = self.folder / ".slots.json"
         with FileLock(self.folder / ".slots.lock"):
             try:
-                listed = json.loads(path.read_bytes())
-            except (FileNotFoundError, ValueError):
+                listed = [Slot(**{**item, "gpus": tuple(item["gpus"])}) for item in json.loads(path.read_bytes())]
+            except FileNotFoundError:
                 listed = []
-            held = [slot for slot in (Slot(**{**item, "gpus": tuple(item["gpus"])}) for item in listed) if _lives(slot)]
+            except (ValueError, KeyError, TypeError) as error:  # guessing would oversubscribe the machine
+                raise SandboxError(
+                    f"The ledger of slots {path} is damaged ({type(error).__name__}).",
+                    hint="Delete it when no run is alive.",
+                ) from error
+            held = [slot for slot in listed if _lives(slot)]
             before = list(held)
             yield held
             if held != before or len(before) != len(listed):
@@ -174,7 +180,4 @@ class Slots:
 
 
 def _lives(slot: Slot) -> bool:
-    try:
-        return abs(psutil.Process(slot.pid).create_time() - slot.started) < 0.01
-    except psutil.Error:
-        return False
+    return birth(slot.pid) == slot.started

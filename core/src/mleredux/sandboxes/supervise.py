@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,6 +42,7 @@ class Watch:
     max_memory: float = 0.0
     cpu_seconds: float | None = None
     _next_look: float = field(default=0.0)
+    _next_usage: float = field(default=0.0)
 
 
 def supervise(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
@@ -54,7 +57,7 @@ def supervise(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
         ended = handle.poll()
         now = time.time()
         if ended is not None:
-            return _outcome(handle, watch, _natural_cause(ended, limits))
+            return _outcome(handle, watch, _natural_cause(ended, limits, watch))
         if watch.cancelled():
             return _stop(handle, limits, watch, Cause.CANCELLED, None, "Somebody stopped the run.")
         if now >= deadline:
@@ -64,12 +67,15 @@ def supervise(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
         if not told and now >= notice_at:
             told = True
             left = max(0.0, deadline - now)
-            watch.notice.write_text(f"{left:.0f} seconds are left. What lies in the output folder then counts.\n")
+            with contextlib.suppress(OSError):  # an agent without isolation may have removed the folder
+                watch.notice.write_text(f"{left:.0f} seconds are left. What lies in the output folder then counts.\n")
             watch.emit("notice", seconds_left=round(left, 1))
-        if over := _over_limit(handle, limits, watch, now):
-            cause, limit, message = over
-            watch.emit("limit", limit=limit, message=message)
-            return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
+        if now >= watch._next_usage:
+            watch._next_usage = now + _POLL
+            if over := _over_limit(handle, limits, watch, now):
+                cause, limit, message = over
+                watch.emit("limit", limit=limit, message=message)
+                return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
         next_event = min(deadline, notice_at if not told else deadline) - now
         young = now - handle.started_at < 1.0
         time.sleep(max(0.005, min(_QUICK_POLL if young else _POLL, next_event)))
@@ -91,13 +97,18 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
         return None
     watch.look()
     begun = time.monotonic()
-    used, files = disk_usage(*watch.folders)
+    over = _over_disk(limits, watch)
     # A large tree takes long to count: spend no more than a tenth of the time on it.
     watch._next_look = time.time() + max(_LOOK_SECONDS, 10 * (time.monotonic() - begun))
-    if used > limits.disk_mb * 2**20 or files > _TREE_FILES:
-        message = f"The agent wrote {used / 2**20:.0f} MB in {files:,} files, its limit is {limits.disk_mb} MB"
-        return Cause.OUT_OF_DISK, "disk", f"{message} and {_TREE_FILES:,} files."
-    return None
+    return over
+
+
+def _over_disk(limits: Limits, watch: Watch) -> tuple[Cause, str, str] | None:
+    used, files = disk_usage(*watch.folders)
+    if used <= limits.disk_mb * 2**20 and files <= _TREE_FILES:
+        return None
+    message = f"The agent wrote {used / 2**20:.0f} MB in {files:,} files, its limit is {limits.disk_mb} MB"
+    return Cause.OUT_OF_DISK, "disk", f"{message} and {_TREE_FILES:,} files."
 
 
 def _stop(
@@ -126,7 +137,7 @@ def _stop(
     return _outcome(handle, watch, (ended, cause, limit, message))
 
 
-def _natural_cause(ended: Exit, limits: Limits) -> tuple[Exit, Cause | None, str | None, str | None]:
+def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> tuple[Exit, Cause | None, str | None, str | None]:
     if ended.out_of_memory:
         return (
             ended,
@@ -136,6 +147,11 @@ def _natural_cause(ended: Exit, limits: Limits) -> tuple[Exit, Cause | None, str
         )
     if ended.code == 0:
         return ended, None, None, None
+    # Who can't write any more gives up by itself, often before anybody looked.
+    if (over := _over_disk(limits, watch)) or ended.signal == signal.SIGXFSZ:
+        message = over[2] if over else f"The agent wrote a file larger than its disk limit of {limits.disk_mb} MB."
+        watch.emit("limit", limit="disk", message=message)
+        return ended, Cause.OUT_OF_DISK, "disk", message
     how = f"with exit code {ended.code}" if ended.code is not None else f"by signal {ended.signal}"
     return ended, Cause.AGENT_CRASHED, None, f"The agent's command ended {how}; see its log."
 

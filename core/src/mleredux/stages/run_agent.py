@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from mleredux.errors import Cancelled, SandboxError
-from mleredux.models import Agent, Outcome, Verdict
+from mleredux.models import Agent, Cause, Event, Outcome, State, Verdict
 from mleredux.protocols import Built, Launch, Sandbox
 from mleredux.sandboxes.supervise import Watch, supervise
 from mleredux.stages.briefing import environment, write_briefing
 from mleredux.stages.context import StageContext
 from mleredux.store import Run
 from mleredux.store.run import Session
+from mleredux.store.trees import remove_tree
 from mleredux.submissions.endpoint import ValidationEndpoint
 from mleredux.submissions.schema import read_schema
 from mleredux.submissions.snapshots import Snapshots
@@ -60,7 +61,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
         finally:
             run.session = None
             endpoint.stop()
-            shutil.rmtree(run.path / ".scratch", ignore_errors=True)
+            remove_tree(run.path / ".scratch")
     submission, problem = snapshots.finish()
     return outcome, submission, problem
 
@@ -75,10 +76,20 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
     if session is None:
         raise SandboxError(f"Run {run.id} is not in its agent's stage.")
     launch = session.launch
+    last = _last_attempt(run)
     handle = sandbox.attach(launch)
+    if last is not None and last.data.get("status") == "ended":
+        # It ended, and then the program was killed before the stage was done.
+        if handle is not None:
+            handle.close()
+        return Outcome.model_validate(last.data["outcome"])
+    if handle is not None and last is None and handle.poll() is not None:
+        handle.close()  # the remains of an attempt that was given up
+        handle = None
     adopted = handle is not None
     if handle is None:
         _clear(run, launch)
+        run.emit("attempt", status="starting")
         handle = sandbox.start(launch)
     run.emit(
         "agent",
@@ -86,6 +97,7 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
         sandbox=sandbox.id,
         handle=handle.id,
         agent=agent.id,
+        started_at=handle.started_at,
     )
     watch = Watch(
         folders=(run.output_dir, launch.scratch_dir, run.logs_dir),
@@ -95,7 +107,10 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
         look=session.look,
     )
     try:
-        return supervise(handle, launch.limits, watch)
+        outcome = supervise(handle, launch.limits, watch)
+        if outcome.cause is not Cause.CANCELLED:
+            run.emit("attempt", status="ended", outcome=outcome.model_dump(mode="json"))
+        return outcome
     finally:
         handle.close()
 
@@ -133,7 +148,7 @@ def _launch(
 
 def _clear(run: Run, launch: Launch) -> None:
     """Make room for a fresh start; what an interrupted attempt left is kept aside."""
-    left = any(run.output_dir.rglob("*")) or run.agent_log.exists()
+    left = any(run.output_dir.iterdir()) or run.agent_log.exists()
     if left and any(event.type == "agent" for event in run.log.read()):
         aside = run.path / "attempts" / str(sum(1 for _ in (run.path / "attempts").glob("*")) + 1)
         aside.mkdir(parents=True)
@@ -151,6 +166,19 @@ def _record_verdict(run: Run, verdict: Verdict) -> None:
     run.emit("validation", valid=verdict.valid, message=verdict.message)
 
 
+def _last_attempt(run: Run) -> Event | None:
+    """What was last told of an attempt, unless it was given up (cancelled, or ended by a broken sandbox)."""
+    last = None
+    for event in run.log.read():
+        if event.type == "attempt":
+            last = event
+        elif event.type == "stage" and event.data["stage"] == State.RUNNING:
+            last = None
+    return last
+
+
 def _started(run: Run) -> float:
-    times = [event.time.timestamp() for event in run.log.read() if event.type == "agent"]
-    return times[-1] if times else time.time()
+    """When the agent began, in Unix time."""
+    times = [event.data.get("started_at") for event in run.log.read() if event.type == "agent"]
+    known = [float(time_) for time_ in times if time_ is not None]
+    return known[-1] if known else time.time()

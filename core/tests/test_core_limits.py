@@ -1,0 +1,149 @@
+"""Limits of an agent in the process sandbox: what ends it, in which order, and what the report says of it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from mleredux.models import Cause, State
+from mleredux.store import Run
+
+
+def types(run: Run) -> list[str]:
+    return [
+        event.data.get("signal") or event.data.get("limit") or event.type
+        for event in run.events()
+        if event.type in ("notice", "limit", "signal")
+    ]
+
+
+def test_the_time_limit_is_told_before_it_is_enforced(toy: Any) -> None:
+    run = toy.run("stubborn", limits={"time_limit": 3, "notice": 60, "grace": 0.5})
+    assert types(run) == ["notice", "time", "SIGTERM", "SIGKILL"]
+    times = {event.type: event.time.timestamp() for event in run.events()}
+    (started,) = (event.data["started_at"] for event in run.events() if event.type == "agent")
+    assert times["notice"] - started == pytest.approx(2.7, abs=0.6), "at most a tenth of the time limit before it"
+    assert times["limit"] - started == pytest.approx(3.0, abs=0.6)
+    assert (run.state, run.cause) == (State.TIMED_OUT, Cause.AGENT_TIMED_OUT)
+    assert run.report.limit == "time"
+    assert run.report.valid_submission, "what lies in the output folder counts"
+    assert run.outcome.signal == 9
+    assert (run.path / "task" / "notice.txt").exists()
+
+
+def test_an_agent_that_heeds_sigterm_is_not_killed(toy: Any) -> None:
+    run = toy.run("polite", limits={"time_limit": 2, "grace": 20})
+    assert types(run) == ["notice", "time", "SIGTERM"]
+    assert run.outcome.exit_code == 0 and run.cause is Cause.AGENT_TIMED_OUT
+    assert (run.output_dir / "logs" / "bye").exists()
+
+
+def test_a_tiny_time_limit_is_one_too(toy: Any) -> None:
+    run = toy.run("sleeper", limits={"time_limit": 0.01, "grace": 0})
+    assert run.cause is Cause.AGENT_TIMED_OUT
+
+
+@pytest.mark.parametrize(
+    ("agent", "cause", "limit"),
+    [
+        ("hog", Cause.OUT_OF_MEMORY, "memory"),
+        ("fill", Cause.OUT_OF_DISK, "disk"),
+        ("fill-slowly", Cause.OUT_OF_DISK, "disk"),
+        ("fill-and-give-up", Cause.OUT_OF_DISK, "disk"),
+        ("chatter", Cause.OUT_OF_DISK, "disk"),
+        ("forks", Cause.AGENT_CRASHED, "processes"),
+    ],
+)
+def test_what_is_used_up_is_named(toy: Any, agent: str, cause: Cause, limit: str) -> None:
+    began = time.monotonic()
+    run = toy.run(agent)
+    assert (run.state, run.cause) == (State.FAILED, cause)
+    assert run.report.limit == limit and run.outcome.limit == limit
+    assert limit in types(run)
+    assert "limit" in run.message and "\n" not in run.message
+    assert not run.report.valid_submission and run.report.message == "submission.csv does not exist."
+    assert time.monotonic() - began < 20
+
+
+def test_an_agent_that_crashes_counts_and_says_how(toy: Any) -> None:
+    run = toy.run("crash")
+    assert (run.state, run.cause) == (State.FAILED, Cause.AGENT_CRASHED)
+    assert run.message == "The agent's command ended with exit code 7; see its log."
+    assert run.report.limit is None
+
+
+def test_what_the_agent_left_running_ends_with_it(toy: Any) -> None:
+    run = toy.run("daemon")
+    assert run.state is State.DONE
+    assert not [one for one in psutil.process_iter() if _command(one) == ["sleep", "611"]]
+
+
+def test_an_agent_that_kills_its_launcher_takes_nothing_along(toy: Any) -> None:
+    run = toy.run("parricide")
+    assert (run.state, run.cause) == (State.FAILED, Cause.AGENT_CRASHED)
+    assert not toy.processes(run)
+
+
+def test_processes_that_fork_faster_than_they_are_killed_are_stopped(toy: Any) -> None:
+    began = time.monotonic()
+    run = toy.run("hydra", limits={"time_limit": 2, "grace": 0, "processes": 2000})
+    assert run.cause is Cause.AGENT_TIMED_OUT
+    assert not toy.processes(run)
+    assert time.monotonic() - began < 15
+
+
+def test_an_agent_that_closes_its_output_and_ends_is_done(toy: Any) -> None:
+    run = toy.run("silent")
+    assert run.state is State.DONE and run.report.valid_submission
+    assert run.agent_log.read_bytes() == b""
+
+
+def test_bytes_that_are_not_utf8_stay_in_the_log(toy: Any) -> None:
+    run = toy.run("chatter")
+    assert b"\xff\x00 noise" in run.agent_log.read_bytes()
+
+
+def test_a_tree_deeper_than_any_recursion_is_no_matter(toy: Any) -> None:
+    run = toy.run("deep")
+    assert run.state is State.DONE, run.message
+    assert not (run.path / ".scratch").exists()
+    assert any("deeper than" in item["reason"] for item in run.manifest.left_out)
+    toy.store.delete(run)
+
+
+def test_an_agent_that_removes_its_task_breaks_nothing_but_itself(toy: Any) -> None:
+    run = toy.run("removes-task", limits={"time_limit": 2, "grace": 0})
+    assert (run.state, run.cause) == (State.TIMED_OUT, Cause.AGENT_TIMED_OUT)
+
+
+def test_the_environment_is_ours_alone(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOST_TOKEN", "not for agents")
+    run = toy.new("sleeper", limits={"time_limit": 3, "grace": 0})
+    seen: dict[str, str] = {}
+
+    def look(changed: Run, event: Any) -> None:
+        if event.type == "agent":
+            time.sleep(0.3)
+            for process in toy.processes(changed):
+                seen.update(process.environ())
+
+    run.observers.append(look)
+    toy.pipeline().execute([run])
+    assert seen["MLEREDUX_SEED"] == "0" and Path(seen["HOME"]).name == ".scratch"
+    assert not {"HOST_TOKEN", "PYTHONPATH", "TOY_GATE"} & set(seen)
+
+
+def test_usage_is_in_the_outcome(toy: Any) -> None:
+    run = toy.run("sleeper", limits={"time_limit": 1.5, "grace": 0})
+    assert run.outcome.seconds == pytest.approx(1.5, abs=0.8)
+    assert run.outcome.max_memory_mb and run.outcome.cpu_seconds is not None
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
