@@ -90,11 +90,9 @@ def mixed_table(rows: int = 120) -> pd.DataFrame:
 def test_features_of_unseen_rows_have_the_same_columns_and_unseen_categories_do_no_harm(kind: str) -> None:
     table = mixed_table()
     profile = profile_of(table, list(table.columns))
-    features = Features(kind, profile, seed=0)
-    learned = features.fit_transform(table[:90])
     unseen = table[90:].copy()
     unseen.loc[unseen.index[0], ["kind", "code", "words"]] = ["violet", "no code", None]
-    applied = features.transform(unseen)
+    learned, applied = Features(table[:90], unseen, profile, seed=0).get(kind)
     assert applied.shape == (30, learned.shape[1])
     if kind != "plain":
         assert np.isfinite(applied.data if kind == "text" else applied).all()
@@ -109,7 +107,7 @@ def test_every_candidate_fits_and_predicts(candidate: object) -> None:
     classes = candidate in CLASSIFIERS
     y = np.arange(120) % 2 if classes else table["n"].to_numpy() * 3 + 7
     head = Head(["t"], y, [0, 1] if classes else [], "probability" if classes else "value")
-    x = Features(candidate.features, profile, 0).fit_transform(table)  # type: ignore[attr-defined]
+    x, _ = Features(table, table, profile, 0).get(candidate.features)  # type: ignore[attr-defined]
     (prediction,) = fit_predict(candidate, head, x, np.arange(120), [x], "", 0, 1)  # type: ignore[arg-type]
     assert prediction.shape == ((120, 2) if classes else (120,))
     assert np.isfinite(prediction).all()
@@ -159,7 +157,10 @@ def test_a_search_is_repeatable() -> None:
     candidate = next(one for one in CLASSIFIERS if one.name == "extra trees")
     found = []
     for _ in range(2):
-        search = Search(table, profile, [head], "accuracy", folds=3, seed=7, threads=1, end=float("inf"))
+        features = Features(table, table, profile, 0)
+        search = Search(features, [head], "accuracy", folds=3, seed=7, threads=1, end=float("inf"))
+            Features(table, table, profile, 0), [head], "accuracy", folds=3, seed=7, threads=1, end=float("inf")
+        )
         search.try_candidate(candidate, [0])
         found.append(search.predictions[0][candidate.name])
     assert np.array_equal(found[0], found[1])

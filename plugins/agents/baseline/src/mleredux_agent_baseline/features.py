@@ -1,7 +1,9 @@
-"""From tables to numbers, in four kinds; fitted on training rows only.
+"""From tables to numbers, in four kinds.
 
 `plain`: numbers with gaps, for boosted trees. `scaled`: filled and standardised. `text`: sparse words and letters of
 the text columns beside the scaled table. `pixels`: principal components of the images beside the scaled table.
+
+All is learned from the training rows and never from targets, so one set of features serves every fold.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,95 +21,105 @@ from sklearn.preprocessing import StandardScaler
 from mleredux_agent_baseline.columns import Profile, clean, texts
 
 PIXEL_COMPONENTS = 50
+TOPICS = 30
 STRING_COMPONENTS = 20
+LETTERS = 1_500
+"""Of longer texts, letters are looked at up to here."""
+
+Pair = tuple[Any, Any]
+"""A matrix of the training rows, and one of the test rows."""
 
 
 class Features:
-    """Turns rows of the tables into a matrix.
+    """Matrices of the training and the test rows, made when first asked for.
 
     Args:
-        kind: `plain`, `scaled`, `text` or `pixels`.
+        train: Feature columns of the training rows.
+        test: The same of the test rows.
         profile: The kinds of the columns.
     """
 
-    def __init__(self, kind: str, profile: Profile, seed: int) -> None:
-        self.kind, self.profile, self.seed = kind, profile, seed
-        self._table: Any = None
-        self._fill: Any = None
-        self._words: Any = None
-        self._pixels: Any = None
+    def __init__(self, train: pd.DataFrame, test: pd.DataFrame, profile: Profile, seed: int) -> None:
+        self.train, self.test, self.profile, self.seed = train, test, profile, seed
+        self._made: dict[str, Pair] = {}
 
-    def fit_transform(self, frame: pd.DataFrame) -> Any:
-        """Learn from the rows of `frame` and give their matrix, of shape (rows, features)."""
-        table = self._fit_table(frame)
-        if self.kind == "plain":
-            return table
-        self._fill = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
-        blocks = [self._fill.fit_transform(table)] if table.shape[1] else []
-        if self.kind == "text":
-            self._words = _word_features()
-            blocks.append(self._words.fit_transform(texts(frame, self.profile)))
-        if self.kind == "pixels":
-            pixels = frame[self.profile.images].to_numpy(dtype=float)
-            self._pixels = make_pipeline(
-                PCA(min(PIXEL_COMPONENTS, *pixels.shape), random_state=self.seed), StandardScaler()
-            )
-            blocks.append(self._pixels.fit_transform(pixels))
-        return self._join(blocks)
+    def get(self, kind: str) -> Pair:
+        """Matrices of a kind, of shape (rows, features)."""
+        if kind not in self._made:
+            self._made[kind] = getattr(self, f"_make_{kind}")()
+        return self._made[kind]
 
-    def transform(self, frame: pd.DataFrame) -> Any:
-        """The matrix of further rows."""
-        table = self._apply_table(frame)
-        if self.kind == "plain":
-            return table
-        blocks = [self._fill.transform(table)] if table.shape[1] else []
-        if self._words is not None:
-            blocks.append(self._words.transform(texts(frame, self.profile)))
-        if self._pixels is not None:
-            blocks.append(self._pixels.transform(frame[self.profile.images].to_numpy(dtype=float)))
-        return self._join(blocks)
+    def _make_table(self) -> Pair:
+        train, test = clean(self.train, self.profile), clean(self.test, self.profile)
+        if not all(pd.api.types.is_float_dtype(kind) for kind in (*train.dtypes, *test.dtypes)):
+            from skrub import StringEncoder, TableVectorizer
 
-    def _fit_table(self, frame: pd.DataFrame) -> Any:
-        table = self._relevant(frame)
-        if all(pd.api.types.is_float_dtype(kind) for kind in table.dtypes):
-            return table.to_numpy(dtype=float)
-        from skrub import StringEncoder, TableVectorizer
+            encoder = StringEncoder(n_components=STRING_COMPONENTS, random_state=self.seed)
+            vectorizer = TableVectorizer(high_cardinality=encoder, cardinality_threshold=30)
+            train, test = vectorizer.fit_transform(train), vectorizer.transform(test)
+        return train.to_numpy(dtype=float), test.to_numpy(dtype=float)
 
-        encoder = StringEncoder(n_components=STRING_COMPONENTS, random_state=self.seed)
-        self._table = TableVectorizer(high_cardinality=encoder, cardinality_threshold=30)
-        return self._table.fit_transform(table).to_numpy(dtype=float)
+    def _make_words(self) -> Pair:
+        """TF-IDF of words and pairs of words."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def _apply_table(self, frame: pd.DataFrame) -> Any:
-        table = self._relevant(frame)
-        if self._table is None:
-            return table.to_numpy(dtype=float)
-        return self._table.transform(table).to_numpy(dtype=float)
+        vectorizer = TfidfVectorizer(
+            ngram_range=(1, 2), min_df=2, sublinear_tf=True, strip_accents="unicode", max_features=100_000
+        )
+        return vectorizer.fit_transform(texts(self.train, self.profile)), vectorizer.transform(
+            texts(self.test, self.profile)
+        )
 
-    def _relevant(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table columns; with the texts as strings, where there are no word features of their own."""
-        table = clean(frame, self.profile)
-        if self.kind != "text":
-            for name in self.profile.texts:
-                table[name] = frame[name].fillna("").astype(str).astype(object)
-        return table
+    def _make_letters(self) -> Pair:
+        """TF-IDF of runs of letters within words."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
 
-    def _join(self, blocks: list[Any]) -> Any:
-        if not blocks:
-            raise ValueError("there are no features")
-        if any(sparse.issparse(block) for block in blocks):
-            return sparse.hstack([sparse.csr_matrix(block) for block in blocks], format="csr")
-        return np.hstack(blocks)
+        vectorizer = TfidfVectorizer(
+            analyzer="char_wb", ngram_range=(2, 5), min_df=3, sublinear_tf=True, max_features=100_000
+        )
+        train, test = ([text[:LETTERS] for text in texts(table, self.profile)] for table in (self.train, self.test))
+        return vectorizer.fit_transform(train), vectorizer.transform(test)
+
+    def _make_topics(self) -> Pair:
+        """The words' strongest components, few enough for any model."""
+        train, test = self.get("words")
+        components = min(TOPICS, train.shape[1] - 1, train.shape[0] - 1)
+        reducer = TruncatedSVD(max(components, 1), random_state=self.seed)
+        return reducer.fit_transform(train), reducer.transform(test)
+
+    def _make_plain(self) -> Pair:
+        if not self.profile.texts:
+            return self.get("table")
+        return _beside([self.get("table"), self.get("topics")])
+
+    def _make_scaled(self) -> Pair:
+        return _scaled(self.get("plain"))
+
+    def _make_text(self) -> Pair:
+        table = self.get("table")
+        blocks = [_scaled(table)] if table[0].shape[1] else []
+        return _beside([*blocks, self.get("words"), self.get("letters")])
+
+    def _make_pixels(self) -> Pair:
+        train, test = (table[self.profile.images].to_numpy(dtype=float) for table in (self.train, self.test))
+        reducer = make_pipeline(PCA(min(PIXEL_COMPONENTS, *train.shape), random_state=self.seed), StandardScaler())
+        pixels = reducer.fit_transform(train), reducer.transform(test)
+        return _beside([self.get("scaled"), pixels]) if self.get("plain")[0].shape[1] else pixels
 
 
-def _word_features() -> Any:
-    """TF-IDF of words and pairs of words, and of letters within words."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import make_union
+def _scaled(pair: Pair) -> Pair:
+    """Gaps filled with the median, each column standardised."""
+    scaler = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
+    return scaler.fit_transform(pair[0]), scaler.transform(pair[1])
 
-    return make_union(
-        TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True, strip_accents="unicode", max_features=100_000),
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=3, sublinear_tf=True, max_features=100_000),
-    )
+
+def _beside(pairs: list[Pair]) -> Pair:
+    """Matrices beside one another; sparse where one of them is."""
+    if any(sparse.issparse(pair[0]) for pair in pairs):
+        joined = [sparse.hstack([sparse.csr_matrix(pair[side]) for pair in pairs], format="csr") for side in (0, 1)]
+    else:
+        joined = [np.hstack([pair[side] for pair in pairs]) for side in (0, 1)]
+    return joined[0], joined[1]
 
 
 def kinds_for(profile: Profile) -> list[str]:

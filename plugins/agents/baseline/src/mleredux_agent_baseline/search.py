@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from mleredux_agent_baseline.columns import Profile
 from mleredux_agent_baseline.features import Features
 from mleredux_agent_baseline.fit import fit_predict
 from mleredux_agent_baseline.metrics import Array, Metric, metric_for
@@ -49,38 +46,27 @@ class Trial:
 
 
 class Search:
-    """Holds the folds, the features of each fold, and the predictions of held-out rows.
+    """Holds the folds and the predictions of held-out rows.
 
     Args:
-        frame: Feature columns of the training rows.
+        features: Of the training rows.
         metric: Name of the task's metric.
         end: Unix time at which the search must be over.
     """
 
     def __init__(
-        self, frame: pd.DataFrame, profile: Profile, heads: list[Head], metric: str, *, folds: int, seed: int,
-        threads: int, end: float,
+        self, features: Features, heads: list[Head], metric: str, *, folds: int, seed: int, threads: int, end: float
     ) -> None:  # fmt: skip
-        self.frame, self.profile, self.heads, self.metric = frame, profile, heads, metric
+        self.features, self.heads, self.metric = features, heads, metric
         self.seed, self.threads, self.end = seed, threads, end
-        self.folds = make_folds(heads, len(frame), frame.shape[1], folds, seed)
+        self.folds = make_folds(heads, *features.train.shape, folds, seed)
         self.held_out = np.concatenate([held for _, held in self.folds])
         self.predictions: list[dict[str, Array]] = [{} for _ in heads]
         self.metrics = [metric_for(metric, classes=bool(head.classes), labels=head.form == "label") for head in heads]
-        self._matrices: dict[tuple[str, int], tuple[Any, Any]] = {}
 
     def truth(self, head: int) -> Array:
         """The target of the held-out rows, in the order of the predictions."""
         return np.asarray(self.heads[head].y[self.held_out])
-
-    def matrices(self, kind: str, fold: int) -> tuple[Any, Any]:
-        """Features of a fold's training rows and of its held-out rows."""
-        if (kind, fold) not in self._matrices:
-            train, held = self.folds[fold]
-            features = Features(kind, self.profile, self.seed)
-            learned = features.fit_transform(self.frame.iloc[train])
-            self._matrices[kind, fold] = learned, features.transform(self.frame.iloc[held])
-        return self._matrices[kind, fold]
 
     def try_candidate(self, candidate: Candidate, heads: list[int]) -> Trial:
         """Cross-validate a candidate on these targets.
@@ -89,18 +75,18 @@ class Search:
             OutOfTime: The first fold shows that the rest would take too long.
             Exception: Whatever the model raises.
         """
+        x = self.features.get(candidate.features)[0]
         trial, started = Trial(candidate), time.time()
         parts: dict[int, list[Array]] = {head: [] for head in heads}
         fold_scores: dict[int, list[float]] = {head: [] for head in heads}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for fold, (train, held) in enumerate(self.folds):
-                known, unknown = self.matrices(candidate.features, fold)
                 for head in heads:
                     self._stop_if_late(started, fold / len(self.folds))
                     target = self.heads[head]
                     prediction = fit_predict(
-                        candidate, target, known, train, [unknown], self.metric, self.seed, self.threads
+                        candidate, target, x[train], train, [x[held]], self.metric, self.seed, self.threads
                     )[0]
                     if not np.isfinite(prediction).all():
                         raise ValueError("the model predicts numbers that are not finite")

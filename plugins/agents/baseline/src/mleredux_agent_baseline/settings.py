@@ -75,6 +75,6 @@ class Settings:
             targets: Things to predict, each by a model of its own.
             heavy: Whether there are texts or images.
         """
-        worth = (120 if heavy else 20) + 4 * (targets - 1) + cells / CELLS_PER_SECOND
+        worth = (120 if heavy else 30) + 4 * (targets - 1) + cells / CELLS_PER_SECOND
         seconds = min(worth, float(self.options["search_seconds"]))
         return min(self.started + TIME_SHARE * (self.deadline - self.started), time.time() + seconds)

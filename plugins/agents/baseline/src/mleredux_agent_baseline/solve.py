@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,6 +70,7 @@ class Prepared:
         self.train: pd.DataFrame = train[columns].reset_index(drop=True)
         self.test: pd.DataFrame = test[columns].reset_index(drop=True)
         self.profile: Profile = profile_of(self.train, columns)
+        self.features = Features(self.train, self.test, self.profile, seed)
 
     @property
     def heads(self) -> list[Head]:
@@ -110,16 +110,12 @@ def predict(
     say: Callable[[str], None] = lambda _message: None,
 ) -> list[Array]:  # fmt: skip
     """Fit the chosen candidates to all training rows, and predict the test rows, for each head."""
-    matrices: dict[str, tuple[Any, Any]] = {}
     predictions = []
     for head, chosen in zip(prepared.heads, choices, strict=True):
         parts = {}
         for choice in chosen:
             candidate = BY_NAME[bool(head.classes)][choice.candidate]
-            if candidate.features not in matrices:
-                features = Features(candidate.features, prepared.profile, seed)
-                matrices[candidate.features] = features.fit_transform(prepared.train), features.transform(prepared.test)
-            known, unknown = matrices[candidate.features]
+            known, unknown = prepared.features.get(candidate.features)
             started = time.time()
             rows = np.arange(len(prepared.train))
             with warnings.catch_warnings():

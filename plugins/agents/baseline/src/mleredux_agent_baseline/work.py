@@ -70,7 +70,7 @@ class Work:
         settings, profile = self.settings, prepared.profile
         end = settings.search_end(prepared.train.size, len(prepared.heads), heavy=bool(profile.texts or profile.images))
         return Search(
-            prepared.train, profile, prepared.heads, self.facts.metric, folds=settings.options["folds"],
+            prepared.features, prepared.heads, self.facts.metric, folds=settings.options["folds"],
             seed=settings.seed, threads=self.threads, end=end,
         )  # fmt: skip
 
