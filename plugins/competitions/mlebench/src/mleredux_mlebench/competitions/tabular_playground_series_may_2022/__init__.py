@@ -1,0 +1,29 @@
+"""Tabular Playground Series, May 2022: the simulated state of a machine; the test rows' ids go on after training's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition, renumbered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def renumber(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """New ids, through both parts."""
+    return renumbered(train, "id"), renumbered(test, "id", len(train))
+
+
+COMPETITION = competition(
+    "tabular-playground-series-may-2022",
+    prepare=TableSplit(
+        ids="id",
+        targets="target",
+        fill={"target": 0.5},
+        test_size=100_000,
+        after=renumber,
+        gold="gold_submission.csv",
+    ),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+)
