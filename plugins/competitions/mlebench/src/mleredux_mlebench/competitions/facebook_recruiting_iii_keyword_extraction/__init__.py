@@ -1,0 +1,28 @@
+"""Facebook Recruiting III: the tags of millions of questions from many sites."""
+
+from __future__ import annotations
+
+from mleredux_mlebench.blocks import Metric, Workspace, competition
+
+FREQUENT = "javascript c# python php java"
+
+
+def prepare(w: Workspace) -> None:
+    """Split the questions; the sample has the texts too, as the published one does."""
+    columns = ("Id", "Title", "Body", "Tags")
+    rows = w.table("Train.csv", columns, archive="Train.zip", dtype={"Id": str, "Tags": str})
+    train, test = w.split(rows)
+    hidden = test.drop(columns="Tags")
+    w.public("train.csv", train)
+    w.public("test.csv", hidden)
+    w.public("sample_submission.csv", hidden.assign(Tags=FREQUENT))
+    w.private("test.csv", test)
+
+
+COMPETITION = competition(
+    "facebook-recruiting-iii-keyword-extraction",
+    prepare=prepare,
+    id_columns=("Id",),
+    target_columns=("Tags",),
+    metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
+)
