@@ -1,0 +1,60 @@
+"""Billion Word Imputation: sentences that lost one word."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import IO
+
+from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition
+
+SENTENCES, TEST = "train_v2.txt", "test_v2.txt"
+SHARE = 0.01
+HEADER = '"id","sentence"\n'
+
+
+def lines(tree: Tree) -> Iterator[str]:
+    """The sentences with their line ends; any carriage return ends a line too, as when Python reads a text file."""
+    tree.need([SENTENCES])
+    for _, content in tree.stream({SENTENCES}):
+        yield from io.TextIOWrapper(content, encoding="utf-8")
+
+
+def prepare(w: Workspace) -> None:
+    """Draw lines and words from one stream of random numbers; the training lines are read again when written."""
+    import numpy as np
+
+    tree = w.tree(f"{SENTENCES}.zip")
+    random = np.random.RandomState(w.seed(0))
+    share = w.settings.test_size or SHARE
+    held_out: set[int] = set()
+    truth, damaged = [HEADER], [HEADER]
+    for number, line in enumerate(lines(tree)):
+        if random.random_sample() > share:
+            continue
+        sentence = line.strip().replace('"', '""')
+        words = sentence.split()
+        if len(words) > 2:
+            del words[random.randint(1, len(words) - 1)]
+            truth.append(f'{len(held_out)},"{sentence}"\n')
+            damaged.append(f'{len(held_out)},"{" ".join(words)}"\n')
+            held_out.add(number)
+
+    def write_train(file: IO[bytes]) -> None:
+        file.writelines(line.encode() for number, line in enumerate(lines(tree)) if number not in held_out)
+
+    sample = Text("".join(damaged))
+    w.public(f"{SENTENCES}.zip", Zip({SENTENCES: Written(write_train)}))
+    w.public(f"{TEST}.zip", Zip({TEST: sample}))
+    w.private("test.csv", Text("".join(truth)))
+    w.private("sample_submission.csv", sample)
+
+
+COMPETITION = competition(
+    "billion-word-imputation",
+    prepare=prepare,
+    sample=PRIVATE_SAMPLE,
+    id_columns=("id",),
+    target_columns=("sentence",),
+    metric=Metric(grader="levenshtein"),
+)

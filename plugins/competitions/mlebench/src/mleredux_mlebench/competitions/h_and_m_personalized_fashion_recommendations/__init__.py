@@ -1,0 +1,37 @@
+"""H&M Personalized Fashion Recommendations: the purchases of the last days of a log."""
+
+from __future__ import annotations
+
+from mleredux_mlebench.blocks import Metric, Workspace, competition
+
+LOG = ("t_dat", "customer_id", "article_id", "price", "sales_channel_id")
+
+
+def prepare(w: Workspace) -> None:
+    """Cut the log by date. As both ends count, the test covers eight days; article ids lose their leading zero."""
+    import pandas as pd
+
+    log = w.table("transactions_train.csv", LOG)
+    dates = pd.to_datetime(log["t_dat"])
+    is_test = dates >= dates.max() - pd.Timedelta(days=7)
+    bought = log.loc[is_test, "article_id"].astype(str).groupby(log.loc[is_test, "customer_id"])
+    w.public("transactions_train.csv", log[~is_test])
+    for name in ("sample_submission.csv", "articles.csv", "customers.csv"):
+        w.public(name, w.file(name))
+    w.public("images", w.tree("images").all())
+    w.private("answers.csv", bought.agg(" ".join).rename("prediction").reset_index())
+
+
+COMPETITION = competition(
+    "h-and-m-personalized-fashion-recommendations",
+    prepare=prepare,
+    answers="answers.csv",
+    id_columns=("customer_id",),
+    target_columns=("prediction",),
+    ids_fixed=False,
+    extra_columns=False,
+    types={"prediction": "string"},
+    metric=Metric(
+        grader="map-at-k", options={"k": 12, "missing": "nan", "numbers": "text", "match": "sorted-covering"}
+    ),
+)

@@ -1,0 +1,74 @@
+"""TensorFlow 2.0 Question Answering: long and short answers to questions in whole encyclopedia articles."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
+
+from mleredux_mlebench.blocks import Metric, Workspace, competition
+from mleredux_mlebench.blocks.one_pass import one_pass
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RECORDS = "simplified-nq-train.jsonl"
+BLOCK = 1_000
+ASKED = ["example_id", "question_text", "document_text", "long_answer_candidates"]
+
+
+def span(tokens: dict[str, Any]) -> str:
+    """A range of tokens as submissions write it."""
+    return f"{tokens['start_token']}:{tokens['end_token']}"
+
+
+def answers(annotation: dict[str, Any]) -> tuple[str, str]:
+    """The short and the long answer of an annotation; empty where there is none."""
+    word, ranges, passage = annotation["yes_no_answer"], annotation["short_answers"], annotation["long_answer"]
+    short = word if word != "NONE" else span(ranges[0]) if ranges else ""
+    return short, "" if passage["start_token"] == -1 else span(passage)
+
+
+def submission_rows(test: pd.DataFrame) -> pd.DataFrame:
+    """Two rows per record: the short answer, then the long one."""
+    import pandas as pd
+
+    kinds = (("short", "long"),) * len(test)
+    ids = [f"{name}_{kind}" for name, both in zip(test["example_id"], kinds, strict=True) for kind in both]
+    texts = [text for annotations in test["annotations"] for text in answers(annotations[0])]
+    return pd.DataFrame({"example_id": ids, "PredictionString": texts})
+
+
+def write(w: Workspace, *files: IO[bytes]) -> None:
+    """One pass over the records: every block of lines is split on its own, with the same seed."""
+    import pandas as pd
+
+    train_file, test_file, answers_file, sample_file, gold_file = files
+    with pd.read_json(w.path(RECORDS), lines=True, chunksize=BLOCK) as blocks:
+        for number, block in enumerate(blocks):
+            train, test = w.split(block.assign(example_id=block["example_id"].astype(str)))
+            gold = submission_rows(test)
+            for rows, file in ((train, train_file), (test[ASKED], test_file), (test, answers_file)):
+                file.write(rows.to_json(orient="records", lines=True).encode())
+            for rows, file in ((gold.assign(PredictionString=""), sample_file), (gold, gold_file)):
+                file.write(rows.to_csv(index=False, header=number == 0, lineterminator="\n").encode())
+
+
+def prepare(w: Workspace) -> None:
+    """Note the five files that are written together."""
+    w.path(RECORDS)
+    train, test, held_out, sample, gold = one_pass(partial(write, w), 5)
+    w.public(RECORDS, train)
+    w.public("simplified-nq-test.jsonl", test)
+    w.public("sample_submission.csv", sample)
+    w.private("test.jsonl", held_out)
+    w.private("gold_submission.csv", gold)
+
+
+COMPETITION = competition(
+    "tensorflow2-question-answering",
+    prepare=prepare,
+    answers="test.jsonl",
+    id_columns=("example_id",),
+    target_columns=("PredictionString",),
+    metric=Metric(grader="natural-questions-f1"),
+)
