@@ -1,0 +1,57 @@
+"""Statoil/C-CORE Iceberg Classifier Challenge: radar pictures as JSON in 7z archives."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mleredux.errors import DataError
+
+from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition
+
+COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
+TARGET = "is_iceberg"
+
+
+def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
+    """The pictures of a packed file.
+
+    Raises:
+        DataError: They are not a list of records with the same keys, the needed ones among them.
+    """
+    found: list[dict[str, Any]] = json.loads(w.tree(f"{name}.7z", inside="data/processed").read(name))
+    keys = set(found[0]) if found else set()
+    if not needed <= keys or any(set(record) != keys for record in found):
+        raise DataError(
+            f"{name} is no list of records that all have {', '.join(sorted(needed))}.", hint="Get it again."
+        )
+    return found
+
+
+def prepare(w: Workspace) -> None:
+    """Split the labelled pictures; the test has the fields of the raw test file."""
+    import pandas as pd
+
+    train, test = w.split(records(w, "train.json", {*COLUMNS, TARGET}), 0.2)
+    fields = list(records(w, "test.json", COLUMNS)[0])
+    answers = pd.DataFrame({"id": [record["id"] for record in test], TARGET: [int(record[TARGET]) for record in test]})
+    sample = answers.assign(**{TARGET: 0.5})
+    hidden = [{field: record[field] for field in fields} for record in test]
+    for name, content in (
+        ("train.json", Json(train)),
+        ("test.json", Json(hidden)),
+        ("sample_submission.csv", Csv(sample)),
+    ):
+        w.public(f"{name}.7z", SevenZip({name: content}))
+    w.private("test.csv", answers)
+    w.private("sample_submission.csv", sample)
+
+
+COMPETITION = competition(
+    "statoil-iceberg-classifier-challenge",
+    prepare=prepare,
+    sample=PRIVATE_SAMPLE,
+    id_columns=("id",),
+    target_columns=(TARGET,),
+    metric=Metric(grader="log-loss"),
+)
