@@ -1,0 +1,203 @@
+"""Writes the pages and tables of the docs that are made from the code: `python docs/generate.py [--check]`.
+
+`hooks.md` and `cli.md` are made whole; in other pages, what stands between `<!-- made: NAME -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from mleredux import hookspecs
+from mleredux.cli.root import VERBS, root
+from mleredux.models import CAUSES, Model, Report, RunSpec, RunUse, Task
+from mleredux.models.agent import Agent, Limits
+from mleredux.models.report import Ledger
+from mleredux.models.run import Outcome
+from mleredux.plugins import Catalogue
+from mleredux.store.states import TRANSITIONS
+
+DOCS = Path(__file__).parent
+_MADE = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BY = "<!-- Made by docs/generate.py; don't edit. -->\n"
+
+
+def hooks_page() -> str:
+    """Every hook, with its sentence and its types."""
+    source = Path(hookspecs.__file__).read_text(encoding="utf-8")
+    lines = [
+        _BY,
+        "# Hooks",
+        "",
+        f"The contract between mleredux and its plugins, version {hookspecs.CONTRACT_VERSION}. "
+        "It is one file, `core/src/mleredux/hookspecs.py`; this page is made from it. "
+        "[plugins.md](plugins.md) says how plugins are found, [tutorial.md](tutorial.md) makes one.",
+        "",
+        "```python",
+        "from mleredux import hookimpl",
+        "",
+        f"mleredux_contract = {hookspecs.CONTRACT_VERSION}",
+        "",
+        "@hookimpl",
+        "def mleredux_register_tasks():",
+        '    return [Ref("my-task", "my_package.task:task")]',
+        "```",
+    ]
+    headings = {match[1]: match.start() for match in re.finditer(r"^# (.+)$", source, re.MULTILINE)}
+    hooks = sorted(hook_names(), key=lambda name: source.index(f"def {name}("))
+    previous = ""
+    for name in hooks:
+        place = source.index(f"def {name}(")
+        heading = [text for text, start in headings.items() if start < place][-1]
+        if heading != previous:
+            lines += ["", f"## {heading}"]
+            previous = heading
+        function = getattr(hookspecs, name)
+        options: dict[str, Any] = function.mleredux_spec
+        kind = "The first result that is not None wins." if options["firstresult"] else "All results are kept."
+        signature = str(inspect.signature(function)).replace("'", "")
+        text = inspect.getdoc(function) or ""
+        text = text if "kept" in text else f"{text} {kind}"
+        lines += ["", f"### {name}", "", f"```python\n{name}{signature}\n```", "", text]
+    return "\n".join(lines) + "\n"
+
+
+def hook_names() -> list[str]:
+    """Names of all hooks."""
+    return sorted(name for name in vars(hookspecs) if name.startswith("mleredux_"))
+
+
+def cli_page() -> str:
+    """Every verb's help."""
+    lines = [
+        _BY,
+        "# The command line",
+        "",
+        "Every verb with `--json` prints one JSON document on stdout and nothing else there. Nothing ever waits for "
+        "input. Errors are one sentence and what to do; `--debug` shows where they come from.",
+        "",
+        "| exit code | meaning |",
+        "|---|---|",
+        "| 0 | done |",
+        "| 1 | an error, said on stderr; a submission that is not well-formed (`validate`); something required is "
+        "broken (`doctor`) |",
+        "| 2 | wrong usage |",
+        "| 3 | an agent failed or ran out of time (`run`) |",
+        "| 4 | the environment or a task broke, not the agent (`run`) |",
+        "| 130 | cancelled |",
+        "",
+        "## mleredux",
+        "",
+        _help(root, "mleredux"),
+    ]
+    for name in sorted(VERBS):
+        context = click.Context(root, info_name="mleredux", obj=_core_alone())
+        command = root.get_command(context, name)
+        assert command is not None
+        lines += ["", f"## mleredux {name}", "", _help(command, f"mleredux {name}")]
+        if isinstance(command, click.Group):
+            for part in sorted(command.commands):
+                words = f"mleredux {name} {part}"
+                lines += ["", f"### {words}", "", _help(command.commands[part], words)]
+    return "\n".join(lines) + "\n"
+
+
+def _core_alone() -> Catalogue:
+    return Catalogue(block=[plugin.name for plugin in Catalogue().plugins if plugin.source != "built in"])
+
+
+def _help(command: click.Command, name: str) -> str:
+    context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
+    context.obj = _core_alone()  # verbs of plugins are not ours to document
+    return f"```\n{command.get_help(context).rstrip()}\n```"
+
+
+def states_table() -> str:
+    """Which state may follow which."""
+    rows = [
+        f"| `{state}` | {', '.join(f'`{after}`' for after in sorted(TRANSITIONS[state]))} |" for state in TRANSITIONS
+    ]
+    return "\n".join(["| state | what may follow |", "|---|---|", *rows])
+
+
+def causes_table() -> str:
+    """What follows from each cause of a failure."""
+    words = {True: "yes", False: "no"}
+    rows = [
+        f"| `{cause}` | {policy.meaning} | {words[policy.retried]} | {words[policy.counts]} |"
+        for cause, policy in CAUSES.items()
+    ]
+    return "\n".join(["| cause | meaning | tried once more | counts against the agent |", "|---|---|---|---|", *rows])
+
+
+def fields_table(model: type[Model]) -> str:
+    """The fields of a model, with the texts beneath them in its source."""
+    texts = _texts(model)
+    rows = []
+    for name, field in model.model_fields.items():
+        kind = getattr(field.annotation, "__name__", None) if not _generic(field.annotation) else str(field.annotation)
+        kind = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", str(kind)).replace("NoneType", "None")
+        kind = re.sub(r"^Optional\[(.*)\]$", r"\1 | None", kind).replace("|", "\\|")
+        default = "" if field.is_required() else _shown(field.get_default(call_default_factory=True))
+        text = texts.get(name, "").replace("|", "\\|")
+        rows.append(f"| `{name}` | {kind} | {default} | {text} |")
+    return "\n".join(["| field | type | default | |", "|---|---|---|---|", *rows])
+
+
+def _generic(annotation: Any) -> bool:
+    return hasattr(annotation, "__args__")
+
+
+def _shown(value: Any) -> str:
+    text = type(value).__name__ + "()" if isinstance(value, Model) else repr(value)
+    return f"`{text}`"
+
+
+def _texts(model: type[Model]) -> dict[str, str]:
+    """The string beneath each field."""
+    source = inspect.getsource(model)
+    found = re.findall(r'^    (\w+):[^\n]*\n    """(.*?)"""', source, re.MULTILINE | re.DOTALL)
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "states": states_table,
+    "causes": causes_table,
+    "run-spec": lambda: fields_table(RunSpec),
+    "run-use": lambda: fields_table(RunUse),
+    "outcome": lambda: fields_table(Outcome),
+    "report": lambda: fields_table(Report),
+    "ledger": lambda: fields_table(Ledger),
+    "limits": lambda: fields_table(Limits),
+    "task": lambda: fields_table(Task),
+    "agent": lambda: fields_table(Agent),
+}
+
+
+def pages() -> dict[Path, str]:
+    """Every page that is made, or holds something made, as it must be."""
+    made = {DOCS / "hooks.md": hooks_page(), DOCS / "cli.md": cli_page()}
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if path not in made and _MADE.search(text):
+            made[path] = _MADE.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n\n{match[3]}", text)
+    return made
+
+
+def main() -> int:
+    """Write what is not current, or with `--check` name it."""
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if "--check" not in sys.argv:
+            path.write_text(pages()[path], encoding="utf-8")
+        print(f"{path.relative_to(DOCS.parent)} {'is not current' if '--check' in sys.argv else 'written'}")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

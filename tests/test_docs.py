@@ -1,0 +1,109 @@
+"""The docs are current and complete, and what they tell to type works."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import mleredux
+import pytest
+from mleredux.cli.root import VERBS
+from mleredux.models import CAUSES, State
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+_BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_made_pages_are_current(generate: ModuleType) -> None:
+    stale = [path.name for path, text in generate.pages().items() if path.read_text(encoding="utf-8") != text]
+    assert stale == [], "run `python docs/generate.py`"
+
+
+def test_every_hook_is_documented(generate: ModuleType) -> None:
+    page = (DOCS / "hooks.md").read_text()
+    hooks = generate.hook_names()
+    assert len(hooks) >= 10
+    for name in hooks:
+        section = page.partition(f"### {name}\n")[2].partition("\n#")[0]
+        sentence = section.rpartition("```")[2].strip()
+        assert sentence.endswith("."), f"{name} has no sentence"
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_is_documented(verb: str) -> None:
+    page = (DOCS / "cli.md").read_text()
+    section = page.partition(f"## mleredux {verb}\n")[2].partition("\n## ")[0]
+    assert f"Usage: mleredux {verb}" in section
+    assert f"`{verb}`" in (ROOT / "README.md").read_text(), "the README's table lacks it"
+
+
+def test_everything_public_is_documented() -> None:
+    page = (DOCS / "sdk.md").read_text()
+    missing = [name for name in mleredux.__all__ if not name.startswith("_") and name not in page]
+    assert missing == []
+
+
+def test_every_state_cause_and_event_is_documented() -> None:
+    page = (DOCS / "runs.md").read_text()
+    assert [word for word in (*State, *CAUSES) if f"`{word}`" not in page] == []
+    source = "".join(path.read_text() for path in (ROOT / "core" / "src").rglob("*.py"))
+    emitted = set(re.findall(r'\bemit\(\s*"([a-z_]+)"', source)) | {"submission"}
+    assert len(emitted) >= 8
+    assert [name for name in sorted(emitted) if f"| `{name}` |" not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.slow
+def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
+    """All its commands, in order, in one shell, in an empty folder; its output blocks occur in what they print."""
+    script, expected = ["set -eux"], []
+    for language, file, content in _BLOCK.findall((DOCS / "tutorial.md").read_text()):
+        if file:
+            script.append(f"cat > '{file}' <<'END_OF_FILE'\n{content}END_OF_FILE")
+        elif language == "sh":
+            script.append(content)
+        elif language == "text":
+            expected += content.splitlines()
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL"))}
+    ended = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tmp_path,
+        env={**kept, "MLEREDUX": str(ROOT), "XDG_CACHE_HOME": str(tmp_path / "cache"), "COLUMNS": "120"}
+        | ({"UV_CACHE_DIR": cache} if (cache := _uv_cache()) else {}),
+    )
+    assert ended.returncode == 0, ended.stdout[-4000:]
+    printed = {" ".join(line.split()) for line in ended.stdout.splitlines()}
+    assert len(expected) >= 2
+    assert [line for line in expected if " ".join(line.split()) not in printed] == []
+
+
+def _uv_cache() -> str | None:
+    """Where uv keeps what it has fetched already, so that the test does not fetch it again."""
+    from_environment = os.environ.get("UV_CACHE_DIR")
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uv"
+    return from_environment or (str(usual) if usual.is_dir() else None)

@@ -1,0 +1,112 @@
+"""Third parties' packages install into a clean environment, and everything works with them, and without them.
+
+The environment is made by `uv` from the folders of this checkout, as `examples/*/README.md` say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OURS = ("core", "plugins/graders", "plugins/agents/dummy")
+EXAMPLES = ("examples/task-bundle", "examples/agent")
+
+pytestmark = pytest.mark.slow
+
+
+class Environment:
+    """A virtual environment of its own.
+
+    Attributes:
+        folder: Where it is, and where commands run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "env" / "bin"
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL"))
+        }
+        self.variables = {**kept, "MLEREDUX_DATA": str(folder / "data"), "COLUMNS": "200"}
+        self.uv("venv", "--quiet", "--python", sys.executable, str(folder / "env"))
+
+    def uv(self, *words: str) -> str:
+        uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+        return self._call([uv, *words])
+
+    def install(self, *folders: str) -> None:
+        """Install from folders of this checkout, each built as its users would build it."""
+        places = [str(ROOT / folder) if (ROOT / folder).is_dir() else folder for folder in folders]
+        self.uv("pip", "install", "--quiet", "--python", str(self.bin / "python"), *places)
+
+    def uninstall(self, *names: str) -> None:
+        self.uv("pip", "uninstall", "--quiet", "--python", str(self.bin / "python"), *names)
+
+    def mleredux(self, *words: str) -> Any:
+        """What a verb prints as JSON."""
+        return json.loads(self._call([str(self.bin / "mleredux"), *words, "--json"]))
+
+    def pytest(self, folder: str) -> str:
+        return self._call([str(self.bin / "python"), "-m", "pytest", str(ROOT / folder), "-p", "no:cacheprovider"])
+
+    def _call(self, command: list[str]) -> str:
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, env=self.variables)
+        assert ended.returncode == 0, f"{' '.join(command)}\n{ended.stdout[-3000:]}\n{ended.stderr[-3000:]}"
+        return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    environment = Environment(tmp_path_factory.mktemp("clean"))
+    environment.install(*OURS, *EXAMPLES, "pytest")
+    return environment
+
+
+def test_installing_the_bundle_alone_makes_its_task_appear(clean: Environment) -> None:
+    assert [task["id"] for task in clean.mleredux("list")] == ["bike-hours"]
+    assert "nearest-rows" in [agent["id"] for agent in clean.mleredux("list", "agents")]
+
+
+def test_the_example_agent_solves_the_example_task_to_a_graded_report(clean: Environment) -> None:
+    run = clean.mleredux("run", "bike-hours", "--agent", "nearest-rows")
+    assert run["status"] == "done"
+    assert run["report"]["valid_submission"] is True
+    assert run["report"]["score"] < 35
+    assert run["report"]["teams"] == 29
+    listed = {
+        artifact["path"]
+        for artifact in json.loads((clean.folder / run["path"] / "artifacts.json").read_bytes())["artifacts"]
+    }
+    assert {"report.json", "output/submission.csv", "output/rollout/trajectory.json"} <= listed
+
+
+def test_its_variant_is_another_task_with_data_of_its_own(clean: Environment) -> None:
+    run = clean.mleredux("run", "bike-hours+week", "--agent", "dummy")
+    assert run["report"]["competition_id"] == "bike-hours+week"
+    rows = (clean.folder / "data" / "bike-hours+week" / "prepared" / "public" / "train.csv").read_text().splitlines()
+    assert len(rows) == 1 + 7 * 24
+
+
+@pytest.mark.parametrize("folder", EXAMPLES)
+def test_their_own_tests_pass(clean: Environment, folder: str) -> None:
+    assert "passed" in clean.pytest(folder)
+
+
+def test_removing_a_plugin_leaves_a_working_program_with_fewer_names(clean: Environment) -> None:
+    """The last test of this file: nothing is installed again."""
+    clean.uninstall("nearest-rows", "mleredux-graders")
+    assert [agent["id"] for agent in clean.mleredux("list", "agents")] == ["dummy"]
+    assert clean.mleredux("list", "graders") == []
+    assert [task["id"] for task in clean.mleredux("list")] == ["bike-hours"]
+    assert clean.mleredux("doctor")["healthy"] is True
+    clean.uninstall("bike-hours")
+    assert clean.mleredux("list") == []
+    assert [sandbox["id"] for sandbox in clean.mleredux("list", "sandboxes")] == ["process"]
