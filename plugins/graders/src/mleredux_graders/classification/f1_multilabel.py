@@ -6,6 +6,7 @@ import numpy as np
 
 from mleredux_graders.classification.confusion import ratio
 from mleredux_graders.frame import Array, Options, Rows, define, texts
+from mleredux_graders.frame.arrays import distinct
 from mleredux_graders.frame.columns import Missing
 
 
@@ -35,7 +36,7 @@ def f1_multilabel(y_true: Array, y_pred: Array, *, unknown: bool = False) -> flo
     if not unknown:
         predicted = predicted[predicted[:, 1] < size]
     width = max(len(known), 1)
-    wanted, given = np.unique(true @ [width, 1]), np.unique(predicted @ [width, 1])
+    wanted, given = distinct(true[:, 0] * width + true[:, 1]), distinct(predicted[:, 0] * width + predicted[:, 1])
     hits = len(np.intersect1d(wanted, given, assume_unique=True))
     return float(ratio(2 * hits, len(wanted) + len(given)))
 

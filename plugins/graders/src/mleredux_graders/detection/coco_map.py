@@ -8,7 +8,7 @@ import numpy as np
 from mleredux.errors import InvalidSubmission
 
 from mleredux_graders.frame import Array, Options, Rows, define, numbers, texts
-from mleredux_graders.frame.matching import same_ids
+from mleredux_graders.frame.ids import compare_ids
 
 FIELDS = 6
 """class, confidence, x_min, y_min, x_max, y_max."""
@@ -185,7 +185,7 @@ def _score(rows: Rows, options: CocoOptions) -> float:
     import pandas as pd
 
     (key,), (target,) = rows.ids, rows.targets
-    same_ids(rows.submission, rows.answers, rows.ids)
+    compare_ids(rows.submission, rows.answers, rows.ids).refuse_differences()
     images, names = pd.factorize(rows.answers[key])
     cells = texts(rows.submission[target], target)
     predicted = _parse(cells, pd.Index(names).get_indexer(rows.submission[key]), target)

@@ -31,7 +31,9 @@ def group_log_mae(y_true: Array, y_pred: Array, groups: Array) -> dict[object, f
     Returns:
         By group; minus infinity for a group without any error.
     """
-    names, numbers = np.unique(groups, return_inverse=True)
+    import pandas as pd
+
+    numbers, names = pd.factorize(groups, sort=True)
     errors = np.bincount(numbers, weights=np.abs(y_true - y_pred)) / np.bincount(numbers)
     with np.errstate(divide="ignore"):
         return dict(zip(names.tolist(), np.log(errors).tolist(), strict=True))

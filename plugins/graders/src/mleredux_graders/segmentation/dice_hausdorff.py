@@ -7,6 +7,7 @@ from mleredux.errors import InvalidSubmission
 from mleredux.models import Score
 
 from mleredux_graders.frame import Array, Rows, define, texts
+from mleredux_graders.frame.arrays import distinct
 from mleredux_graders.segmentation.dice import dice
 from mleredux_graders.segmentation.runs import MaskOptions, Runs, matched_masks, shapes, true_masks
 
@@ -45,7 +46,7 @@ class _Volume:
         self.shape = (len(names), height, width)
         place = {name: number * height * width for number, name in enumerate(names)}
         parts = [runs.pixels() + place[name] for name, masks, _ in slices for runs in masks]
-        self.voxels = np.unique(np.concatenate(parts))
+        self.voxels = distinct(np.concatenate(parts))
 
     def coordinates(self, chosen: Array, shape: tuple[int, int, int]) -> Array:
         """Slice, row and column of voxels, divided by a shape; pixels are numbered down the columns."""

@@ -1,0 +1,163 @@
+"""Ids as whole numbers, so that rows are matched without comparing text twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mleredux.errors import InvalidSubmission
+
+from mleredux_graders.frame.columns import Array
+from mleredux_graders.frame.tables import Table, is_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Ids of both tables, equal numbers where they are equal.
+
+    Attributes:
+        name: How the id columns are called in a sentence.
+        theirs: Of the answers, from 0 in order of first appearance, shape (rows of the answers,).
+        mine: Of the submission, shape (rows of the submission,); an id that the answers lack is -1.
+    """
+
+    name: str
+    theirs: Array
+    mine: Array
+
+    @cached_property
+    def known(self) -> int:
+        """How many different ids the answers have."""
+        return int(self.theirs.max(initial=-1)) + 1
+
+    @cached_property
+    def counts(self) -> Array:
+        """How often each of them occurs in the submission, shape (known,)."""
+        return np.bincount(self.mine[self.mine >= 0], minlength=self.known)
+
+    @property
+    def unknown(self) -> int:
+        """Rows of the submission whose id the answers lack."""
+        return int(np.count_nonzero(self.mine < 0))
+
+    @property
+    def missing(self) -> int:
+        """Ids of the answers that the submission lacks."""
+        return int(np.count_nonzero(self.counts == 0))
+
+    @property
+    def unique(self) -> bool:
+        """Whether no id of the answers occurs twice, in either table."""
+        return self.known == len(self.theirs) and bool((self.counts <= 1).all())
+
+    def places(self) -> Array:
+        """The row of the submission with each id, where ids are unique and none is missing, shape (known,)."""
+        found = np.empty(self.known, dtype=np.intp)
+        rows = np.flatnonzero(self.mine >= 0)
+        found[self.mine[rows]] = rows
+        return found
+
+    def refuse_differences(self) -> None:
+        """Refuse another set of ids than that of the answers.
+
+        Raises:
+            InvalidSubmission: Ids are missing, or others are there.
+        """
+        if self.unknown or self.missing:
+            raise InvalidSubmission(
+                f"Column {self.name} must hold the ids of the sample: {self.missing} of them are missing, "
+                f"{self.unknown} rows have others."
+            )
+
+
+def compare_ids(submission: Table, answers: Table, columns: Sequence[str]) -> Ids:
+    """Number the ids of both tables."""
+    import pandas as pd
+
+    expected = len(answers)
+    total = np.zeros(expected + len(submission), dtype=np.int64)
+    lost = np.zeros(len(submission), dtype=bool)
+    for name in columns:
+        mine, theirs = submission.series(name), answers.series(name)
+        lost |= np.asarray(mine.isna(), dtype=bool)
+        if is_text(mine) != is_text(theirs):
+            lost[:] = True  # a text is never equal to a number
+            mine = theirs.iloc[:0].reindex(range(len(mine)))
+        codes, _ = pd.factorize(_joined(theirs, mine))
+        total = total * (int(codes.max(initial=0)) + 2) + codes + 1
+        if len(columns) > 1:
+            total, _ = pd.factorize(total)
+    codes, _ = pd.factorize(total) if len(columns) > 1 else (total - 1, None)
+    ids = Ids(" and ".join(repr(name) for name in columns), codes[:expected], codes[expected:])
+    ids.mine[lost | (ids.mine >= ids.known)] = -1
+    return ids
+
+
+def same_places(submission: Table, answers: Table, columns: Sequence[str]) -> bool:
+    """Whether both tables have the same ids, row by row."""
+    if len(submission) != len(answers):
+        return False
+    for name in columns:
+        mine, theirs = submission.series(name), answers.series(name)
+        if is_text(mine) != is_text(theirs) or not np.asarray(mine.array == theirs.array, dtype=bool).all():
+            return False
+    return True
+
+
+def is_text(values: pd.Series[Any]) -> bool:
+    """Whether a column was read as something else than numbers or true and false."""
+    return getattr(values.dtype, "kind", "O") not in "biuf"
+
+
+def sorted_rows(table: Table, columns: Sequence[str], rows: Array | None = None) -> Array:
+    """Row numbers in the order of the ids, missing ids last.
+
+    Text is sorted by NumPy's quicksort of objects, whose order of equal ids is the same everywhere and is that of the
+    published graders; numbers keep the order of equal ids.
+
+    Args:
+        rows: Only these rows.
+
+    Raises:
+        InvalidSubmission: A column mixes texts and other values.
+    """
+    chosen = np.arange(len(table)) if rows is None else rows
+    arrays = [table[name][chosen] for name in columns]
+    if len(arrays) == 1:
+        return chosen[_order(arrays[0])]
+    return chosen[np.lexsort([_ranks(values) for values in reversed(arrays)])]
+
+
+def _joined(theirs: pd.Series[Any], mine: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    if {getattr(theirs.dtype, "kind", "O"), getattr(mine.dtype, "kind", "O")} == {"i", "u"}:
+        theirs, mine = theirs.astype(object), mine.astype(object)  # float64 would merge large ids
+    return pd.concat([theirs, mine], ignore_index=True)
+
+
+def _order(values: Array) -> Array:
+    if values.dtype.kind != "O":
+        return np.argsort(values, kind="stable")
+    gaps = is_missing(values)
+    filled = np.flatnonzero(~gaps)
+    try:
+        order = filled[np.argsort(values[filled], kind="quicksort")]
+    except TypeError:
+        raise InvalidSubmission("The id column mixes texts and other values; write ids as the sample does.") from None
+    return np.concatenate([order, np.flatnonzero(gaps)])
+
+
+def _ranks(values: Array) -> Array:
+    """Whole numbers that sort as the values do, equal where they are."""
+    order = _order(values)
+    ordered = values[order]
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.cumsum(np.append(False, np.asarray(ordered[1:] != ordered[:-1], dtype=bool))[: len(order)])
+    return ranks
