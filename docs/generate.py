@@ -18,7 +18,7 @@ from mleredux.cli.root import VERBS, root
 from mleredux.models import CAUSES, Model, Report, RunSpec, RunUse, Task
 from mleredux.models.agent import Agent, Limits
 from mleredux.models.report import Ledger
-from mleredux.models.run import Outcome
+from mleredux.models.run import Outcome, State
 from mleredux.plugins import Catalogue
 from mleredux.store.states import TRANSITIONS
 
@@ -42,6 +42,7 @@ def hooks_page() -> str:
         "from mleredux import hookimpl",
         "",
         f"mleredux_contract = {hookspecs.CONTRACT_VERSION}",
+        "",
         "",
         "@hookimpl",
         "def mleredux_register_tasks():",
@@ -119,9 +120,7 @@ def _help(command: click.Command, name: str) -> str:
 
 def states_table() -> str:
     """Which state may follow which."""
-    rows = [
-        f"| `{state}` | {', '.join(f'`{after}`' for after in sorted(TRANSITIONS[state]))} |" for state in TRANSITIONS
-    ]
+    rows = [f"| `{state}` | {', '.join(f'`{after}`' for after in sorted(TRANSITIONS[state]))} |" for state in State]
     return "\n".join(["| state | what may follow |", "|---|---|", *rows])
 
 

@@ -12,6 +12,7 @@ import tempfile
 import mleredux
 import pandas as pd
 from bike_hours.task import HERE, task
+from mleredux.medals import thresholds
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import Ridge
@@ -49,6 +50,7 @@ def main() -> None:
         predicted = model.fit(x, train["bikes"]).predict(x_test)
         scores.append(((predicted - answers["bikes"]) ** 2).mean() ** 0.5)
     pd.DataFrame({"score": sorted(scores)}).to_csv(HERE / "leaderboard.csv", index=False, float_format="%.5f")
+    print(thresholds([round(score, 5) for score in sorted(scores)]))
 
 
 if __name__ == "__main__":
