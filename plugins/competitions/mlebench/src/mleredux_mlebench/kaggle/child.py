@@ -29,11 +29,11 @@ _MOST_PAGES = 5000
 
 def main() -> None:
     """Carry out the request in the first argument."""
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    parent, answers = os.dup(0), os.fdopen(os.dup(1), "w", buffering=1)
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+        for descriptor in (0, 1, 2):  # exit() closes standard input, which must not be what a thread waits for
+            os.dup2(nowhere.fileno(), descriptor)
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     request = json.loads(sys.argv[1])
     try:
         answer: dict[str, Any] = {"done": carry_out(request, lambda event: _send(answers, event))}
@@ -46,8 +46,9 @@ def main() -> None:
     os._exit(0)  # whatever threads the package has left
 
 
-def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+def _end_with_parent(parent: int) -> None:
+    while os.read(parent, 1):
+        pass
     os._exit(1)
 
 
