@@ -159,8 +159,6 @@ def test_a_search_is_repeatable() -> None:
     for _ in range(2):
         features = Features(table, table, profile, 0)
         search = Search(features, [head], "accuracy", folds=3, seed=7, threads=1, end=float("inf"))
-            Features(table, table, profile, 0), [head], "accuracy", folds=3, seed=7, threads=1, end=float("inf")
-        )
         search.try_candidate(candidate, [0])
         found.append(search.predictions[0][candidate.name])
     assert np.array_equal(found[0], found[1])

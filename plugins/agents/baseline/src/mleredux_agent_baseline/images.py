@@ -67,6 +67,8 @@ def read_pixels(names: pd.Series[Any], images: dict[str, ImageFile], *, colour: 
     size = SIDE * SIDE * (3 if colour else 1)
     pixels = np.full((len(names), size), 0.5, dtype=np.float32)
     archives: dict[Path, zipfile.ZipFile] = {}
+    import PIL.Image  # noqa: F401  (not part of the time that an image takes)
+
     started = time.time()
     try:
         for row, name in enumerate(names.astype(str)):

@@ -68,7 +68,7 @@ class Work:
     def make_search(self, prepared: Prepared) -> Search:
         """The folds, and what the candidates have in common."""
         settings, profile = self.settings, prepared.profile
-        end = settings.search_end(prepared.train.size, len(prepared.heads), heavy=bool(profile.texts or profile.images))
+        end = settings.search_end(prepared.train.size, _models(prepared), heavy=bool(profile.texts or profile.images))
         return Search(
             prepared.features, prepared.heads, self.facts.metric, folds=settings.options["folds"],
             seed=settings.seed, threads=self.threads, end=end,
@@ -170,6 +170,11 @@ class Work:
                 "seconds": round(time.time() - started, 2),
             },
         )  # fmt: skip
+
+
+def _models(prepared: Prepared) -> int:
+    """Things to predict, many classes counted as several."""
+    return sum(1 + len(head.classes) // 20 for head in prepared.heads)
 
 
 def _weights(choices: list[Choice]) -> dict[str, float]:
