@@ -108,11 +108,8 @@ def percentile(score: float | None, scores: Sequence[float], direction: Directio
     if score is None or math.isnan(score) or not scores:
         return None
     ordered = sorted(scores)
-    if direction == "maximize":
-        reached = bisect_right(ordered, score)
-    else:
-        reached = len(ordered) - bisect_left(ordered, score)
-    return 100 * reached / len(ordered)
+    better = len(ordered) - bisect_right(ordered, score) if direction == "maximize" else bisect_left(ordered, score)
+    return 100 * (len(ordered) - better) / len(ordered)
 
 
 def read_leaderboard(path: Path) -> list[float]:

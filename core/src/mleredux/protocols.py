@@ -68,8 +68,8 @@ class Launch:
         log: Standard output and error of the agent are appended here, as bytes.
         env: All variables of the agent; nothing else of the host's environment reaches it.
         gpu_ids: Devices handed to this run.
-        validate_socket: Unix socket on which the validation endpoint answers, alone in a folder that keeps its path when
-            the run is resumed.
+        validate_socket: Unix socket on which the validation endpoint answers, alone in a folder that keeps its path
+            when the run is resumed.
         validate_url: The same endpoint on the loopback of this machine.
     """
 

@@ -30,7 +30,7 @@ def hausdorff(a: Array, b: Array) -> float:
         a: Coordinates, shape (points, dimensions), not empty.
         b: The same.
     """
-    from scipy.spatial import cKDTree  # type: ignore[import-untyped]
+    from scipy.spatial import cKDTree
 
     return float(max(cKDTree(b).query(a)[0].max(), cKDTree(a).query(b)[0].max()))
 

@@ -28,7 +28,7 @@ def split_positions(
         DataError: There are too few rows.
     """
     import numpy as np
-    from sklearn.model_selection import train_test_split  # type: ignore[import-untyped]
+    from sklearn.model_selection import train_test_split
 
     try:
         train, test = train_test_split(
