@@ -33,6 +33,7 @@ def competition(
     variants: Mapping[str, Callable[[Any], Any]] | None = None,
     elsewhere: Mapping[str, str] | None = None,
     public_board: bool = False,
+    unstable: tuple[str, ...] = (),
 ) -> Competition:
     """Declare a competition of the benchmark.
 
@@ -52,6 +53,8 @@ def competition(
         variants: Further variants beside `private`.
         elsewhere: Raw files that are not on Kaggle: where each comes from, by its name among the raw files.
         public_board: Whether thresholds and leaderboard are those of Kaggle's public board, not the final one.
+        unstable: Prepared files, such as parquet tables, whose bytes depend on versions of libraries: they are not
+            held to the published checksums.
     """
     if isinstance(prepare, TableSplit):
         answers = answers or prepare.answers
@@ -83,7 +86,10 @@ def competition(
         direction=facts["direction"],
         thresholds=Thresholds(**facts["thresholds"]),
         leaderboard=board(id),
-        checksums=facts.get("checksums", {}),
+        checksums={
+            side: {name: md5 for name, md5 in files.items() if name not in unstable}
+            for side, files in facts.get("checksums", {}).items()
+        },
         resources=Resources(size_gb=facts.get("size_gb")),
         category=facts["category"],
         complexity=facts.get("complexity"),

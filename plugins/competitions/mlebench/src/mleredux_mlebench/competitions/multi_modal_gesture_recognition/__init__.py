@@ -1,0 +1,49 @@
+"""Multi-modal Gesture Recognition: the recordings of one of four training archives are held out."""
+
+from __future__ import annotations
+
+import random
+
+from mleredux.errors import DataError
+
+from mleredux_mlebench.blocks import Metric, Workspace, by_group, competition
+
+GESTURES = range(1, 21)
+HELD_OUT = "training4.tar.gz"
+COPIES = (
+    *(f"{kind}{number}.tar.gz" for kind in ("training", "validation") for number in (1, 2, 3)),
+    "devel01-40.7z",
+    "valid_all_files_combined.7z",
+    "sample_code_mmrgc.zip",
+)
+
+
+def prepare(w: Workspace) -> None:
+    """Recordings are named by the last four digits of their file."""
+    import pandas as pd
+
+    rows = w.table("training.csv", ("Id", "Sequence"), dtype=str)
+    names = w.tree(HELD_OUT).names(".zip")
+    ids = sorted(name.removesuffix(".zip")[-4:] for name in names if "/" not in name)
+    if not ids or set(ids) - set(rows["Id"]):
+        raise DataError(f"Not every recording of {HELD_OUT} is in training.csv.", hint="Get the raw data again.")
+    train, test = by_group(rows, "Id", set(rows["Id"]) - set(ids), ids)
+    draw = random.Random(w.seed(0))
+    guesses = [" ".join(map(str, draw.sample(GESTURES, len(GESTURES)))) for _ in ids]
+    w.public("training.csv", train)
+    w.public("test.csv", pd.DataFrame({"Id": ids}))
+    w.public("randomPredictions.csv", pd.DataFrame({"Id": ids, "Sequence": guesses}))
+    w.public("test.tar.gz", w.file(HELD_OUT))
+    for name in COPIES:
+        w.public(name, w.file(name))
+    w.private("test.csv", test)
+
+
+COMPETITION = competition(
+    "multi-modal-gesture-recognition",
+    prepare=prepare,
+    sample="randomPredictions.csv",
+    id_columns=("Id",),
+    target_columns=("Sequence",),
+    metric=Metric(grader="levenshtein", options={"tokens": "integers", "average": "pooled", "numbers": "text"}),
+)

@@ -1,0 +1,42 @@
+"""1st and Future - Player Contact Detection: whole plays are held out of videos and tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, by_group, competition
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLES = ("baseline_helmets", "player_tracking", "video_metadata")
+VIEWS = ("All29", "Endzone", "Sideline")
+
+
+def plays(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
+    """Further tables and the videos of each play."""
+    parts = {"train": train["game_play"].unique(), "test": test["game_play"].unique()}
+    videos = w.tree("train")
+    for name in TABLES:
+        table = w.table(f"train_{name}.csv", ["game_play"])
+        for part, rows in zip(parts, by_group(table, "game_play", *parts.values()), strict=True):
+            w.public(f"{part}_{name}.csv", rows)
+    for part, names in parts.items():
+        w.public(part, videos.pick([f"{play}_{view}.mp4" for play in names for view in VIEWS]))
+
+
+COMPETITION = competition(
+    "nfl-player-contact-detection",
+    prepare=TableSplit(
+        table="train_labels.csv",
+        read={"dtype": {"nfl_player_id_2": str}},  # numbers, and G for the ground
+        ids="contact_id",
+        targets="contact",
+        fill={"contact": 0},
+        group="game_play",
+        train="train_labels.csv",
+        test=None,
+        files=[plays],
+    ),
+    metric=Metric(grader="matthews-correlation"),
+)

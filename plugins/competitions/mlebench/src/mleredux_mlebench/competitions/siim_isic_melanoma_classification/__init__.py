@@ -1,0 +1,44 @@
+"""SIIM-ISIC Melanoma Classification: skin lesions; the images of two of the sixteen TFRecord files are held out."""
+
+from __future__ import annotations
+
+from mleredux.errors import DataError
+
+from mleredux_mlebench.blocks import Metric, Workspace, bytes_feature, competition
+
+KNOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
+TEST_FILES = ("train00", "train06")
+
+
+def prepare(w: Workspace) -> None:
+    """Send each image where its TFRecord file went; files are numbered anew in each part."""
+    table, records = w.table("train.csv", (*KNOWN, "target")), w.tree("tfrecords")
+    names = [name for name in records.names(".tfrec") if name.startswith("train")]
+    test_files = [name for name in names if name.partition("-")[0] in TEST_FILES]
+    files = {"train": [name for name in names if name not in test_files], "test": test_files}
+    if len(test_files) < len(TEST_FILES):
+        raise DataError(f"tfrecords has no files {' and '.join(TEST_FILES)}.", hint="Get the raw data again.")
+    held_out = {image for name in test_files for image in bytes_feature(w.path(f"tfrecords/{name}"), "image_name")}
+    is_test = table["image_name"].isin(held_out)
+    train, test = table[~is_test], table[is_test]
+    for folder, kind in (("", ".dcm"), ("jpeg/", ".jpg")):
+        images = w.tree(f"{folder}train")
+        for part, rows in (("train", train), ("test", test)):
+            w.public(f"{folder}{part}", images.pick(rows["image_name"] + kind))
+    for part, old in files.items():
+        w.public(
+            "tfrecords", records.pick(old, [f"{part}{n:02d}-{name.partition('-')[2]}" for n, name in enumerate(old)])
+        )
+    w.public("train.csv", train)
+    w.public("test.csv", test[KNOWN])
+    w.public("sample_submission.csv", test[["image_name"]].assign(target=0))
+    w.private("test.csv", test[["image_name", "target"]])
+
+
+COMPETITION = competition(
+    "siim-isic-melanoma-classification",
+    prepare=prepare,
+    id_columns=("image_name",),
+    target_columns=("target",),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+)
