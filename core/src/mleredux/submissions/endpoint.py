@@ -7,28 +7,36 @@ says whether a submission is well-formed. `GET /time` says how many seconds are 
 from __future__ import annotations
 
 import contextlib
-import email.parser
-import email.policy
+import email.message
 import hashlib
 import http.server
 import json
+import math
+import mmap
 import os
+import re
 import shutil
+import socket
 import socketserver
+import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from mleredux.errors import SandboxError
 from mleredux.models import SubmissionSchema, Verdict
-from mleredux.submissions.validation import validate
+from mleredux.submissions.validation import validate, validate_below
 
 BURST = 10
 PER_SECOND = 0.5
 MAX_UPLOAD = 1 << 30
+MAX_CONNECTIONS = 16
 _IDLE_SECONDS = 30
+_DRAIN_BYTES = 64 << 20
+_HEAD_BYTES = 1 << 16
 
 
 class RateLimit:
@@ -82,6 +90,10 @@ class ValidationEndpoint:
         self.folder = Path(tempfile.gettempdir()) / f"mleredux-{os.getuid()}-{name}"
         self.socket = self.folder / "validate.sock"
         self._servers: list[socketserver.BaseServer] = []
+        self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._one_at_a_time = threading.Lock()
+        self._recording = threading.Lock()
+        self._stopped = False
 
     @property
     def url(self) -> str:
@@ -92,47 +104,85 @@ class ValidationEndpoint:
     def start(self) -> None:
         """Open both sockets and answer from threads of their own."""
         self.folder.mkdir(mode=0o711, exist_ok=True)
+        status = self.folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+            raise SandboxError(f"{self.folder} is not ours.", hint="Somebody put it there; remove it.")
         self.socket.unlink(missing_ok=True)
         handler = type("Handler", (_Handler,), {"endpoint": self})
         self._servers = [_UnixServer(str(self.socket), handler), _TcpServer(("127.0.0.1", 0), handler)]
         self.socket.chmod(0o666)  # the agent's user in a container is another than ours
         for server in self._servers:
-            threading.Thread(target=server.serve_forever, args=(0.2,), daemon=True).start()
+            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self) -> None:
-        """Close both sockets."""
+        """Close both sockets; a verdict that comes later is not recorded."""
+        with self._recording:
+            self._stopped = True
         for server in self._servers:
             server.shutdown()
             server.server_close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def answer(self, upload: Path | None) -> tuple[int, Verdict]:
-        """The HTTP status and the verdict on an uploaded file, or on the one in the output folder."""
+    def admit(self) -> Verdict | None:
+        """None where one more validation is free, else the refusal."""
         wait = self.limit.take()
-        if wait > 0:
-            return 429, Verdict(valid=False, message=f"Too many validations; ask again in {wait:.0f} seconds.")
-        verdict = validate(self.schema, upload or self.output_dir / self.schema.file)
-        self.record(verdict)
-        return 200, verdict
+        if wait <= 0:
+            return None
+        return Verdict(valid=False, message=f"Too many validations; ask again in {math.ceil(wait)} seconds.")
+
+    def answer(self, upload: Path | None) -> Verdict:
+        """The verdict on an uploaded file, or on the one in the output folder."""
+        with self._one_at_a_time:  # however many ask, the supervisor's limits must not wait for their rows
+            verdict = validate(self.schema, upload) if upload else validate_below(self.schema, self.output_dir)
+        with self._recording:
+            if not self._stopped:
+                self.record(verdict)
+        return verdict
 
 
-class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """Serves so many connections at once, and closes the rest unheard."""
+
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 32
+    RequestHandlerClass: type[_Handler]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.RequestHandlerClass.endpoint._connections.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.RequestHandlerClass.endpoint._connections.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that breaks off is nobody's concern but its own."""
+
+
+class _UnixServer(_Server):
+    address_family = socket.AF_UNIX
+
+    def __init__(self, path: str, handler: type[_Handler]) -> None:
+        super().__init__(path, handler)  # type: ignore[arg-type]  # typed for internet addresses only
 
     def get_request(self) -> tuple[Any, Any]:
         request, _address = super().get_request()
         return request, ("agent", 0)
 
 
-class _TcpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    daemon_threads = True
-    block_on_close = False
+class _TcpServer(_Server):
+    pass
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     endpoint: ValidationEndpoint
     timeout = _IDLE_SECONDS
+    protocol_version = "HTTP/1.1"  # so that clients who ask before a large upload are told to go on
     server_version = "mleredux"
     sys_version = ""
 
@@ -145,43 +195,66 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._reply(404, {"error": "There are POST /validate, GET /time and GET /health."})
 
     def do_POST(self) -> None:
+        length = self._length()
         if self.path != "/validate":
-            self._reply(404, {"error": "There are POST /validate, GET /time and GET /health."})
+            self._refuse(404, length, {"error": "There are POST /validate, GET /time and GET /health."})
             return
-        try:
-            length = int(self.headers.get("Content-Length") or 0)
-        except ValueError:
-            length = -1
-        if length < 0 or length > MAX_UPLOAD or self.headers.get("Transfer-Encoding"):
-            self.close_connection = True
-            self._reply(413, {"error": f"Send a Content-Length of at most {MAX_UPLOAD >> 20} MiB."})
+        if length is None:
+            self._refuse(413, 0, {"error": f"Send a Content-Length of at most {MAX_UPLOAD >> 20} MiB."})
+            return
+        refusal = self.endpoint.admit()
+        if refusal is not None:  # before the body is kept anywhere
+            self._refuse(429, length, _answer(refusal))
             return
         with contextlib.ExitStack() as stack:
-            upload = stack.enter_context(self._upload(length)) if length else None
-            status, verdict = self.endpoint.answer(upload)
-        self._reply(status, {"valid": verdict.valid, "message": verdict.message, "result": _mle_bench_words(verdict)})
+            try:
+                upload = stack.enter_context(self._upload(length)) if length else None
+            except _Broken as error:
+                self._refuse(400, 0, {"error": str(error)})
+                return
+            verdict = self.endpoint.answer(upload)
+        self._reply(200, _answer(verdict))
+
+    def _length(self) -> int | None:
+        """Size of the body; None where it is unknown, or more than is taken."""
+        text = self.headers.get("Content-Length") or "0"
+        known = text.isascii() and text.isdigit() and len(text) < 20 and not self.headers.get("Transfer-Encoding")
+        return int(text) if known and int(text) <= MAX_UPLOAD else None
+
+    def _refuse(self, status: int, length: int | None, content: dict[str, Any]) -> None:
+        """Answer a request whose body nobody wants; some of it is read, for clients that don't listen meanwhile."""
+        left = min(length or 0, _DRAIN_BYTES)
+        while left > 0 and (block := self.rfile.read(min(left, 1 << 16))):
+            left -= len(block)
+        self._reply(status, content)
 
     @contextlib.contextmanager
-    def _upload(self, length: int) -> Any:
-        """The uploaded submission as a file."""
+    def _upload(self, length: int) -> Iterator[Path]:
+        """The uploaded submission as a file.
+
+        Raises:
+            _Broken: The client sent less than it announced, or no file.
+        """
         with tempfile.TemporaryDirectory(prefix="mleredux-upload-") as folder:
             body = Path(folder) / "body"
+            left = length
             with body.open("wb") as file:
-                left = length
                 while left > 0 and (block := self.rfile.read(min(left, 1 << 16))):
                     file.write(block)
                     left -= len(block)
+            if left:
+                raise _Broken("The upload broke off.")
             kind = self.headers.get("Content-Type", "")
-            if kind.lower().startswith("multipart/"):
-                _unpack_multipart(body, kind)
-            yield body
+            yield _first_file(body, kind) if kind.lower().startswith("multipart/") else body
 
     def _reply(self, status: int, content: dict[str, Any]) -> None:
         data = json.dumps(content).encode() + b"\n"
+        self.close_connection = True
         with contextlib.suppress(OSError):
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
+            self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(data)
 
@@ -189,16 +262,47 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Nothing to the terminal; the run's event log has each call."""
 
 
-def _mle_bench_words(verdict: Verdict) -> str:
-    """What agents made for MLE-bench look for in the answer."""
-    return "Submission is valid." if verdict.valid else f"Submission invalid! {verdict.message}"
+class _Broken(Exception):
+    """Carries the sentence."""
 
 
-def _unpack_multipart(body: Path, content_type: str) -> None:
-    """Replace a multipart body by its first file."""
-    head = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1", "replace")
-    message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body.read_bytes())
-    parts = [part for part in message.walk() if not part.is_multipart()]
-    named = [part for part in parts if part.get_param("name", header="content-disposition") == "file"]
-    payload = (named or parts)[0].get_payload(decode=True) if parts else b""
-    body.write_bytes(payload if isinstance(payload, bytes) else b"")
+def _answer(verdict: Verdict) -> dict[str, Any]:
+    """The answer, with the words that agents made for MLE-bench look for."""
+    words = "Submission is valid." if verdict.valid else f"Submission invalid! {verdict.message}"
+    return {"valid": verdict.valid, "message": verdict.message, "result": words}
+
+
+def _first_file(body: Path, content_type: str) -> Path:
+    """The part named `file` of a multipart body, else its first part, as a file of its own; nothing is held in memory.
+
+    Raises:
+        _Broken: There is none.
+    """
+    parameters = email.message.Message()
+    parameters["Content-Type"] = content_type
+    boundary = parameters.get_boundary()
+    if not boundary or len(boundary) > 200:
+        raise _Broken("The multipart upload names no boundary.")
+    mark = b"--" + boundary.encode("latin-1", "replace")
+    with body.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        chosen: tuple[int, int] | None = None
+        start = data.find(mark)
+        while start >= 0 and data[start + len(mark) : start + len(mark) + 2] == b"\r\n":
+            head = start + len(mark) + 2
+            content = data.find(b"\r\n\r\n", head, head + _HEAD_BYTES) + 4
+            end = data.find(b"\r\n" + mark, content - 2)
+            if content < 4 or end < 0:
+                break
+            named = re.search(rb"name=\"?file\"?[;\s]", data[head:content], re.IGNORECASE) is not None
+            if chosen is None or named:
+                chosen = content, max(content, end)
+            if named:
+                break
+            start = end + 2
+        if chosen is None:
+            raise _Broken("The multipart upload holds no file.")
+        path = body.with_name("file")
+        with path.open("wb") as part:
+            for position in range(chosen[0], chosen[1], 1 << 20):
+                part.write(data[position : min(position + (1 << 20), chosen[1])])
+    return path

@@ -97,9 +97,14 @@ def _reason(status: os.stat_result, limits: IntakeLimits) -> str | None:
 
 
 def readable(path: bytes) -> str:
-    """A path of any bytes as text: what is not UTF-8, and control characters, as backslash escapes."""
-    text = path.decode("utf-8", "backslashreplace")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    """A path of any bytes as text, no two alike: what is not UTF-8, control characters and backslashes are escaped."""
+    text = path.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    # `\x85` is a byte, `\u0085` the character
+    return f"\\u{ord(char):04x}" if 0x80 <= ord(char) < 0x100 else char.encode("unicode_escape").decode()
 
 
 def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[list[Artifact], list[dict[str, str]]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from mleredux.errors import TaskBroken
 from mleredux.models import Column, SubmissionSchema, Task
 from mleredux.models.schema import ColumnType
+from mleredux.submissions.validation import as_number
 
 SCHEMA_FILE = "schema.json"
 IDS_FILE = "ids.csv"
@@ -104,7 +105,7 @@ class _Types:
                     continue
                 if self.boolean[name] and cell.lower() not in _BOOLEAN:
                     self.boolean[name] = False
-                if self.number[name] and not _is_number(cell):
+                if self.number[name] and as_number(cell.strip()) is None:
                     self.number[name] = False
             yield row
 
@@ -119,11 +120,3 @@ class _Types:
 
     def nullable(self, name: str) -> bool:
         return self.empty[name]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
+from mleredux.errors import SandboxError
 from mleredux.store import Run
-from mleredux.submissions.validation import MAX_BYTES, open_regular
+from mleredux.submissions.validation import MAX_BYTES, open_below
 
 MAX_VERSIONS = 500
 MAX_TOTAL_BYTES = 8 << 30
+MAX_LOOK_BYTES = 1 << 30
+"""Larger files are taken only at the end: copying them would keep the supervisor from its limits."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,13 @@ class _Stamp:
     inode: int
     size: int
     mtime_ns: int
+    ctime_ns: int
+    """Not the agent's to set, as the other is."""
+
+    @classmethod
+    def of(cls, file: BinaryIO) -> _Stamp:
+        status = os.fstat(file.fileno())
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class Snapshots:
@@ -33,7 +44,7 @@ class Snapshots:
 
     def __init__(self, run: Run, file: str) -> None:
         self.run = run
-        self.source = run.output_dir / file
+        self.file = file
         self.ending = Path(file).suffix
         self._last_look: _Stamp | None = None
         self._taken: _Stamp | None = None
@@ -43,54 +54,59 @@ class Snapshots:
 
     def look(self) -> None:
         """Take a new version if there is one that rests."""
-        stamp = self._stamp()
-        resting = stamp is not None and stamp == self._last_look
-        self._last_look = stamp
-        if resting and stamp != self._taken and self._count < MAX_VERSIONS and self._bytes < MAX_TOTAL_BYTES:
-            self._take()
+        with contextlib.suppress(OSError):  # gone or replaced meanwhile: the next look sees what is there
+            with open_below(self.run.output_dir, self.file) as file:
+                stamp = _Stamp.of(file)
+                resting, self._last_look = stamp == self._last_look, stamp
+                room = self._count < MAX_VERSIONS and self._bytes + stamp.size <= MAX_TOTAL_BYTES
+                if resting and stamp != self._taken and room and stamp.size <= MAX_LOOK_BYTES:
+                    self._take(file, stamp)
+            return
+        self._last_look = None
 
     def finish(self) -> tuple[Path | None, str | None]:
         """Take the last version; the agent is gone.
 
         Returns:
             The file to grade, or None and why there is none: the end of a sentence that starts with the file's name.
+
+        Raises:
+            SandboxError: It is there, but could not be kept.
         """
         try:
-            with open_regular(self.source) as file:
-                if os.fstat(file.fileno()).st_size > MAX_BYTES:
-                    return None, f"is larger than {MAX_BYTES >> 30} GiB"
+            file = open_below(self.run.output_dir, self.file)
         except OSError as error:
-            return None, str(error)
-        if self._stamp() != self._taken:
-            self._take()
-        versions = self.run.submissions()
-        return versions[-1].path if versions else None, None
+            return None, str(error.strerror or error)
+        with file:
+            stamp = _Stamp.of(file)
+            if stamp.size > MAX_BYTES:
+                return None, f"is larger than {MAX_BYTES >> 30} GiB"
+            try:
+                if stamp != self._taken and not self._take(file, stamp):
+                    return None, "changed while it was read"
+            except OSError as error:
+                raise SandboxError(
+                    f"The submission could not be kept in {self.run.path}: {error.strerror or error}.",
+                    hint="Make room on the disk, and resume the run.",
+                ) from error
+        return self.run.submissions()[-1].path, None
 
-    def _stamp(self) -> _Stamp | None:
+    def _take(self, file: BinaryIO, stamp: _Stamp) -> bool:
+        """Copy an open file; False where it changed meanwhile, and the copy is nothing."""
+        number = self._count + 1
+        path = self.run.path / "submissions" / f"{number:04d}{self.ending}"
         try:
-            status = os.lstat(self.source)
+            with path.open("wb") as copy:
+                while copy.tell() <= stamp.size and (block := file.read(1 << 20)):
+                    copy.write(block)  # no further where it grows while it is read
+                size = copy.tell()
+            if _Stamp.of(file) != stamp:
+                path.unlink()
+                return False
         except OSError:
-            return None
-        return _Stamp(status.st_ino, status.st_size, status.st_mtime_ns)
-
-    def _take(self) -> None:
-        try:
-            with open_regular(self.source) as file:
-                status = os.fstat(file.fileno())
-                stamp = _Stamp(status.st_ino, status.st_size, status.st_mtime_ns)
-                if status.st_size > MAX_BYTES:
-                    return
-                path = self.run.path / "submissions" / f"{self._count + 1:04d}{self.ending}"
-                with path.open("wb") as copy:
-                    shutil.copyfileobj(file, copy, 1 << 20)
-        except OSError:
-            return  # gone or replaced meanwhile: the next look sees what is there
-        self._taken = stamp
-        self._count += 1
-        self._bytes += path.stat().st_size
-        self.run.emit(
-            "submission",
-            number=self._count,
-            path=str(path.relative_to(self.run.path)),
-            size=path.stat().st_size,
-        )
+            path.unlink(missing_ok=True)
+            raise
+        self._taken, self._count = stamp, number
+        self._bytes += size
+        self.run.emit("submission", number=number, path=str(path.relative_to(self.run.path)), size=size)
+        return True

@@ -1,0 +1,198 @@
+"""The validation endpoint: real sockets, slow and broken clients, a limit on how often it may be asked."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.errors import SandboxError
+from mleredux.models import Column, SubmissionSchema, Verdict
+from mleredux.submissions import endpoint as module
+from mleredux.submissions.endpoint import RateLimit, ValidationEndpoint
+
+SCHEMA = SubmissionSchema(
+    task="t",
+    task_version="1",
+    rows=1,
+    columns=(Column(name="id", role="id"), Column(name="y", role="target", type="number")),
+)
+GOOD, BAD = b"id,y\n1,2\n", b"id,y\n1,many\n"
+
+
+class Served:
+    def __init__(self, output: Path) -> None:
+        self.output, self.recorded = output, list[Verdict]()
+        self.endpoint = ValidationEndpoint("run", SCHEMA, output, self.recorded.append, lambda: 42.0)
+        self.endpoint.start()
+
+    def post(self, body: bytes = b"", kind: str = "text/csv", path: str = "/validate") -> tuple[int, dict[str, Any]]:
+        url = self.endpoint.url.removesuffix("/validate") + path
+        request = urllib.request.Request(url, data=body, method="POST", headers={"Content-Type": kind})
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def raw(self, data: bytes, *, end: bool = True) -> bytes:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            connection.sendall(data)
+            if end:
+                connection.shutdown(socket.SHUT_WR)
+            received = b""
+            while block := connection.recv(1 << 16):
+                received += block
+            return received
+
+    @property
+    def port(self) -> int:
+        return int(self.endpoint.url.rpartition(":")[2].partition("/")[0])
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    (tmp_path / "output").mkdir()
+    made = Served(tmp_path / "output")
+    yield made
+    made.endpoint.stop()
+
+
+def multipart(content: bytes, name: str = "file", before: bytes = b"") -> tuple[bytes, str]:
+    head = f'--xYx\r\nContent-Disposition: form-data; name="{name}"; filename="s.csv"\r\n\r\n'.encode()
+    return before + head + content + b"\r\n--xYx--\r\n", 'multipart/form-data; boundary="xYx"'
+
+
+def test_an_upload_or_the_file_in_the_output_folder_is_looked_at_and_recorded(served: Served) -> None:
+    assert served.post(GOOD)[1]["result"] == "Submission is valid."
+    assert served.post(BAD)[1]["result"].startswith("Submission invalid! Column 'y' must be a number")
+    assert served.post()[1]["message"] == "submission.csv does not exist."
+    (served.output / "submission.csv").write_bytes(GOOD)
+    assert served.post()[1]["valid"] is True
+    assert [verdict.valid for verdict in served.recorded] == [True, False, False, True]
+
+
+def test_multipart_uploads_as_curl_and_browsers_make_them(served: Served) -> None:
+    assert served.post(*multipart(GOOD))[1]["valid"] is True
+    assert served.post(*multipart(BAD))[1]["valid"] is False
+    assert served.post(*multipart(GOOD, name="other"))[1]["valid"] is True
+    other = b'--xYx\r\nContent-Disposition: form-data; name="note"\r\n\r\n--xY\r\n'
+    assert served.post(*multipart(GOOD, before=other))[1]["valid"] is True
+    assert served.post(*multipart(b""))[1]["message"] == "submission.csv is empty."
+    for body, kind in (
+        (b"--xYx--\r\n", "multipart/form-data; boundary=xYx"),
+        (GOOD, "multipart/form-data"),
+        (b"--xYx\r\n" + GOOD, "multipart/form-data; boundary=xYx"),
+    ):
+        status, answer = served.post(body, kind)
+        assert status == 400 and "multipart upload" in answer["error"]
+
+
+def test_a_large_multipart_upload_is_not_held_in_memory(served: Served) -> None:
+    import resource
+
+    body, kind = multipart(b"id,y\n" + b"1,2\n" * 8_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "more than the expected" in served.post(body, kind)[1]["message"]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
+
+
+def test_curl_is_answered_on_the_unix_socket(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_bytes(GOOD)
+    command = ["curl", "-sS", "--unix-socket", str(served.endpoint.socket), "-F", f"file=@{tmp_path / 'mine.csv'}"]
+    try:
+        told = subprocess.run([*command, "http://localhost/validate"], capture_output=True, timeout=20)
+    except FileNotFoundError:
+        pytest.skip("there is no curl here")
+    assert json.loads(told.stdout)["valid"] is True, told
+
+
+def test_who_asks_too_often_waits_and_his_uploads_are_not_kept(served: Served) -> None:
+    answers = [served.post(GOOD)[0] for _ in range(module.BURST + 3)]
+    assert answers[: module.BURST] == [200] * module.BURST and answers[-1] == 429
+    status, answer = served.post(GOOD * 400_000)
+    assert status == 429 and answer["message"].startswith("Too many validations; ask again in ")
+    assert len(served.recorded) == module.BURST
+
+
+def test_the_bucket_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    limit = RateLimit(burst=2, per_second=0.5)
+    assert [limit.take(), limit.take()] == [0, 0]
+    assert limit.take() == pytest.approx(2)
+    now[0] += 2
+    assert limit.take() == 0 and limit.take() > 0
+    now[0] += 1e6
+    assert [limit.take() for _ in range(3)][:2] == [0, 0], "never more than the burst at once"
+
+
+def test_time_and_health(served: Served) -> None:
+    for path, key, value in (("time", "seconds_left", 42.0), ("health", "status", "running")):
+        with urllib.request.urlopen(served.endpoint.url.replace("validate", path)) as answer:
+            assert json.loads(answer.read())[key] == value
+    assert served.post(path="/score")[0] == 404
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00\xff\x13\x37\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nContent-Length: 500\r\n\r\nid,y\n",
+        b"POST /validate HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nContent-Length: 99999999999999999\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nid,y\n\r\n0\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\n" + b"X: y\r\n" * 5000 + b"\r\n",
+        b"A" * 200_000,
+        b"",
+    ],
+    ids=["noise", "half", "short", "negative", "huge", "chunked", "heads", "line", "nothing"],
+)
+def test_broken_requests_change_nothing(served: Served, capfd: pytest.CaptureFixture[str], data: bytes) -> None:
+    try:
+        received = served.raw(data)
+    except OSError:
+        received = b""
+    assert b" 200 " not in received.partition(b"\r\n")[0]
+    assert served.recorded == []
+    assert served.post(GOOD)[0] == 200
+    captured = capfd.readouterr()
+    assert "Traceback" not in captured.err
+
+
+def test_slow_clients_do_not_keep_others_from_the_supervisor(served: Served) -> None:
+    held = []
+    for _ in range(module.MAX_CONNECTIONS * 3):
+        connection = socket.create_connection(("127.0.0.1", served.port), timeout=20)
+        connection.sendall(b"POST /validate HTTP/1.1\r\nContent-Length: 100\r\n\r\nid")
+        held.append(connection)
+    assert sum("process_request_thread" in thread.name for thread in threading.enumerate()) <= module.MAX_CONNECTIONS
+    for connection in held:
+        connection.close()
+
+
+def test_a_verdict_that_comes_after_the_end_is_not_recorded(served: Served) -> None:
+    served.endpoint.stop()
+    served.endpoint.answer(None)
+    assert served.recorded == []
+    assert not served.endpoint.folder.exists()
+
+
+def test_a_folder_that_somebody_else_put_there_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "output").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    endpoint = ValidationEndpoint("run", SCHEMA, tmp_path / "output", lambda verdict: None, lambda: 0.0)
+    endpoint.folder.symlink_to(tmp_path / "elsewhere")
+    try:
+        with pytest.raises(SandboxError, match="is not ours"):
+            endpoint.start()
+    finally:
+        endpoint.folder.unlink()
