@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def check_grader(
     tmp: Path | None = None,
     *,
     answers: Table | None = None,
+    targets: Sequence[str] | None = None,
     options: dict[str, Any] | None = None,
     catalogue: Catalogue | None = None,
 ) -> Findings:
@@ -39,6 +41,7 @@ def check_grader(
         tmp: A folder for files; one that goes again where None.
         answers: Header and rows of answers it takes, the first column the id; the first fitting of `TOY_ANSWERS` where
             None.
+        targets: Columns of the answers that are predicted; all but the first where None.
         options: Options of the metric, where it needs some.
         catalogue: Plugins; those of this process where None.
 
@@ -54,7 +57,7 @@ def check_grader(
         candidates = {"given": answers} if answers is not None else TOY_ANSWERS
         why = []
         for name, table in candidates.items():
-            trial = _Trial(found, table, options or {}, place / name)
+            trial = _Trial(found, table, targets or table[0][1:], options or {}, place / name)
             try:
                 value = trial.grade(trial.best).value
             except (InvalidSubmission, TaskBroken) as error:
@@ -74,20 +77,24 @@ def check_grader(
 class _Trial:
     """A grader with a task around it."""
 
-    def __init__(self, grader: Grader, answers: Table, options: dict[str, Any], folder: Path) -> None:
+    def __init__(
+        self, grader: Grader, answers: Table, targets: Sequence[str], options: dict[str, Any], folder: Path
+    ) -> None:
         folder.mkdir(parents=True)
         (folder / "description.md").write_text("# A trial\n", encoding="utf-8")
-        self.grader, self.folder, self.table = grader, folder, answers
-        ids, targets = tuple(answers[0][:1]), tuple(answers[0][1:])
+        self.grader, self.folder = grader, folder
+        header, rows = answers
+        places = [0, *(header.index(name) for name in targets)]
+        self.table: Table = ([header[place] for place in places], [[row[place] for place in places] for row in rows])
         self.task = Task(
             id="trial",
             title="Trial",
             description=folder / "description.md",
-            submission=Submission(id_columns=ids, target_columns=targets),
+            submission=Submission(id_columns=(header[0],), target_columns=tuple(targets)),
             metric=Metric(grader=grader, options=options),
             direction=grader.direction,
         )
-        self.best = write_csv(folder / "best.csv", answers)
+        self.best = write_csv(folder / "best.csv", self.table)
         (folder / "private").mkdir()
         write_csv(folder / "private" / self.task.answers, answers)
 

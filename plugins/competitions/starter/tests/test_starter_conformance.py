@@ -1,4 +1,4 @@
-"""The starter competitions pass the kit that every plugin is held to."""
+"""The plugin and its competitions keep to the contract."""
 
 from __future__ import annotations
 

@@ -1,13 +1,17 @@
-"""The Docker sandbox passes the same checks as everyone's."""
+"""The plugin and its sandbox keep to the contract, with real containers."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
-from mleredux.testing.sandboxes import check_sandbox
+from mleredux import testing
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
-def test_the_docker_sandbox_conforms(sandbox, base):
-    findings = check_sandbox(sandbox, base_image=base)
-    assert findings is not None
+@pytest.mark.usefixtures("docker_engine")
+@pytest.mark.parametrize("check", testing.checks("docker"))
+def test_conforms(check: Any, tmp_path: Path) -> None:
+    check(tmp_path)
