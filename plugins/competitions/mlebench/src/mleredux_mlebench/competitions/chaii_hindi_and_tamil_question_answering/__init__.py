@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mleredux_mlebench.blocks import Metric, Workspace, competition
+from mleredux_mlebench.blocks.fixed import held_out_by
 
 COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language")
 
 
-def prepare(w: Workspace) -> None:
+def prepare(w: Workspace, group: str | None = None) -> None:
     """Split the questions; the answer gets the name that submissions use."""
-    train, test = w.split(w.table("train.csv", COLUMNS))
+    rows = w.table("train.csv", COLUMNS)
+    train, test = w.split_groups(rows, group) if group else w.split(rows)
     answers = test[["id", "answer_text"]].rename(columns={"answer_text": "PredictionString"})
     w.public("train.csv", train)
     w.public("test.csv", test.drop(columns=["answer_start", "answer_text"]))
@@ -23,4 +27,5 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="word-jaccard", options={"missing": "blank", "both_empty": "zero"}),
+    variants={"fixed": held_out_by(partial(prepare, group="context"))},
 )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mleredux_mlebench.blocks import Metric, Workspace, competition
+from mleredux_mlebench.blocks.fixed import held_out_by
 
 FREQUENT = "javascript c# python php java"
 
 
-def prepare(w: Workspace) -> None:
+def prepare(w: Workspace, group: str | None = None) -> None:
     """Split the questions; the sample has the texts too, as the published one does."""
     columns = ("Id", "Title", "Body", "Tags")
     rows = w.table("Train.csv", columns, archive="Train.zip", dtype={"Id": str, "Tags": str})
-    train, test = w.split(rows)
+    train, test = w.split_groups(rows, group) if group else w.split(rows)
     hidden = test.drop(columns="Tags")
     w.public("train.csv", train)
     w.public("test.csv", hidden)
@@ -25,4 +28,5 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Tags",),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
+    variants={"fixed": held_out_by(partial(prepare, group="Title"))},
 )

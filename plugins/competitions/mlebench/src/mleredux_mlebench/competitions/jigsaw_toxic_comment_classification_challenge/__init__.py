@@ -5,9 +5,11 @@ from __future__ import annotations
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, classes, competition
+from mleredux_mlebench.blocks.fixed import graded_by
 
 ID = "jigsaw-toxic-comment-classification-challenge"
 LABELS = classes(ID)
+SCORED = {"match": "sorted-known", "drop_negative_truth": True}
 
 
 def prepare(w: Workspace) -> None:
@@ -39,8 +41,6 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=LABELS,
     extra_columns=False,
-    metric=Metric(
-        grader="roc-auc",
-        options={"match": "sorted-known", "column_order": "file", "drop_negative_truth": True},
-    ),
+    metric=Metric(grader="roc-auc", options={**SCORED, "column_order": "file"}),
+    variants={"fixed": graded_by(Metric(grader="roc-auc", options=SCORED))},
 )

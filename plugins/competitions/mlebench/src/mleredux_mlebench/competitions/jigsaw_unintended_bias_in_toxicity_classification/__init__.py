@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mleredux_mlebench.blocks import Metric, Workspace, classes, competition
+from mleredux_mlebench.blocks.fixed import graded_by
 
 ID = "jigsaw-unintended-bias-in-toxicity-classification"
 IDENTITIES = classes(ID)
+FOLDER = Path(__file__).parent
+SCORED = {"identities": list(IDENTITIES), "truth": ["toxicity"], "synonyms": {"toxicity": "prediction"}}
 
 
 def prepare(w: Workspace) -> None:
@@ -22,13 +27,12 @@ COMPETITION = competition(
     prepare=prepare,
     id_columns=("id",),
     target_columns=("prediction",),
-    metric=Metric(
-        grader="bias-roc-auc",
-        options={
-            "identities": list(IDENTITIES),
-            "truth": ["toxicity"],
-            "synonyms": {"toxicity": "prediction"},
-            "binarize": True,
-        },
-    ),
+    metric=Metric(grader="bias-roc-auc", options={**SCORED, "binarize": True}),
+    variants={
+        "fixed": graded_by(
+            Metric(grader="bias-roc-auc", options=SCORED),
+            description=FOLDER / "description_fixed.md",
+            description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
+        )
+    },
 )

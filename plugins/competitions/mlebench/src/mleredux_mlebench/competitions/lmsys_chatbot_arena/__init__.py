@@ -1,6 +1,7 @@
 """LMSYS Chatbot Arena: which of two models' answers a person prefers."""
 
 from mleredux_mlebench.blocks import Metric, TableSplit, competition
+from mleredux_mlebench.blocks.fixed import held_out_by
 
 OUTCOMES = ("winner_model_a", "winner_model_b", "winner_tie")
 
@@ -14,4 +15,5 @@ COMPETITION = competition(
         answers="answers.csv",
     ),
     metric=Metric(grader="log-loss", options={"row_sum": {"decimals": 6}}),
+    variants={"fixed": held_out_by("prompt")},
 )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mleredux_mlebench.blocks import Csv, Metric, Workspace, Zip, competition
+from mleredux_mlebench.blocks.fixed import held_out_by
 
 
-def prepare(w: Workspace) -> None:
+def prepare(w: Workspace, group: str | None = None) -> None:
     """Split the phrases."""
     columns = ("PhraseId", "SentenceId", "Phrase", "Sentiment")
-    train, test = w.split(w.table("train.tsv", columns, archive="train.tsv.zip", sep="\t"), 0.3)
+    table = w.table("train.tsv", columns, archive="train.tsv.zip", sep="\t")
+    train, test = w.split_groups(table, group, 0.3) if group else w.split(table, 0.3)
     for name, rows in (("train.tsv", train), ("test.tsv", test.drop(columns="Sentiment"))):
         w.public(f"{name}.zip", Zip({name: Csv(rows, {"sep": "\t"})}))
     w.public("sampleSubmission.csv", test[["PhraseId"]].assign(Sentiment=2))
@@ -22,5 +26,7 @@ COMPETITION = competition(
     sample="sampleSubmission.csv",
     id_columns=("PhraseId",),
     target_columns=("Sentiment",),
+    types={"Sentiment": "integer"},
     metric=Metric(grader="accuracy"),
+    variants={"fixed": held_out_by(partial(prepare, group="SentenceId"))},
 )

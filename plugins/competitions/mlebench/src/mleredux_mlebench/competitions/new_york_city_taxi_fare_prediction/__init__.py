@@ -1,6 +1,7 @@
 """New York City Taxi Fare Prediction: 55 million rides, of which few are held out."""
 
 from mleredux_mlebench.blocks import Metric, TableSplit, competition
+from mleredux_mlebench.blocks.fixed import graded_by
 
 COMPETITION = competition(
     "new-york-city-taxi-fare-prediction",
@@ -13,4 +14,5 @@ COMPETITION = competition(
         copies=("GCP-Coupons-Instructions.rtf",),
     ),
     metric=Metric(grader="rmse", options={"match": "sorted"}),
+    variants={"fixed": graded_by(Metric(grader="rmse"))},
 )

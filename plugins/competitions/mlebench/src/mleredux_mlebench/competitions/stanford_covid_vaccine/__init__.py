@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import JsonLines, Metric, Workspace, competition, renumbered
+from mleredux_mlebench.blocks.fixed import graded_by
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
+SCORED = {"scored": ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"], "keep": "keep"}
 SHARE = 0.1
 TEN_DECIMALS = {"float_format": "%.10f"}
 
@@ -62,12 +64,6 @@ COMPETITION = competition(
     prepare=prepare,
     id_columns=("id_seqpos",),
     target_columns=TARGETS,
-    metric=Metric(
-        grader="mcrmse",
-        options={
-            "scored": ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"],
-            "keep": "keep",
-            "keep_by_file_row": True,
-        },
-    ),
+    metric=Metric(grader="mcrmse", options={**SCORED, "keep_by_file_row": True}),
+    variants={"fixed": graded_by(Metric(grader="mcrmse", options=SCORED))},
 )
