@@ -75,5 +75,6 @@ COMPETITION = competition(
     answers="answers.csv",
     id_columns=(ID,),
     target_columns=(TARGET,),
+    types={"category_id": "integer"},
     metric=Metric(grader="accuracy"),
 )

@@ -20,5 +20,6 @@ def random_grades(test: pd.DataFrame) -> dict[str, Any]:
 COMPETITION = competition(
     "learning-agency-lab-automated-essay-scoring-2",
     prepare=TableSplit(ids="essay_id", targets="score", fill=random_grades, answers="answers.csv"),
+    types={"score": "integer"},
     metric=Metric(grader="quadratic-weighted-kappa"),
 )

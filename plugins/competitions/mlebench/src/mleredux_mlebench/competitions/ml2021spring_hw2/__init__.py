@@ -47,5 +47,6 @@ COMPETITION = competition(
     sample="sampleSubmission.csv",
     id_columns=("Id",),
     target_columns=("ClassId",),
+    types={"ClassId": "integer"},
     metric=Metric(grader="accuracy"),
 )

@@ -5,5 +5,6 @@ from mleredux_mlebench.blocks import Metric, TableSplit, competition
 COMPETITION = competition(
     "tabular-playground-series-dec-2021",
     prepare=TableSplit(ids="Id", targets="Cover_Type", fill={"Cover_Type": 2}),
+    types={"Cover_Type": "integer"},
     metric=Metric(grader="accuracy"),
 )
