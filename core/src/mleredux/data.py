@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux.checksums import MEMORY_FILE, ChecksumMismatch, differences, md5
+from mleredux.checksums import MEMORY_FILE, ChecksumMismatch, differences, md5, tree_digest
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.models import Task
 from mleredux.progress import tell
@@ -26,8 +26,9 @@ __all__ = ["DataStore", "Prepared", "default_data_dir", "md5", "tree_digest", "w
 DATA_VARIABLE = "MLEREDUX_DATA"
 DOWNLOAD_FOLDER = "download"
 LEADERBOARD_FILE = "leaderboard.csv"
+SPOILED_FILE = "spoiled"
+"""Lies beside prepared files that an agent changed; they are prepared again before anybody uses them."""
 _OURS = ".raw-fetched"
-_SMALL = 1 << 20
 
 Preparer = Callable[[Task, Path, Path, Path], bool | None]
 Progress = Callable[[str], None]
@@ -46,7 +47,7 @@ class Prepared:
         public: What the agent may see.
         private: The answers.
         schema: The folder of the submission schema.
-        digest: Identity of the prepared files: names and sizes of all, MD5 of those with published checksums.
+        digest: Identity of the prepared files (`tree_digest`).
     """
 
     public: Path
@@ -88,6 +89,8 @@ class DataStore:
         """
         prepared = self.home(task) / "prepared"
         if not (prepared / "public").is_dir() or not (prepared / "private").is_dir():
+            return None
+        if (prepared / SPOILED_FILE).exists():
             return None
         record = self._record(task)
         known = record is not None
@@ -266,19 +269,6 @@ def with_fresh_leaderboard(task: Task, prepared: Path) -> Task:
     return task.model_copy(update={"leaderboard": fresh}) if fresh.is_file() else task
 
 
-def tree_digest(prepared: Path) -> str:
-    """Identity of prepared files: paths and sizes of all, and the content of those below 1 MiB."""
-    digest = hashlib.sha256()
-    for part in ("public", "private"):
-        for path in sorted((prepared / part).rglob("*")):
-            if path.is_file():
-                size = path.stat().st_size
-                digest.update(f"{path.relative_to(prepared)}\0{size}\0".encode(errors="surrogateescape"))
-                if size < _SMALL:
-                    digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux"
 
@@ -298,7 +288,12 @@ def _scratch(place: Path) -> Iterator[Path]:
     prefix = f".making-{place.name}-"
     for leftover in place.parent.glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place.parent))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place.parent))
+    except OSError as error:
+        raise DataError(
+            f"{place.parent} can't be written: {error.strerror or error}.", hint="Name another with --data-dir."
+        ) from error
     folder.chmod(0o755)
     try:
         yield folder

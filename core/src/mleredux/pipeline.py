@@ -169,7 +169,9 @@ class Pipeline:
         for stage in STAGES[:-1]:
             # What was prepared or built may be gone since; finding it again costs next to nothing.
             finished = run.finished_stages()
-            if stage in finished or (stage in STAGES[:2] and State.RUNNING in finished):
+            if stage in STAGES[:2] and State.RUNNING in finished:
+                continue
+            if stage in finished and not (stage is State.PREPARING and self._data_are_gone(context)):
                 continue
             failure = self._stage(context, stage, runners[stage])
             if failure:
@@ -186,6 +188,12 @@ class Pipeline:
         state = final_state(failure.cause if failure else None)
         run.enter(state, **({"cause": failure.cause, "message": failure.message} if failure else {}))
         self.progress(run, str(state))
+
+    def _data_are_gone(self, context: StageContext) -> bool:
+        try:
+            return self.data.find(context.task) is None
+        except MlereduxError:
+            return True  # preparing says what is wrong
 
     def _stage(
         self, context: StageContext, stage: State, runner: Callable[[StageContext], dict[str, Any]]
@@ -258,9 +266,7 @@ class Pipeline:
     def _grade(self, context: StageContext) -> dict[str, Any]:
         context.say("grading")
         run, ran = context.run, context.run.finished_stages()[State.RUNNING]
-        prepared = self.data.find(context.task)
-        if prepared is None:
-            raise MlereduxError(f"The prepared data of {context.task.id} are gone.")
+        prepared = prepare(context.task, self.catalogue, self.data, progress=context.say)
         outcome = Outcome.model_validate(ran["outcome"])
         report = grade(
             context.task,
@@ -279,6 +285,7 @@ class Pipeline:
     def _ledger(self, context: StageContext) -> Ledger:
         run, isolated = context.run, context.sandbox.isolated
         notes = [] if isolated else ["The process sandbox does not keep an agent from the answers on this machine."]
+        notes += [event.data["message"] for event in run.log.read() if event.type == "data" and "message" in event.data]
         return Ledger(
             validations=sum(event.type == "validation" for event in run.log.read()),
             network=run.spec.network if isolated else "open",

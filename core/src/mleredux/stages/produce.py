@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import mmap
 import os
+import re
+import tempfile
 from collections.abc import Iterable
-from typing import cast
+from pathlib import Path
+from typing import IO, cast
 
 from mleredux.models import Artifact, Manifest
 from mleredux.plugins import Catalogue
 from mleredux.store import Run
 from mleredux.store.files import write_atomically
-from mleredux.submissions.intake import IntakeLimits, hash_regular, media_type, take, walk
+from mleredux.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, readable, take, walk
 
 _OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
 _AGENT_FOLDERS = ("output", "attempts")
 _STILL_WRITTEN = "events.jsonl"
 _OWN_FILES = ("run.json", _STILL_WRITTEN, "report.json")
 _MASK = b"*****"
-_MASK_BYTES = 256 << 20
+_MASKED_FOLDERS = ("output", "logs", "submissions", "attempts")
+_ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)
 
 
 def produce(run: Run, catalogue: Catalogue) -> Manifest:
@@ -27,7 +33,10 @@ def produce(run: Run, catalogue: Catalogue) -> Manifest:
     for implementation in caller.get_hookimpls():
         name = implementation.plugin_name
         try:
-            artifacts = cast("Iterable[Artifact] | None", implementation.function(run=run)) or ()
+            artifacts = (
+                cast("Iterable[Artifact] | None", implementation.function(*(run for _ in implementation.argnames)))
+                or ()
+            )
             made += [_completed(run, artifact, name) for artifact in artifacts]
         except Exception as error:
             run.emit("warning", plugin=name, message=f"Producing artifacts failed: {type(error).__name__}: {error}")
@@ -58,26 +67,54 @@ def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
 
 
 def mask_secrets(run: Run, values: Iterable[str]) -> int:
-    """Replace secret values in everything the agent left and logged.
+    """Replace secret values in the content of everything the agent left and logged; names of files stay as they are.
+
+    In binary files the mask is as long as the secret, so that everything else keeps its place. Values shorter than six
+    characters are too common to be replaced.
 
     Returns:
         How many files held one.
     """
-    wanted = sorted({value.encode() for value in values if len(value) >= 6}, key=len, reverse=True)
+    long_enough = [value for value in values if len(value) >= 6]
+    written = {form.encode() for value in long_enough for form in (value, json.dumps(value)[1:-1])}
+    wanted = sorted(written, key=len, reverse=True)
     changed = 0
-    for folder in ("output", "logs", "submissions") if wanted else ():
-        for found in walk(run.path / folder):
-            path = run.path / folder / os.fsdecode(found.path)
-            if found.reason is not None or found.size > _MASK_BYTES:
+    for folder in _MASKED_FOLDERS if wanted else ():
+        for found in walk(run.path / folder, _ALL):
+            if found.reason not in (None, HARD_LINKED) or not found.size:
                 continue
-            content = path.read_bytes()
-            masked = content
-            for value in wanted:
-                masked = masked.replace(value, _MASK)
-            if masked != content:
-                write_atomically(path, masked)
-                changed += 1
+            try:
+                changed += _mask(run.path / folder / os.fsdecode(found.path), wanted)
+            except OSError as error:
+                message = f"Secrets could not be looked for: {error.strerror or error}."
+                run.emit("warning", path=f"{folder}/{readable(found.path)}", message=message)
     return changed
+
+
+def _mask(path: Path, wanted: list[bytes]) -> bool:
+    """Replace what is wanted in one file, by a new file: another name of the old one may lie outside the run."""
+    pattern = re.compile(b"|".join(map(re.escape, wanted)))
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb"), mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
+        if not any(data.find(value) >= 0 for value in wanted):
+            return False
+        binary = data.find(b"\0") >= 0
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".masking-")
+        with os.fdopen(handle, "wb") as masked:
+            position = 0
+            for match in pattern.finditer(data):
+                _copy(data, position, match.start(), masked)
+                masked.write(b"*" * len(match[0]) if binary else _MASK)
+                position = match.end()
+            _copy(data, position, len(data), masked)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    return True
+
+
+def _copy(data: mmap.mmap, start: int, end: int, target: IO[bytes]) -> None:
+    for position in range(start, end, 1 << 20):
+        target.write(data[position : min(position + (1 << 20), end)])
 
 
 def _completed(run: Run, artifact: Artifact, producer: str) -> Artifact:

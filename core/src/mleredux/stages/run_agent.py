@@ -14,6 +14,7 @@ from mleredux.protocols import Built, Launch, Sandbox
 from mleredux.sandboxes.supervise import Watch, supervise
 from mleredux.stages.briefing import environment, write_briefing
 from mleredux.stages.context import StageContext
+from mleredux.stages.data_watch import check_data, note_data
 from mleredux.store import Run
 from mleredux.store.run import Session
 from mleredux.store.trees import remove_tree
@@ -52,6 +53,8 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
         )
         endpoint.start()
         try:
+            if not context.sandbox.isolated and _last_attempt(run) is None:
+                note_data(run, prepared.public.parent)
             launch = _launch(context, built, prepared.public, endpoint, slot.gpus)
             run.session = Session(launch, context.cancelled, snapshots.look)
             context.say("the agent works")
@@ -62,6 +65,8 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
             run.session = None
             endpoint.stop()
             remove_tree(run.path / ".scratch")
+    if not context.sandbox.isolated:
+        check_data(run, prepared.public.parent)
     submission, problem = snapshots.finish()
     return outcome, submission, problem
 

@@ -11,7 +11,7 @@ _ENDS = frozenset({State.DONE, State.FAILED, State.TIMED_OUT, State.CANCELLED})
 
 TRANSITIONS: dict[State, frozenset[State]] = {
     State.QUEUED: frozenset({State.PREPARING, State.CANCELLED, State.FAILED}),
-    State.PREPARING: frozenset({State.PREPARING, State.BUILDING, State.PRODUCING}),
+    State.PREPARING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.PRODUCING}),
     State.BUILDING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.PRODUCING}),
     State.RUNNING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING, State.PRODUCING}),
     State.GRADING: frozenset({State.GRADING, State.PRODUCING}),

@@ -21,6 +21,9 @@ MEDIA_TYPES = {
 }
 
 
+HARD_LINKED = "has more than one hard link"
+
+
 @dataclass(frozen=True)
 class IntakeLimits:
     """What is taken into the manifest; the rest is named as left out."""
@@ -92,7 +95,7 @@ def _reason(status: os.stat_result, limits: IntakeLimits) -> str | None:
     if status.st_size > limits.file_bytes:
         return f"is larger than {limits.file_bytes >> 30} GiB"
     if status.st_nlink > 1:
-        return "has more than one hard link"
+        return HARD_LINKED
     return None
 
 
