@@ -1,4 +1,4 @@
-"""MD5 of files, several at once, remembered by size, time and inode; and what differs from published ones."""
+"""MD5 of files, several at once, remembered by size, time and inode; what differs from published ones; identities."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ BLOCK = 1 << 20
 """Bytes read at once: beyond it nothing is gained, and it still fits a core's cache."""
 MEMORY_FILE = "checksums.json"
 _THREADS = 8
+_SMALL = 1 << 20
+_FEW = 1000
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,33 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
     return [
         Difference(name, found.get(name), wanted) for name, wanted in published.items() if found.get(name) != wanted
     ]
+
+
+def tree_digest(prepared: Path) -> str:
+    """Identity of prepared files: paths and sizes of all, and the content of small ones (below 1 MiB).
+
+    In folders of more than 1000 files (images, say), content is left out: reading it all would take longer than
+    preparing it by links.
+    """
+    digest = hashlib.sha256()
+    for part in ("public", "private"):
+        _digest_folder(prepared / part, part, digest)
+    return digest.hexdigest()
+
+
+def _digest_folder(folder: Path, name: str, digest: hashlib._Hash) -> None:
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    few = len(entries) <= _FEW
+    for entry in entries:
+        path = f"{name}/{entry.name}"
+        if entry.is_dir():
+            _digest_folder(Path(entry.path), path, digest)
+        elif entry.is_file():
+            size = entry.stat().st_size
+            digest.update(f"{path}\0{size}\0".encode(errors="surrogateescape"))
+            if few and size < _SMALL:
+                digest.update(Path(entry.path).read_bytes())
 
 
 def _identity(path: Path) -> list[Any]:
