@@ -26,7 +26,7 @@ class Work:
         self.journal, self.settings, self.facts = journal, journal.settings, journal.facts
         self.log, self.rollout = journal.log, journal.rollout
         self.threads = 1
-        self._last_write = 0.0
+        self._last_write, self._blended = 0.0, 0
 
     def run(self) -> None:
         """Tables, candidates, blend, and the final fit."""
@@ -131,8 +131,8 @@ class Work:
         return trial
 
     def finish(self, prepared: Prepared, search: Search) -> None:
-        """The last blend, refitted on all rows."""
-        if all(search.predictions):
+        """The last blend, refitted on all rows, where candidates were tried since the one before."""
+        if all(search.predictions) and len(search.predictions[0]) > self._blended:
             self.write(prepared, search, "ensemble")
 
     def write(self, prepared: Prepared, search: Search, stage: str) -> None:
@@ -154,7 +154,7 @@ class Work:
         )  # fmt: skip
         write_submission(prepared.tables.sample_path, settings.submission, prepared.heads, predictions)
         self.journal.version += 1
-        self._last_write = time.time()
+        self._last_write, self._blended = time.time(), len(search.predictions[0])
         blend = {head.name: _weights(chosen) for head, chosen in zip(prepared.heads, choices, strict=True)}
         self.log(
             f"handed in version {self.journal.version}: {metric.name} {score:.5f} on held-out folds; blend {blend}"
