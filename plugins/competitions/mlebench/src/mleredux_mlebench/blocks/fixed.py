@@ -47,3 +47,16 @@ def graded_by(metric: Metric, **changes: Any) -> Variant:
         return task.model_copy(update={**_named(task), "metric": metric, **changes})
 
     return fixed
+
+
+def prepared_by(recipe: Recipe, **changes: Any) -> Variant:
+    """Prepare other files from the same raw data, without what gives answers away or went wrong.
+
+    Args:
+        changes: Further fields of the task that differ.
+    """
+
+    def fixed(task: Competition) -> Competition:
+        return change_preparation(task, recipe, **_named(task), **changes)
+
+    return fixed

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Json, Metric, Workspace, by_group, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
 
 Records = list[dict[str, Any]]
 SAME = ("attribute", "category", "sensor", "visibility")
@@ -27,8 +29,12 @@ def pick(records: Records, key: str, values: set[Any]) -> Records:
     return [record for record in records if record[key] in values]
 
 
-def prepare(w: Workspace) -> None:
-    """Split the logs; samples, sensor files, calibrations, poses and annotations follow."""
+def prepare(w: Workspace, mended: bool = False) -> None:
+    """Split the logs; samples, sensor files, calibrations, poses and annotations follow.
+
+    Args:
+        mended: Whether each map lists its own part's logs, and test samples don't count their annotations.
+    """
     names = ("log", "sample", "sample_data", "calibrated_sensor", "ego_pose", "scene", "map", "sample_annotation")
     raw: dict[str, Records] = {name: w.json(f"train_data/{name}.json") for name in (*names, "instance")}
     boxes = w.table("train.csv", ("Id", "PredictionString"))
@@ -41,8 +47,6 @@ def prepare(w: Workspace) -> None:
     sensors, poses = ({row["token"]: row for row in raw[name]} for name in ("calibrated_sensor", "ego_pose"))
     trees = {kind: w.tree(f"train_{kind}") for kind in ("images", "lidar")}
     maps = w.tree("train_maps").pick([MAP])
-    # Both parts get the list of test logs: the published preparation fills one shared object twice.
-    places = [{**place, "log_tokens": logs["test"]} for place in raw["map"]]
     for part, tokens in logs.items():
         files = pick(raw["sample_data"], "sample_token", ids[part])
         tables = {
@@ -54,8 +58,11 @@ def prepare(w: Workspace) -> None:
             ],
             "ego_pose": [poses[file["ego_pose_token"]] for file in files],
             "scene": pick(raw["scene"], "log_token", set(tokens)),
-            "map": places,
+            # Both parts list the test logs: the published preparation fills one shared object twice.
+            "map": [{**place, "log_tokens": tokens if mended else logs["test"]} for place in raw["map"]],
         }
+        if mended and part == "test":
+            tables["sample"] = [{k: v for k, v in row.items() if k != "anns"} for row in samples[part]]
         if part == "train":
             tables["sample_annotation"] = pick(raw["sample_annotation"], "sample_token", ids[part])
             seen = {annotation["instance_token"] for annotation in tables["sample_annotation"]}
@@ -80,4 +87,5 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="map-boxes-3d"),
+    variants={"fixed": prepared_by(partial(prepare, mended=True))},
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
 
 if TYPE_CHECKING:
     import pandas as pd
 
 VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote")
+SUMS = {"row_sum": {"decimals": 5}}
 
 
 def shares(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame) -> None:
@@ -19,37 +22,43 @@ def shares(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame) -> None:
     w.public("example_figures", w.tree("example_figures").all())
 
 
+SPLIT = TableSplit(
+    ids="eeg_id",
+    targets=VOTES,
+    fill=dict.fromkeys(VOTES, 1 / 6),
+    group="spectrogram_id",
+    test_columns=("spectrogram_id", "eeg_id", "patient_id"),
+    files=[
+        FilesOfRows(
+            tree="train_eegs",
+            source="{eeg_id}.parquet",
+            train="train_eegs",
+            test="test_eegs",
+        ),
+        FilesOfRows(
+            tree="train_spectrograms",
+            source="{spectrogram_id}.parquet",
+            train="train_spectrograms",
+            test="test_spectrograms",
+        ),
+        shares,
+    ],
+)
+
 COMPETITION = competition(
     "hms-harmful-brain-activity-classification",
-    prepare=TableSplit(
-        ids="eeg_id",
-        targets=VOTES,
-        fill=dict.fromkeys(VOTES, 1 / 6),
-        group="spectrogram_id",
-        test_columns=("spectrogram_id", "eeg_id", "patient_id"),
-        files=[
-            FilesOfRows(
-                tree="train_eegs",
-                source="{eeg_id}.parquet",
-                train="train_eegs",
-                test="test_eegs",
-            ),
-            FilesOfRows(
-                tree="train_spectrograms",
-                source="{spectrogram_id}.parquet",
-                train="train_spectrograms",
-                test="test_spectrograms",
-            ),
-            shares,
-        ],
-    ),
+    prepare=SPLIT,
     metric=Metric(
         grader="kl-divergence",
         options={
-            "row_sum": {"decimals": 5},
+            **SUMS,
             "keep_missing": True,
             "integers_unclipped": True,
             "check_further_columns": True,
         },
     ),
+    # Patients are kept apart, and a missing probability is refused.
+    variants={
+        "fixed": prepared_by(replace(SPLIT, group="patient_id"), metric=Metric(grader="kl-divergence", options=SUMS))
+    },
 )

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence, Sized
+from functools import partial
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
 
 STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
-TRAIN_SHARE = 0.1
 
 
-def prepare(w: Workspace) -> None:
-    """Draw training studies: some with boxes and mask, some with a mask, some with boxes, then any that are left."""
+def prepare(w: Workspace, train_share: float = 0.1) -> None:
+    """Draw training studies: some with boxes and mask, some with a mask, some with boxes, then any that are left.
+
+    Args:
+        train_share: The share of studies to train on; published is what was meant to be the share of the test.
+    """
     rows, boxes = w.table("train.csv", (STUDY, "patient_overall")), w.table(BOXES, (STUDY,))
     masks, images = w.tree("segmentations"), w.tree("train_images")
     boxed = sorted(boxes[STUDY].unique())
@@ -21,10 +26,10 @@ def prepare(w: Workspace) -> None:
     random_numbers = random.Random(w.seed(0))
 
     def draw(studies: Iterable[str], share_of: Sized, less: Sequence[str], without: Sequence[str]) -> list[str]:
-        """Draw a tenth of `share_of`, less what was drawn of it before, from the studies but `without`."""
+        """Draw the share of `share_of`, less what was drawn of it before, from the studies but `without`."""
         held = set(without)
         left = [study for study in studies if study not in held]
-        return random_numbers.sample(left, round(len(share_of) * TRAIN_SHARE) - len(less))
+        return random_numbers.sample(left, round(len(share_of) * train_share) - len(less))
 
     first = draw(both, both, (), ())
     with_mask = first + draw(masked, masked, first, both)
@@ -59,4 +64,5 @@ COMPETITION = competition(
             "other_weights": [1, 2],
         },
     ),
+    variants={"fixed": prepared_by(partial(prepare, train_share=0.9))},
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, Workspace, competition, texts
+from mleredux_mlebench.blocks.fixed import graded_by
 
 KNOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 IMAGES = FilesOfRows(
@@ -33,4 +34,5 @@ COMPETITION = competition(
     id_columns=("prediction_id",),
     target_columns=("cancer",),
     metric=Metric(grader="probabilistic-f1", options={"missing": "zero-score", "refuse_all_negative": True}),
+    variants={"fixed": graded_by(Metric(grader="probabilistic-f1"))},
 )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ARCHIVE, FOLDER = "competition_data.zip", "competition_data"
+MASKS = {"height": 101, "width": 101, "missing": "blank"}
+HERE = Path(__file__).parent
 
 
 def by_id(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -17,32 +23,43 @@ def by_id(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.Da
     return train.sort_values("id"), test.sort_values("id")
 
 
-def depths(w: Workspace, train: pd.DataFrame, _test: pd.DataFrame) -> None:
-    """The depth of training images only."""
+def depths(w: Workspace, *parts: pd.DataFrame, every: bool = False) -> None:
+    """The depths of training images; of all with `every`."""
     table = w.table("depths.csv", ("id", "z"))
-    w.public("depths.csv", table[table["id"].isin(train["id"])].sort_values("id"))
+    known = {name for rows in parts[: 2 if every else 1] for name in rows["id"]}
+    w.public("depths.csv", table[table["id"].isin(known)].sort_values("id"))
 
+
+IMAGES = (
+    FilesOfRows(tree=ARCHIVE, inside=f"{FOLDER}/train", source="images/{id}.png"),
+    FilesOfRows(tree=ARCHIVE, inside=f"{FOLDER}/train", source="masks/{id}.png", test=None),
+)
+SPLIT = TableSplit(
+    table=f"{FOLDER}/train.csv",
+    archive=ARCHIVE,
+    ids="id",
+    targets="rle_mask",
+    fill={"rle_mask": "1 1"},
+    test_size=0.25,
+    after=by_id,
+    test=None,
+    files=[*IMAGES, depths],
+)
 
 COMPETITION = competition(
     "tgs-salt-identification-challenge",
-    prepare=TableSplit(
-        table=f"{FOLDER}/train.csv",
-        archive=ARCHIVE,
-        ids="id",
-        targets="rle_mask",
-        fill={"rle_mask": "1 1"},
-        test_size=0.25,
-        after=by_id,
-        test=None,
-        files=[
-            FilesOfRows(tree=ARCHIVE, inside=f"{FOLDER}/train", source="images/{id}.png"),
-            FilesOfRows(tree=ARCHIVE, inside=f"{FOLDER}/train", source="masks/{id}.png", test=None),
-            depths,
-        ],
-    ),
+    prepare=SPLIT,
     extra_columns=False,
     metric=Metric(
         grader="mask-precision",
-        options={"height": 101, "width": 101, "missing": "blank", "empty_counts_as_full": True},
+        options={**MASKS, "empty_counts_as_full": True},
     ),
+    variants={
+        "fixed": prepared_by(
+            replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
+            metric=Metric(grader="mask-precision", options=MASKS),
+            description=HERE / "description_fixed.md",
+            description_obfuscated=HERE / "description_obfuscated_fixed.md",
+        )
+    },
 )

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Files, Member, Metric, Tree, Workspace, competition
+from mleredux_mlebench.blocks.fixed import graded_by
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TRAIN_DAYS = 4
 SIZES = ("image_width", "image_height")
+MASKS = {"height": "image_height", "width": "image_width", "missing": "blank"}
 
 
 def sizes(tree: Tree, scans: pd.Series[str]) -> pd.DataFrame:
@@ -67,6 +69,7 @@ COMPETITION = competition(
     target_columns=("predicted",),
     metric=Metric(
         grader="dice-hausdorff",
-        options={"height": "image_height", "width": "image_width", "missing": "blank", "match": "position-shortest"},
+        options={**MASKS, "match": "position-shortest"},
     ),
+    variants={"fixed": graded_by(Metric(grader="dice-hausdorff", options=MASKS))},
 )

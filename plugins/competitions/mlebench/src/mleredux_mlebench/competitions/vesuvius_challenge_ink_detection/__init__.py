@@ -7,7 +7,10 @@ import struct
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
+from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.kaggle import KaggleLeaderboard
 
+ID = "vesuvius-challenge-ink-detection"
 TEST, NEW_NAME = "3", "a"
 INK = "inklabels_rle.csv"
 HIDDEN = ("inklabels.png", INK, "ir.png")
@@ -41,15 +44,17 @@ def prepare(w: Workspace) -> None:
     w.private("gold_submission.csv", gold)
 
 
+METRIC = Metric(grader="mask-fbeta", options={"beta": 0.5, "height": "height", "width": "width", "match": "same-order"})
+
 COMPETITION = competition(
-    "vesuvius-challenge-ink-detection",
+    ID,
     prepare=prepare,
     answers=INK,
     id_columns=("Id",),
     target_columns=("Predicted",),
     extra_columns=False,
-    metric=Metric(
-        grader="mask-fbeta", options={"beta": 0.5, "height": "height", "width": "width", "match": "same-order"}
-    ),
+    metric=METRIC,
     public_board=True,
+    # The final leaderboard is fetched rather than shipped, and has no published thresholds.
+    variants={"fixed": graded_by(METRIC, thresholds=None, leaderboard=None, fetch_leaderboard=KaggleLeaderboard(ID))},
 )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mleredux_mlebench.blocks import Metric, Workspace, by_group, competition, texts
+from mleredux_mlebench.blocks.fixed import graded_by
 
 BOX = ("x_min", "y_min", "x_max", "y_max")
 NO_FINDING = 14
+FOLDER = Path(__file__).parent
 
 
 def prepare(w: Workspace) -> None:
@@ -40,4 +44,11 @@ COMPETITION = competition(
         grader="coco-map",
         options={"iou": [0.4], "corners_as_sizes": True, "number_zero_is_unmatched": True},
     ),
+    variants={
+        "fixed": graded_by(
+            Metric(grader="coco-map", options={"iou": [0.4]}),
+            description=FOLDER / "description_fixed.md",
+            description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
+        )
+    },
 )
