@@ -6,8 +6,18 @@ import threading
 import time
 from types import TracebackType
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TaskID, TextColumn, TransferSpeedColumn
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TransferSpeedColumn,
+)
 from rich.text import Text
 
 from mleredux.progress import Step
@@ -36,9 +46,9 @@ class PreparingDisplay:
                 SpinnerColumn(),
                 TextColumn("[bold]{task.description}", markup=True),
                 TextColumn("{task.fields[stage]}", markup=False),
-                BarColumn(bar_width=24),
-                DownloadColumn(),
-                TransferSpeedColumn(),
+                _WhereCounted(BarColumn(bar_width=24)),
+                _WhereCounted(DownloadColumn()),
+                _WhereCounted(TransferSpeedColumn()),
                 console=self._console,
                 transient=True,
             )
@@ -83,11 +93,13 @@ class PreparingDisplay:
 
     def _move(self, progress: Progress, task: str, step: Step) -> None:
         if task not in self._bars:
-            self._bars[task] = progress.add_task(task, total=None, stage=step.stage)
+            self._bars[task] = progress.add_task(task, total=None, stage=step.stage, counted=False)
         bar = self._bars[task]
         if self._stages.get(task) != step.stage:
-            progress.reset(bar, total=step.total, completed=step.done or 0, stage=step.stage)
-        progress.update(bar, completed=step.done or 0, total=step.total, stage=step.stage)
+            progress.reset(bar)
+        progress.update(
+            bar, completed=step.done or 0, total=step.total, stage=step.stage, counted=step.done is not None
+        )
 
     def _line(self, task: str, step: Step) -> None:
         now, done = time.monotonic(), step.done or 0
@@ -100,6 +112,17 @@ class PreparingDisplay:
             self._lines[task] = now, done
             of = f" of {megabytes(step.total)}" if step.total else ""
             self._print(task, f"{step.stage}: {megabytes(done)}{of}, {megabytes((done - before) / (now - since))}/s")
+
+
+class _WhereCounted(ProgressColumn):
+    """A column that is empty while no bytes are counted."""
+
+    def __init__(self, column: ProgressColumn) -> None:
+        super().__init__()
+        self._column = column
+
+    def render(self, task: Task) -> RenderableType:
+        return self._column.render(task) if task.fields["counted"] else Text()
 
 
 def megabytes(count: float) -> str:
