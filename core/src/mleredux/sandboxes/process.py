@@ -82,7 +82,6 @@ class ProcessSandbox:
             "HOME": str(launch.scratch_dir),
             "TMPDIR": str(launch.scratch_dir),
             "PYTHONUNBUFFERED": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
             **launch.env,
             _OWNER_VARIABLE: launch.owner,
             _RUN_VARIABLE: launch.run_id,

@@ -85,6 +85,7 @@ def main(names: list[str]) -> None:
         print(name)
         with tempfile.TemporaryDirectory() as folder:
             board = make_leaderboard(task, Path(folder))
+            board["score"] = board["score"].round(5)  # as Kaggle's boards and our reports, so that ties are ties
             assert task.leaderboard
             board.to_csv(task.leaderboard, index=False, lineterminator="\n")
             print(f"  checksums={checksums(Path(folder))}")

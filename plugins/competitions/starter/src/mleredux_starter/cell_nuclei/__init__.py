@@ -57,9 +57,7 @@ competition = Competition(
     sets=("starter",),
     tags=("regression", "multi-output", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
-    thresholds=Thresholds(
-        gold=0.03205433713302808, silver=0.033381335217686665, bronze=0.0365188484696534, median=0.03761710793032826
-    ),
+    thresholds=Thresholds(gold=0.03205, silver=0.03338, bronze=0.03652, median=0.03762),
     checksums={
         "public": {
             "sample_submission.csv": "770ea6f4dae185f15e7dfe6c9730af6a",

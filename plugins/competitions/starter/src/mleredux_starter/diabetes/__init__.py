@@ -49,9 +49,7 @@ competition = Competition(
     sets=("starter",),
     tags=("regression", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
-    thresholds=Thresholds(
-        gold=54.66044661402069, silver=54.968830566034384, bronze=55.77363993212381, median=56.5856750069306
-    ),
+    thresholds=Thresholds(gold=54.66045, silver=54.96883, bronze=55.77364, median=56.58568),
     checksums={
         "public": {
             "sample_submission.csv": "8c98f1977ed2ecf6dc0d0904d02e2922",

@@ -40,9 +40,7 @@ competition = Competition(
     sets=("starter",),
     tags=("multiclass", "images", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
-    thresholds=Thresholds(
-        gold=0.9851576994434137, silver=0.9833024118738405, bronze=0.9703153988868275, median=0.9591836734693877
-    ),
+    thresholds=Thresholds(gold=0.98516, silver=0.9833, bronze=0.97032, median=0.959185),
     checksums={
         "public": {
             "sample_submission.csv": "42805dd28100d9905d7e780993731b2a",

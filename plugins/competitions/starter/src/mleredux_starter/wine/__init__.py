@@ -52,9 +52,7 @@ competition = Competition(
     sets=("starter",),
     tags=("multiclass", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
-    thresholds=Thresholds(
-        gold=0.013901982035561044, silver=0.03883845282265022, bronze=0.09461779449667249, median=0.11739167881982035
-    ),
+    thresholds=Thresholds(gold=0.0139, silver=0.03884, bronze=0.09462, median=0.11739),
     checksums={
         "public": {
             "sample_submission.csv": "1ba351d3b40f181534bc9776cc7600a3",
