@@ -19,7 +19,7 @@ def average_precision(y_true: Array, y_score: Array, *, sample_weight: Array | N
         0 to 1; 0 without any positive row.
     """
     weight = np.ones(len(y_true)) if sample_weight is None else sample_weight
-    order = np.argsort(-y_score, kind="stable")
+    order = np.argsort(-y_score)
     scores, positive = y_score[order], (weight * y_true)[order]
     ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True)) if len(scores) else np.empty(0, np.intp)
     hits, taken = np.cumsum(positive)[ends], np.cumsum(weight[order])[ends]

@@ -8,7 +8,7 @@ import numpy as np
 from mleredux.errors import InvalidSubmission
 
 from mleredux_graders.frame import Array, Options, Rows
-from mleredux_graders.frame.columns import integers, refuse
+from mleredux_graders.frame.columns import integers, only_text, refuse
 from mleredux_graders.frame.tables import is_missing
 
 
@@ -63,6 +63,8 @@ def _text_labels(values: Array, name: str, missing: str) -> Array:
     filled = np.empty(len(values), dtype=object)
     filled[:] = values
     filled[gaps] = ""
+    if only_text(filled):
+        return filled
     refuse(
         np.array([type(value) is not str for value in filled], dtype=bool),
         f"Column {name!r} must hold labels like the sample's; row {{row}} does not.",

@@ -32,7 +32,7 @@ def roc_auc(y_true: Array, y_score: Array, *, sample_weight: Array | None = None
         0 to 1; NaN where one class is missing.
     """
     weight = np.ones(len(y_true)) if sample_weight is None else sample_weight
-    order = np.argsort(y_score, kind="stable")
+    order = np.argsort(y_score)
     scores, positive = y_score[order], (weight * y_true)[order]
     negative = weight[order] - positive
     ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True)) if len(scores) else np.empty(0, np.intp)

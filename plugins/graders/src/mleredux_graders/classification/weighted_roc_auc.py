@@ -27,7 +27,7 @@ def roc_curve(y_true: Array, y_score: Array) -> tuple[Array, Array]:
     Returns:
         Two arrays, shape (points,).
     """
-    order = np.argsort(-y_score, kind="stable")
+    order = np.argsort(-y_score)
     scores, positive = y_score[order], y_true[order]
     ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
     hits = np.concatenate([[0], np.cumsum(positive)[ends]])

@@ -78,10 +78,19 @@ def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Num
         if numbers == "refuse" and not gaps.all():
             raise InvalidSubmission(f"Column {name!r} must hold text, but its cells are read as numbers.")
         values = values.astype(object)
-    filled = np.empty(len(values), dtype=object)
-    filled[:] = [value if type(value) is str else str(value) for value in values]
-    filled[gaps] = "nan" if missing == "nan" else ""
-    return filled
+    if not only_text(values):
+        values = np.array([None, *(value if type(value) is str else str(value) for value in values)], dtype=object)[1:]
+    if gaps.any():
+        values = values.copy()
+        values[gaps] = "nan" if missing == "nan" else ""
+    return values
+
+
+def only_text(values: Array) -> bool:
+    """Whether all cells of an object array that are not missing are text."""
+    import pandas as pd
+
+    return pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty")
 
 
 def integers(values: Array, name: str) -> Array:
