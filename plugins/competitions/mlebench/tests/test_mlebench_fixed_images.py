@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tarfile
 import zipfile
 from pathlib import Path
 
 import mleredux_mlebench
+import numpy as np
 import pandas as pd
 import pytest
-from mleredux.errors import InvalidSubmission
+from mleredux.errors import DataError, InvalidSubmission
 from mleredux.models import Competition, GradingInput
 from mleredux.plugins import current
 from mleredux.plugins.loading import resolve
 from mleredux_mlebench.blocks import Preparation
+from scipy.io import loadmat, savemat
 
 pytestmark = pytest.mark.shared
 
@@ -28,9 +32,15 @@ def fixed(competition: str) -> Competition:
     return changed
 
 
-def prepared(task: Competition, shared: Path, folder: Path) -> Path:
+def unpacked(task: Competition, shared: Path, folder: Path) -> Path:
     with zipfile.ZipFile(shared / "golden" / str(task.raw_id) / "raw.zip") as packed:
         packed.extractall(folder / "raw")
+    return folder / "raw"
+
+
+def prepared(task: Competition, shared: Path, folder: Path) -> Path:
+    if not (folder / "raw").is_dir():
+        unpacked(task, shared, folder)
     assert isinstance(task.prepare, Preparation)
     task.prepare(folder / "raw", folder / "public", folder / "private")
     return folder / "public"
@@ -151,3 +161,42 @@ def test_the_final_board_ranks_papyrus(shared: Path, tmp_path: Path) -> None:
     assert task.thresholds is None
     assert task.leaderboard is None
     assert score(task, tmp_path / "private" / "gold_submission.csv", tmp_path) == pytest.approx(1)
+
+
+def matlab_recordings(path: Path, name: str) -> None:
+    """Recordings of one file each, a MATLAB structure as the competition has them."""
+    frames = np.array([(np.arange(6.0).reshape(2, 3),), (np.ones((2, 3)),)], dtype=[("Skeleton", object)])
+    labels = np.array([("vattene", 3, 40)], dtype=[("Name", object), ("Begin", object), ("End", object)])
+    with tarfile.open(path / name, "w:gz") as archive:
+        for number in pd.read_csv(path / "training.csv", dtype=str)["Id"].head(4):
+            matlab, recording = io.BytesIO(), io.BytesIO()
+            savemat(matlab, {"Video": {"NumFrames": 2, "FrameRate": 20, "Frames": frames, "Labels": labels}})
+            with zipfile.ZipFile(recording, "w") as packed:
+                packed.writestr(f"Sample0{number}_data.mat", matlab.getvalue())
+                packed.writestr(f"Sample0{number}_audio.wav", b"sound")
+            info = tarfile.TarInfo(f"Sample0{number}.zip")
+            info.size = len(recording.getvalue())
+            recording.seek(0)
+            archive.addfile(info, recording)
+
+
+def test_matlab_files_of_test_recordings_lose_their_labels_only(shared: Path, tmp_path: Path) -> None:
+    task = fixed("multi-modal-gesture-recognition")
+    matlab_recordings(unpacked(task, shared, tmp_path), "training4.tar.gz")
+    public = prepared(task, shared, tmp_path)
+    with tarfile.open(public / "test.tar.gz") as archive:
+        names = archive.getnames()
+        recording = zipfile.ZipFile(io.BytesIO(archive.extractfile(names[0]).read()))  # type: ignore[union-attr]
+    assert sorted(name[-8:-4] for name in names) == list(pd.read_csv(public / "test.csv", dtype=str)["Id"])
+    stem = names[0].removesuffix(".zip")
+    assert recording.read(f"{stem}_audio.wav") == b"sound"
+    video = loadmat(io.BytesIO(recording.read(f"{stem}_data.mat")))["Video"][0, 0]
+    assert video["Labels"].size == 0
+    assert video["FrameRate"] == 20
+    assert video["Frames"]["Skeleton"][0, 0].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_recordings_without_readable_labels_end_the_preparation(shared: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="MATLAB"):
+        prepared(fixed("multi-modal-gesture-recognition"), shared, tmp_path)
+    assert not list((tmp_path / "public").iterdir())

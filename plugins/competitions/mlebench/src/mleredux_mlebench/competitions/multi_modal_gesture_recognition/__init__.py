@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, by_group, competition
+from mleredux_mlebench.blocks import Metric, Workspace, Written, by_group, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.competitions.multi_modal_gesture_recognition.labels import without_labels
 
 GESTURES = range(1, 21)
 HELD_OUT = "training4.tar.gz"
@@ -18,13 +21,17 @@ COPIES = (
 )
 
 
-def prepare(w: Workspace) -> None:
-    """Recordings are named by the last four digits of their file."""
+def prepare(w: Workspace, labelled: bool = True) -> None:
+    """Recordings are named by the last four digits of their file.
+
+    Args:
+        labelled: Whether the MATLAB files of test recordings keep their labels, as published.
+    """
     import pandas as pd
 
     rows = w.table("training.csv", ("Id", "Sequence"), dtype=str)
-    names = w.tree(HELD_OUT).names(".zip")
-    ids = sorted(name.removesuffix(".zip")[-4:] for name in names if "/" not in name)
+    tree = w.tree(HELD_OUT)
+    ids = sorted(name.removesuffix(".zip")[-4:] for name in tree.names(".zip") if "/" not in name)
     if not ids or set(ids) - set(rows["Id"]):
         raise DataError(f"Not every recording of {HELD_OUT} is in training.csv.", hint="Get the raw data again.")
     train, test = by_group(rows, "Id", set(rows["Id"]) - set(ids), ids)
@@ -33,7 +40,7 @@ def prepare(w: Workspace) -> None:
     w.public("training.csv", train)
     w.public("test.csv", pd.DataFrame({"Id": ids}))
     w.public("randomPredictions.csv", pd.DataFrame({"Id": ids, "Sequence": guesses}))
-    w.public("test.tar.gz", w.file(HELD_OUT))
+    w.public("test.tar.gz", w.file(HELD_OUT) if labelled else Written(partial(without_labels, tree)))
     for name in COPIES:
         w.public(name, w.file(name))
     w.private("test.csv", test)
@@ -46,4 +53,5 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Sequence",),
     metric=Metric(grader="levenshtein", options={"tokens": "integers", "average": "pooled", "numbers": "text"}),
+    variants={"fixed": prepared_by(partial(prepare, labelled=False))},
 )
