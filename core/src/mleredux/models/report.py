@@ -30,7 +30,8 @@ class Report(Model):
 
     competition_id: str
     score: float | None
-    """Rounded to five decimals; None where there is none."""
+    """Rounded to five decimals; None where there is none. JSON has no NaN and no infinities: there they are null, and
+    `valid_submission` is true."""
     gold_threshold: float | None = None
     silver_threshold: float | None = None
     bronze_threshold: float | None = None

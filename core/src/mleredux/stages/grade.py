@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -19,6 +20,8 @@ from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
 from mleredux.medals import medals, percentile, read_leaderboard
 from mleredux.models import GradingInput, Ledger, Report, Score, Task
 from mleredux.plugins import Catalogue
+from mleredux.plugins.discovery import LOAD_VARIABLE
+from mleredux.sandboxes.slots import machine
 
 GRADING_SECONDS = 3600.0
 GRADING_MEMORY_MB = 16_384
@@ -89,8 +92,8 @@ def _ask_child(
                     "submission": str(submission.resolve()),
                     "private": str(private.resolve()),
                     "block": catalogue.block,
-                    "load": [str(Path(name).resolve()) if Path(name).exists() else name for name in catalogue.load],
-                    "memory_mb": memory_mb,
+                    "load": _requested(catalogue),
+                    "memory_mb": min(memory_mb, machine().memory_mb),
                 }
             )
         )
@@ -102,7 +105,7 @@ def _ask_child(
                 stderr=errors,
                 cwd=folder,
                 start_new_session=True,
-                env={**os.environ, "PYTHONSAFEPATH": "1"},
+                env=_child_environment(),
             )
             try:
                 waited = 0.0
@@ -117,16 +120,29 @@ def _ask_child(
                         if cancelled():
                             raise Cancelled("Somebody stopped the run.") from None
             finally:
-                if child.poll() is None:
+                with contextlib.suppress(ProcessLookupError):  # what the grader started goes with it
                     os.killpg(child.pid, signal.SIGKILL)
-                    child.wait()
+                child.wait()
             if answer.exists():
                 result: dict[str, Any] = json.loads(answer.read_bytes())
                 return result
-            errors.seek(0)
-            last = errors.read()[-2000:].decode(errors="replace").strip().splitlines()
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - 2000))
+            last = errors.read().decode(errors="replace").strip().splitlines()
             ended = f"the grader's process ended with code {child.returncode}"
             return {"error": f"{ended}: {last[-1]}" if last else ended}
+
+
+def _requested(catalogue: Catalogue) -> list[str]:
+    """Plugins that were asked for by option or variable, such that they are found from another folder too."""
+    names = [*catalogue.load, *(name.strip() for name in os.environ.get(LOAD_VARIABLE, "").split(",") if name.strip())]
+    return [str(Path(name).resolve()) if Path(name).exists() else name for name in dict.fromkeys(names)]
+
+
+def _child_environment() -> dict[str, str]:
+    """Ours, with our import path as it is from here, and without plugins that are named in the request."""
+    environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
+    importable = dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path)
+    return {**environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}
 
 
 def make_report(
@@ -146,8 +162,10 @@ def make_report(
         score: Unrounded; None where there is none.
         path: The submission's path, as told to the reader.
         exists: Whether there was a submission at all.
-        message: Why there is no score.
+        message: Why there is no score, or none that is a number.
     """
+    if score is not None and message is None and not math.isfinite(score):
+        message = f"The metric of this submission is {score}, no finite number."
     # As in MLE-bench's reports, what is compared with the thresholds is the rounded score.
     rounded = None if score is None else score if not math.isfinite(score) else round(score, 5)
     board = read_leaderboard(task.leaderboard) if task.leaderboard else []

@@ -5,6 +5,7 @@ It gives up the network before anything is read that an agent left, and limits i
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -22,6 +23,8 @@ def main(request_path: str, answer_path: str) -> None:
     request = json.loads(Path(request_path).read_bytes())
     leave_network()
     limit_memory(request["memory_mb"] * 2**20)
+    with contextlib.suppress(OSError):  # where memory runs out all the same, this process goes first
+        Path("/proc/self/oom_score_adj").write_text("1000")
     answer = score(request)
     temporary = Path(answer_path + ".part")
     temporary.write_text(json.dumps(answer), encoding="utf-8")

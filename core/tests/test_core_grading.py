@@ -1,0 +1,170 @@
+"""Grading: in a child without network and with limits; what it does wrong ends nothing but itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models import Report
+from mleredux.stages.grade import grade, make_report, score_in_child
+from mleredux.stages.prepare import prepare
+
+MLE_BENCH_FIELDS = (
+    "competition_id", "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold",
+    "any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "submission_exists",
+    "valid_submission", "is_lower_better", "created_at", "submission_path",
+)  # fmt: skip
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """A server on this machine; who connected."""
+    connected: list[Any] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("TOY_PORT", str(server.getsockname()[1]))
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, peer = server.accept()
+                except OSError:
+                    return
+                connected.append(peer)
+                connection.close()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield connected
+
+
+def copy_of_sample(toy: Any, name: str, folder: Path) -> tuple[Any, Any, Path]:
+    task = toy.task(name)
+    prepared = prepare(task, toy.catalogue, toy.data)
+    path = folder / "submission.csv"
+    path.write_bytes((prepared.public / "sample_submission.csv").read_bytes())
+    return task, prepared, path
+
+
+def report_of(toy: Any, name: str, folder: Path) -> Report:
+    task, prepared, path = copy_of_sample(toy, name, folder)
+    return grade(task, path, prepared.private, toy.catalogue)
+
+
+def test_a_report_has_the_fields_of_mle_bench_and_round_numbers(toy: Any, tmp_path: Path) -> None:
+    report = report_of(toy, "toy-thirds", tmp_path)
+    document = json.loads(report.model_dump_json())
+    assert list(document)[: len(MLE_BENCH_FIELDS)] == list(MLE_BENCH_FIELDS)
+    assert document["score"] == 0.66667 and document["valid_submission"] and document["submission_exists"]
+    assert not document["is_lower_better"] and document["above_median"]
+    assert Report.model_validate_json(report.model_dump_json()) == report
+
+
+def test_the_rounded_score_is_what_medals_are_given_for(toy: Any) -> None:
+    task = toy.task()
+    assert make_report(task, 0.899996, path="x", exists=True).gold_medal
+    assert not make_report(task, 0.899994, path="x", exists=True).gold_medal
+    assert not make_report(task, 0.400001, path="x", exists=True).above_median, "strictly better than the median"
+
+
+def test_a_grader_reaches_no_network(toy: Any, tmp_path: Path, listener: list[Any]) -> None:
+    if not _may_leave_the_network():
+        pytest.skip("this kernel lets nobody leave the network")
+    assert report_of(toy, "toy-connects", tmp_path).score == 0.0
+    assert listener == []
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("crashes", "the grader's process ended with code -11"),
+        ("exits", "the grader's process ended with code 3"),
+        ("eats-memory", "scoring needed more memory than its limit"),
+        ("orphans", "the grader's process ended with code -9"),
+    ],
+)
+def test_a_submission_that_fells_the_grader_is_invalid(toy: Any, tmp_path: Path, how: str, sentence: str) -> None:
+    report = report_of(toy, f"toy-{how}", tmp_path)
+    assert not report.valid_submission and report.score is None and report.submission_exists
+    assert report.message is not None and sentence in report.message
+    left = [_environment(one).get("TOY_ORPHAN", "") for one in psutil.process_iter()]
+    assert not [path for path in left if path.startswith(str(tmp_path))]
+
+
+def test_a_grader_that_hangs_is_ended(toy: Any, tmp_path: Path) -> None:
+    task, prepared, path = copy_of_sample(toy, "toy-hangs", tmp_path)
+    with pytest.raises(InvalidSubmission, match="took longer than 4 seconds"):
+        score_in_child(task, path, prepared.private, toy.catalogue, seconds=4)
+    assert not [one for one in psutil.process_iter() if "mleredux.stages.grade_child" in _command(one)]
+
+
+def test_where_the_sample_can_not_be_scored_either_the_task_is_broken(toy: Any, tmp_path: Path) -> None:
+    task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    (prepared.private / "answers.csv").unlink()
+    with pytest.raises(TaskBroken, match=r"Grading toy failed: FileNotFoundError"):
+        grade(task, path, prepared.private, toy.catalogue)
+
+
+def test_a_score_that_is_no_number_is_a_score_without_medals(toy: Any, tmp_path: Path) -> None:
+    report = report_of(toy, "toy-nan", tmp_path)
+    assert report.valid_submission and report.score is not None and math.isnan(report.score)
+    assert report.medal is None and not report.above_median and "nan" in (report.message or "")
+    document = json.loads(report.model_dump_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert document["score"] is None and document["valid_submission"]
+    assert report_of(toy, "toy-infinite", tmp_path).score == math.inf
+
+
+def test_what_the_grader_says_of_a_submission_is_the_sentence(toy: Any, tmp_path: Path) -> None:
+    task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    path.write_text("id,y\n1,0\n")
+    report = grade(task, path, prepared.private, toy.catalogue)
+    assert report.message == "The ids differ from those of the sample submission."
+    nothing = grade(task, None, prepared.private, toy.catalogue, problem=None)
+    assert nothing.message == "submission.csv does not exist." and not nothing.submission_exists
+
+
+def test_plugins_named_by_a_relative_path_are_found_by_the_child(
+    toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mleredux.plugins import Catalogue
+
+    task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    monkeypatch.chdir(Path(__file__).parent)
+    monkeypatch.setenv("MLEREDUX_PLUGINS", "toy")
+    assert grade(task, path, prepared.private, Catalogue()).score == 0.5
+
+
+def test_grading_is_stopped_where_the_run_is(toy: Any, tmp_path: Path) -> None:
+    from mleredux.errors import Cancelled
+
+    task, prepared, path = copy_of_sample(toy, "toy-hangs", tmp_path)
+    with pytest.raises(Cancelled):
+        score_in_child(task, path, prepared.private, toy.catalogue, cancelled=lambda: True)
+
+
+def _may_leave_the_network() -> bool:
+    import subprocess
+    import sys
+
+    code = "from mleredux.stages.grade_child import leave_network; raise SystemExit(not leave_network())"
+    return subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except psutil.Error:
+        return {}
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []

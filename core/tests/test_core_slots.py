@@ -1,0 +1,127 @@
+"""Slots: whoever asks, from threads or processes, never more is handed out than there is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mleredux.errors import SandboxError
+from mleredux.models import Limits
+from mleredux.sandboxes.slots import Machine, Slots, machine
+
+HAS = Machine(cpus=2, memory_mb=1000, gpus=("0", "1"))
+_HOLD = """
+import sys, time
+from pathlib import Path
+from mleredux.models import Limits
+from mleredux.sandboxes.slots import Machine, Slots
+slots = Slots(Path(sys.argv[1]), Machine(2, 1000, ("0", "1")))
+for number in range(int(sys.argv[2])):
+    with slots.hold(f"{sys.argv[3]}-{number}", Limits(cpus=1, memory_mb=300, gpus=1), lambda: False, 0.01) as slot:
+        held = slots.held()
+        assert sum(one.cpus for one in held) <= 2 and len({gpu for one in held for gpu in one.gpus}) == len(held), held
+        print("held", flush=True)
+        time.sleep(float(sys.argv[4]))
+"""
+
+
+def limits(**asked: Any) -> Limits:
+    return Limits(**{"cpus": 1, "memory_mb": 100, **asked})
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([0.5, 1, 2]), st.integers(64, 1000), st.integers(0, 2)), max_size=6))
+def test_threads_never_hold_more_than_there_is(
+    tmp_path_factory: pytest.TempPathFactory, asked: list[tuple[float, int, int]]
+) -> None:
+    slots = Slots(tmp_path_factory.mktemp("slots"), HAS)
+    wrong: list[Any] = []
+
+    def work(number: int, cpus: float, memory: int, gpus: int) -> None:
+        with slots.hold(str(number), limits(cpus=cpus, memory_mb=memory, gpus=gpus), lambda: False, 0.002) as slot:
+            held = slots.held()
+            devices = [gpu for one in held for gpu in one.gpus]
+            if slot not in held or sum(one.cpus for one in held) > 2 or sum(one.memory_mb for one in held) > 1000:
+                wrong.append(held)
+            if len(devices) != len(set(devices)) or slot is None or len(slot.gpus) != gpus:
+                wrong.append(held)
+
+    threads = [threading.Thread(target=work, args=(number, *one)) for number, one in enumerate(asked)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not wrong and slots.held() == []
+
+
+def test_processes_never_hold_more_than_there_is(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _HOLD, str(tmp_path), "5"]
+    processes = [subprocess.Popen([*command, name, "0.01"], stdout=subprocess.DEVNULL) for name in "abc"]
+    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert Slots(tmp_path, HAS).held() == []
+
+
+def test_a_killed_holder_gives_its_slot_back(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _HOLD, str(tmp_path), "1", "dies", "600"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"held\n"
+    slots = Slots(tmp_path, HAS)
+    assert [slot.run for slot in slots.held()] == ["dies-0"]
+    process.kill()
+    process.communicate()
+    with slots.hold("next", limits(cpus=2, gpus=2), lambda: False) as slot:
+        assert slot is not None and slot.gpus == ("0", "1")
+
+
+def test_a_number_used_again_is_not_taken_for_the_holder(tmp_path: Path) -> None:
+    import os
+
+    slot = {"run": "old", "pid": os.getpid(), "started": 1.0, "cpus": 2, "memory_mb": 1000, "gpus": ["0"]}
+    (tmp_path / ".slots.json").write_text(json.dumps([slot]))
+    assert Slots(tmp_path, HAS).held() == []
+
+
+def test_parts_of_cpus_add_up(tmp_path: Path) -> None:
+    slots = Slots(tmp_path, Machine(1.0, 1000, ()))
+    with contextlib.ExitStack() as stack:
+        held = [
+            stack.enter_context(slots.hold(f"{cpus}", limits(cpus=cpus), lambda: False)) for cpus in (0.7, 0.2, 0.1)
+        ]
+        assert None not in held
+        assert stack.enter_context(slots.hold("more", limits(cpus=0.1), lambda: True)) is None
+
+
+def test_who_is_stopped_while_waiting_gets_none_and_takes_nothing(tmp_path: Path) -> None:
+    slots = Slots(tmp_path, HAS)
+    with slots.hold("a", limits(cpus=2), lambda: False):
+        began = time.monotonic()
+        with slots.hold("b", limits(), lambda: time.monotonic() - began > 0.2) as slot:
+            assert slot is None
+        assert [one.run for one in slots.held()] == ["a"]
+
+
+def test_what_the_machine_never_has_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match=r"4 CPUs of 2, 5000 MB memory of 1000, 3 GPUs of 2"):
+        Slots(tmp_path, HAS).fit(limits(cpus=4, memory_mb=5000, gpus=3))
+
+
+def test_a_damaged_ledger_is_an_error_and_no_licence(tmp_path: Path) -> None:
+    (tmp_path / ".slots.json").write_text('[{"run": 1}]')
+    with pytest.raises(SandboxError, match=r"ledger of slots .* is damaged"):
+        Slots(tmp_path, HAS).held()
+
+
+def test_the_machine_can_be_described_by_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEREDUX_CPUS", "3.5")
+    monkeypatch.setenv("MLEREDUX_MEMORY_MB", "2048")
+    monkeypatch.setenv("MLEREDUX_GPUS", "a, b,")
+    assert machine() == Machine(3.5, 2048, ("a", "b"))
