@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from mleredux.data import DataStore
     from mleredux.models import Task
     from mleredux.progress import Step
+
+_GRACE = 3.0
+"""Seconds that tasks get to end in good order when somebody stops us."""
 
 
 @click.command()
@@ -83,13 +87,19 @@ def _prepare_all(
     if asked["jobs"] == 1 or len(tasks) == 1:
         return [one(task) for task in tasks]
     pool = ThreadPoolExecutor(max_workers=asked["jobs"])
+    futures = [pool.submit(one, task) for task in tasks]
     try:
-        return list(pool.map(one, tasks))
-    except BaseException:
+        return [future.result() for future in futures]
+    except BaseException as error:
         stopped.set()  # workers see it when they next tell how far they are
+        pool.shutdown(wait=False, cancel_futures=True)
+        if wait(futures, timeout=_GRACE).not_done and isinstance(error, KeyboardInterrupt):
+            display.stop()
+            click.echo("Stopped.", err=True)
+            os._exit(130)  # whatever a worker is at, half of it is never taken for whole
         raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown()
 
 
 def _prepare_one(

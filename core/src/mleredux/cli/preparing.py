@@ -61,6 +61,10 @@ class PreparingDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Give the terminal back."""
         if self._progress:
             self._progress.stop()
 

@@ -161,6 +161,26 @@ def test_killed_while_downloading_it_goes_on_from_there(
     assert (store.raw(task) / "train.csv").exists(), "--keep-raw"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_stops_at_once_and_keeps_what_came(
+    env: dict[str, str], kaggle: FakeKaggle, task: Task, store: DataStore, jobs: str
+) -> None:
+    kaggle.bytes_per_second = 20_000
+    part = store.home(task) / "download" / f"{TASK}.zip.part"
+    process = start(env, TASK, "digits", "--jobs", jobs)
+    wait_for(lambda: part.exists() and part.stat().st_size > 10_000, process)
+    since = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert time.monotonic() - since < 10
+    assert errors.endswith("Stopped.\n")
+    assert "Traceback" not in errors
+    assert part.stat().st_size > 10_000
+    assert {path.name for path in store.home(task).iterdir()} == {".lock", ".raw-lock", "download"}
+
+
 PLUGIN = """
 from pathlib import Path
 import time
