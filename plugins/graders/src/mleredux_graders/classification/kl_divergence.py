@@ -43,7 +43,7 @@ def _score(rows: Rows, options: KlOptions) -> float:
     finite = not options.keep_missing
     columns = {name: numbers(rows.predicted(name), name, finite=finite) for name in rows.targets}
     shares = np.column_stack(list(columns.values()))
-    check_row_sums(np.nan_to_num(shares, nan=0.0), options.row_sum)
+    check_row_sums(_without_gaps(shares), options.row_sum)
     for name, values in columns.items():
         within(values[~np.isnan(values)], name, (0.0, 1.0))
     if options.check_further_columns:
@@ -56,6 +56,10 @@ def _score(rows: Rows, options: KlOptions) -> float:
     return kl_divergence(votes / votes.sum(axis=1, keepdims=True), clipped)
 
 
+def _without_gaps(values: Array) -> Array:
+    return np.where(np.isnan(values), 0.0, values)
+
+
 def _check_further(rows: Rows, shares: Array) -> None:
     further = [name for name in rows.submission.columns if name not in (*rows.ids, *rows.targets)]
     total = np.nansum(shares, axis=1)
@@ -63,7 +67,7 @@ def _check_further(rows: Rows, shares: Array) -> None:
         values = rows.predicted(name)
         if values.dtype.kind == "O":
             raise InvalidSubmission(f"The further column {name!r} must hold numbers, or be left out.")
-        values = np.nan_to_num(numbers(values, name, finite=False), nan=0.0)
+        values = _without_gaps(numbers(values, name, finite=False))
         total = total + within(values, name, (0.0, 1.0))
     check_row_sums(total[:, None], RowSum(rtol=1e-5, atol=1e-8))
 

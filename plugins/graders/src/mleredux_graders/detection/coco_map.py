@@ -137,11 +137,10 @@ def _class(
     options: CocoOptions,
 ) -> tuple[Array, Array]:
     """Hits and ignored predictions of one class, by falling score over all images."""
-    by_image = {image: theirs[true.images[theirs] == image] for image in np.unique(true.images[theirs])}
+    by_image = _by_image(true.images, theirs)
     order, hits, ignored = [], [], []
     zero = options.number_zero_is_unmatched
-    for image in np.unique(predicted.images[mine]):
-        chosen = mine[predicted.images[mine] == image]
+    for image, chosen in _by_image(predicted.images, mine).items():
         chosen = chosen[np.argsort(-predicted.scores[chosen], kind="stable")][:MOST]
         boxes = by_image.get(image, theirs[:0])
         boxes = boxes[np.argsort(outside[0][boxes], kind="stable")]
@@ -162,6 +161,13 @@ def _class(
         return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
     ranking = np.argsort(-predicted.scores[np.concatenate(order)], kind="stable")
     return np.concatenate(hits)[ranking], np.concatenate(ignored)[ranking]
+
+
+def _by_image(images: Array, boxes: Array) -> dict[int, Array]:
+    """Numbers of boxes by image, both rising."""
+    ordered = boxes[np.argsort(images[boxes], kind="stable")]
+    parts = np.split(ordered, np.flatnonzero(np.diff(images[ordered])) + 1)
+    return {int(images[part[0]]): part for part in parts if len(part)}
 
 
 def _parse(cells: Array, images: Array, name: str) -> Boxes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.models import Score
 
@@ -27,19 +28,17 @@ def match_page(boxes: list[str], points: list[str]) -> tuple[int, int, int]:
     Raises:
         ValueError: A coordinate is no number.
     """
-    waiting: dict[str, list[tuple[float, float]]] = {}
-    for start in range(0, len(points), 3):
-        place = float(points[start + 1]), float(points[start + 2])
-        waiting.setdefault(points[start], []).append(place)
+    places = np.array([[float(x), float(y)] for x, y in zip(points[1::3], points[2::3], strict=True)]).reshape(-1, 2)
+    labels = np.array(points[0::3], dtype=object)
+    waiting = {label: places[labels == label] for label in set(boxes[0::5])}
     hits = 0
     for start in range(0, len(boxes), 5):
-        label, (left, top, width, height) = boxes[start], map(float, boxes[start + 1 : start + 5])
-        candidates = waiting.get(label, [])
-        for number, (x, y) in enumerate(candidates):
-            if left < x < left + width and top < y < top + height:
-                del candidates[number]
-                hits += 1
-                break
+        left, top, width, height = map(float, boxes[start + 1 : start + 5])
+        x, y = waiting[boxes[start]].T
+        inside = np.flatnonzero((left < x) & (x < left + width) & (top < y) & (y < top + height))
+        if len(inside):
+            waiting[boxes[start]] = np.delete(waiting[boxes[start]], inside[0], axis=0)
+            hits += 1
     return hits, len(points) // 3 - hits, len(boxes) // 5 - hits
 
 

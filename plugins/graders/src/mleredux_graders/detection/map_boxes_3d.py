@@ -13,6 +13,9 @@ from mleredux_graders.frame import Array, Options, Rows, define, texts
 FIELDS = 9
 """confidence, centre x, y, z, width, length, height, yaw, class."""
 
+_CHUNK = 4096
+"""Predicted boxes that are compared at a time, to bound memory."""
+
 
 class Boxes3dOptions(Options):
     """What it takes. Truth and predictions are text: nine pieces per box, single blanks between."""
@@ -124,7 +127,9 @@ def _sample(true: Boxes, predicted: Boxes, thresholds: Array) -> Array:
         boxes = predicted.of(name)
         _check(boxes)
         if len(boxes):
-            results.append(average_precisions(iou_3d(boxes, true.numbers[true.classes == name]), thresholds))
+            own = true.numbers[true.classes == name]
+            parts = [iou_3d(boxes[start : start + _CHUNK], own) for start in range(0, len(boxes), _CHUNK)]
+            results.append(average_precisions(np.concatenate(parts), thresholds))
         else:
             results.append(np.zeros(len(thresholds)))
     return np.mean(results, axis=0) if results else np.full(len(thresholds), np.nan)

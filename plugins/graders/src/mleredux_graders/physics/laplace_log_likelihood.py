@@ -76,7 +76,8 @@ def _score(rows: Rows, options: LaplaceOptions) -> float:
         one, other = match_rows(mine.take(submission_rows), theirs.take(answer_rows), rows.ids, "id")
         submission_rows, y_true = submission_rows[one], y_true[other]
     y_pred = numbers(mine[value], value, finite=options.missing_rows == "refuse")[submission_rows]
-    deviation = np.nan_to_num(numbers(mine[confidence], confidence, finite=False), nan=0.0)[submission_rows]
+    deviation = numbers(mine[confidence], confidence, finite=False)[submission_rows]
+    deviation = np.where(np.isnan(deviation), 0.0, deviation)
     return laplace_log_likelihood(
         y_true,
         y_pred,

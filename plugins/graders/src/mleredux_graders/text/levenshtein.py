@@ -40,8 +40,13 @@ def levenshtein(y_true: Sequence[str] | Array, y_pred: Sequence[str] | Array) ->
     return distances
 
 
-def _as_characters(cells: Array, name: str, codes: dict[int, str]) -> list[str]:
-    """Sequences of whole numbers as text, one character per distinct number."""
+def _as_characters(cells: Array, name: str, codes: dict[int, str], other: str | None = None) -> list[str]:
+    """Sequences of whole numbers as text, one character per distinct number.
+
+    Args:
+        codes: Characters by number; new numbers are added.
+        other: The character of all new numbers instead. (Those that no true sequence has never match anything.)
+    """
     result = []
     for row, cell in enumerate(cells, start=1):
         try:
@@ -51,7 +56,7 @@ def _as_characters(cells: Array, name: str, codes: dict[int, str]) -> list[str]:
         if not pieces:
             raise InvalidSubmission(f"Column {name!r} must hold whole numbers with blanks between; row {row} does not.")
         # Beyond the surrogates, which are no characters of their own.
-        result.append("".join(codes.setdefault(piece, chr(0x10000 + len(codes))) for piece in pieces))
+        result.append("".join(codes.setdefault(piece, other or chr(0x10000 + len(codes))) for piece in pieces))
     return result
 
 
@@ -60,7 +65,7 @@ def _score(rows: Rows, options: LevenshteinOptions) -> float:
     if options.tokens == "integers":
         codes: dict[int, str] = {}
         y_true = np.array(_as_characters(y_true, rows.truth[0], codes), dtype=object)
-        y_pred = np.array(_as_characters(y_pred, rows.targets[0], codes), dtype=object)
+        y_pred = np.array(_as_characters(y_pred, rows.targets[0], codes, chr(0x10FFFF)), dtype=object)
     distances = levenshtein(y_true, y_pred)
     if options.average == "pooled":
         return float(distances.sum() / sum(len(text) for text in y_true))
