@@ -152,8 +152,8 @@ class Bench:
         launch = self.launch(name, program, **given)
         return Started(launch, self.sandbox.start(launch))
 
-    def supervise(self, name: str, program: str, **limits: Any) -> Outcome:
-        """Start a program and watch over it to its end, as a run does."""
+    def supervise(self, name: str, program: str, **limits: Any) -> tuple[Outcome, Path]:
+        """Start a program and watch over it to its end, as a run does: how it ended, and its output folder."""
         started = self.start(name, program, **limits)
         launch = started.launch
         watch = Watch(
@@ -163,6 +163,6 @@ class Bench:
             cancelled=lambda: False,
         )
         try:
-            return supervise(started.handle, launch.limits, watch)
+            return supervise(started.handle, launch.limits, watch), launch.output_dir
         finally:
             started.handle.close()

@@ -81,3 +81,33 @@ while True:
     time.sleep(0.02)
 """
 """Takes ever more memory."""
+
+CROWD = """
+import os, time
+made = 0
+while made < 60:
+    try:
+        child = os.fork()
+    except OSError:
+        break
+    if child == 0:
+        time.sleep(30)
+        os._exit(0)
+    made += 1
+    with open("made", "a") as file:
+        file.write(".")
+    time.sleep(0.02)
+time.sleep(3)
+"""
+"""Starts sixty processes, as far as it can, and writes a dot for each."""
+
+GLUTTON = """
+import time
+with open("large", "wb") as file:
+    for _ in range(64):
+        file.write(b"x" * (1 << 20))
+        file.flush()
+        time.sleep(0.05)
+time.sleep(3)
+"""
+"""Writes 64 MiB, a twentieth of a second for each."""

@@ -208,11 +208,17 @@ def _check_sweep(findings: Findings, bench: Bench) -> None:
 
 
 def _check_limits(findings: Findings, bench: Bench) -> None:
-    hungry = bench.supervise("hungry", programs.HUNGRY, memory_mb=192, time_limit=60)
+    hungry, _ = bench.supervise("hungry", programs.HUNGRY, memory_mb=192, time_limit=60)
     findings.expect("memory limit", hungry.cause == Cause.OUT_OF_MEMORY, f"an agent that takes all memory: {hungry}.")
-    late = bench.supervise("late", programs.STUBBORN, time_limit=2, grace=0.5)
+    late, _ = bench.supervise("late", programs.STUBBORN, time_limit=2, grace=0.5)
     timed_out = late.cause == Cause.AGENT_TIMED_OUT and late.limit == "time"
     findings.expect("time limit", timed_out, f"an agent that ignores SIGTERM at its time limit: {late}.")
+    crowd, output = bench.supervise("crowd", programs.CROWD, processes=24, time_limit=60)
+    made = (output / "made").stat().st_size
+    findings.expect("process limit", made < 60, f"an agent that may run 24 processes started {made}: {crowd}.")
+    glutton, output = bench.supervise("glutton", programs.GLUTTON, disk_mb=8, time_limit=60)
+    size = (output / "large").stat().st_size >> 20
+    findings.expect("disk limit", size < 64, f"an agent that may write 8 MB wrote {size}: {glutton}.")
 
 
 def _expect_silence(findings: Findings, name: str, started: Started) -> None:
