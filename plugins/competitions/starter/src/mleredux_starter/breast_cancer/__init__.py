@@ -42,7 +42,7 @@ competition = Competition(
     sets=("starter",),
     tags=("binary", "public-answers"),
     leaderboard=HERE / "leaderboard.csv",
-    thresholds=Thresholds(gold=0.99635, silver=0.99474, bronze=0.99022, median=0.988465),
+    thresholds=Thresholds(gold=0.99635, silver=0.99474, bronze=0.99022, median=0.9884649999999999),
     checksums={
         "public": {
             "sample_submission.csv": "77295dadc17f8501848f322bb087c8ee",
