@@ -84,6 +84,7 @@ def as_markdown(rows: list[Row], count: int, gigabytes: float) -> str:
         "# How fast files are checked",
         "",
         f"{count} files of {gigabytes / count:.2g} GB each, in the page cache, on {machine}; best of {_ROUNDS}.",
+        f"Other work was going on there (a load of {os.getloadavg()[2]:.1f}): CPU seconds are what compares.",
         "Made by `python benchmarks/checksums.py --markdown docs/benchmarks-checksums.md`.",
         "",
         "| way | seconds | CPU seconds | GB/s |",
