@@ -135,7 +135,16 @@ class Catalogue:
                 f"Task {base} has no variant {variant!r}.",
                 hint=f"It has: {known}." if known else "It has no variants.",
             )
-        changed: Task = task.variants[variant](task)
+        try:
+            changed: Task = task.variants[variant](task)
+        except Exception as error:
+            raise PluginError(
+                f"Variant {variant!r} of task {base} can't be made ({type(error).__name__}: "
+                f"{' '.join(str(error).split())}).",
+                hint="Mend the variant's function.",
+            ) from error
+        if changed.id != name:  # else it would share the data of another task
+            raise PluginError(f"The variant {name!r} calls itself {changed.id!r}.", hint="Give it its own id.")
         return changed
 
     def task_names(self, names: Iterable[str], sets: Iterable[str] = ()) -> list[str]:
@@ -180,6 +189,9 @@ class Catalogue:
         if plugin.state in ("blocked", "failed"):
             return
         if plugin.index is not None:
+            # 1 is what this and every older index says; others need the words of `loading`.
+            if plugin.contract not in (None, 1) and not self._contract_fits(plugin):
+                return
             yield from (Entry(ref.id, kind, plugin, ref) for ref in plugin.index[kind])
             return
         yield from self._declared(plugin, kind)
@@ -198,15 +210,31 @@ class Catalogue:
                     if isinstance(item, Ref):
                         entries.append(Entry(item.id, kind, plugin, item))
                         continue
-                    summary = check_and_summarise(kind, item)
+                    try:  # one that is wrong does not take the plugin's others along
+                        summary = check_and_summarise(kind, item)
+                    except Exception as error:
+                        self._report_declaration(plugin, kind, error)
+                        continue
                     name = summary["id"]
                     entries.append(Entry(name, kind, plugin, Ref(name, None, summary), item))
-        except Exception as error:
-            plugin.errors.append(
-                f"Plugin {plugin.name!r} declares {kind} wrongly ({type(error).__name__}: "
-                f"{' '.join(str(error).split())}); mend mleredux_register_{kind} in {plugin.target}."
-            )
+        except (Exception, SystemExit) as error:
+            self._report_declaration(plugin, kind, error)
         return entries
+
+    @staticmethod
+    def _report_declaration(plugin: Plugin, kind: str, error: BaseException) -> None:
+        message = (
+            f"Plugin {plugin.name!r} declares {kind} wrongly ({type(error).__name__}: "
+            f"{' '.join(str(error).split())}); mend mleredux_register_{kind} in {plugin.target}."
+        )
+        if message not in plugin.errors:
+            plugin.errors.append(message)
+
+    @staticmethod
+    def _contract_fits(plugin: Plugin) -> bool:
+        from mleredux.plugins.loading import contract_fits
+
+        return contract_fits(plugin)
 
     def _resolve(self, entry: Entry) -> Any:
         from mleredux.plugins.loading import resolve
@@ -217,7 +245,8 @@ class Catalogue:
         if entry.ref.target is None:
             declared = {item.id: item for item in self._declared(entry.plugin, entry.kind)}
             if entry.id not in declared:
-                why = " ".join(entry.plugin.errors) or "Its index is out of date."
+                loaded = entry.plugin.state == "loaded"
+                why = "Its index is out of date." if loaded else " ".join(entry.plugin.errors)
                 raise PluginError(
                     f"Plugin {entry.plugin.name!r} lists {SINGULAR[entry.kind]} {entry.id!r} but does not register it.",
                     hint=f"{why} Write the index again with `mleredux plugins index {entry.plugin.name}`.",

@@ -147,7 +147,7 @@ def _read_index(plugin: Plugin) -> None:
         try:
             data = json.loads(text)["plugins"].get(plugin.name)
             if data is not None:
-                index = {kind: [Ref(**item) for item in data.get(kind, ())] for kind in KINDS}
+                index = {kind: [_ref(item) for item in data.get(kind, ())] for kind in KINDS}
                 plugin.index, plugin.hooks, plugin.contract = index, tuple(data["hooks"]), data["contract"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             plugin.errors.append(
@@ -155,3 +155,10 @@ def _read_index(plugin: Plugin) -> None:
                 f"write it again with `mleredux plugins index {plugin.name}`."
             )
         return
+
+
+def _ref(item: dict[str, Any]) -> Ref:
+    ref = Ref(**item)
+    if not isinstance(ref.id, str) or not isinstance(ref.target, str | None) or not isinstance(ref.summary, dict):
+        raise TypeError(f"{item!r:.80} is no entry")
+    return ref

@@ -42,7 +42,9 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
         return False
     try:
         plugin.object = _import(plugin)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, and what test runners raise
         plugin.fail(
             f"Plugin {plugin.name!r} can't be imported from {plugin.target} "
             f"({type(error).__name__}: {error}{_where(error)}); mend or uninstall "
@@ -79,6 +81,11 @@ def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[st
     return tuple(sorted({caller.name for caller in callers}))
 
 
+def contract_fits(plugin: Plugin) -> bool:
+    """Whether a plugin that was not imported yet was made for this contract, as its index says."""
+    return _contract_fits(plugin, plugin.contract)
+
+
 def resolve(ref: Ref, plugin: Plugin) -> Any:
     """Import what a ref points to.
 
@@ -100,9 +107,20 @@ def _import(plugin: Plugin) -> Any:
         spec = importlib.util.spec_from_file_location(plugin.name, plugin.target)
         if spec is None or spec.loader is None:
             raise ImportError(f"{plugin.target} is not a Python file")
+        if plugin.name in sys.modules or plugin.name in sys.stdlib_module_names:
+            known = getattr(sys.modules.get(plugin.name), "__file__", None)
+            if known is None or not Path(known).samefile(plugin.target):
+                raise ImportError(f"{plugin.name} is the name of another module; rename the file")
         module = importlib.util.module_from_spec(spec)
+        before = sys.modules.get(plugin.name)
         sys.modules[plugin.name] = module
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[plugin.name]
+            if before is not None:
+                sys.modules[plugin.name] = before
+            raise
         return module
     module_name, _, attribute = plugin.target.partition(":")
     loaded = importlib.import_module(module_name)
@@ -111,9 +129,15 @@ def _import(plugin: Plugin) -> Any:
     return loaded
 
 
-def _contract_fits(plugin: Plugin, contract: int | None) -> bool:
+def _contract_fits(plugin: Plugin, contract: object) -> bool:
     if contract is None or contract == hookspecs.CONTRACT_VERSION:
         return True
+    if not isinstance(contract, int):
+        plugin.fail(
+            f"Plugin {plugin.name!r} states the contract {contract!r}, which is no number; "
+            f"write mleredux_contract = {hookspecs.CONTRACT_VERSION} in {plugin.target}."
+        )
+        return False
     which = "a newer mleredux" if contract > hookspecs.CONTRACT_VERSION else f"a newer version of {plugin.name}"
     plugin.fail(
         f"Plugin {plugin.name!r} ({plugin.distribution or plugin.target}) was made for contract {contract}, "
