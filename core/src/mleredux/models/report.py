@@ -49,6 +49,8 @@ class Report(Model):
 
     message: str | None = None
     """One sentence on why there is no score."""
+    note: str | None = None
+    """What the score can't be compared with, where the task says so."""
     task_version: str
     metric: str
     percentile: float | None = None

@@ -106,6 +106,8 @@ class Task(Model):
     tags: tuple[str, ...] = ()
     variants: dict[str, Callable[[Any], Any]] = {}
     """Variant name → function from this task to the variant's (`spaceship-titanic+fixed`)."""
+    note: str | None = None
+    """One sentence that every report of it carries: what its scores can't be compared with."""
     raw_id: str | None = None
     """The task whose raw data this one uses; its own where None."""
 

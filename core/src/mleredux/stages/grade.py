@@ -183,6 +183,7 @@ def make_report(
         created_at=datetime.now(UTC),
         submission_path=path,
         message=message,
+        note=task.note,
         task_version=task.version,
         metric=task.metric.id,
         percentile=percentile(rounded, board, task.direction) if board else None,

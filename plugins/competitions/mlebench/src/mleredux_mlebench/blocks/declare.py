@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mleredux.installation import fingerprint, installation_salt
 from mleredux.models import Competition, Metric, Resources, Submission, Thresholds
 
 from mleredux_mlebench.blocks.recipes import TableSplit
@@ -95,7 +96,25 @@ def competition(
         complexity=facts.get("complexity"),
         sets=tuple(facts["sets"]),
         tags=tags,
-        variants=dict(variants or {}),
+        variants={"private": private, **(variants or {})},
+    )
+
+
+def private(task: Competition) -> Competition:
+    """The same task, split by a secret of this installation: answers found or rebuilt elsewhere don't fit."""
+    assert isinstance(task.prepare, Preparation)
+    salt = installation_salt()
+    return task.model_copy(
+        update={
+            "id": f"{task.id}+private",
+            "raw_id": task.raw_id,
+            # Data split by another salt are of another version, and prepared again.
+            "version": f"{task.version}+private.{fingerprint(salt)}",
+            "prepare": task.prepare.with_settings(salt=salt),
+            "checksums": {},
+            "variants": {},
+            "note": "The test set is this installation's own: thresholds and leaderboard are of the published split.",
+        }
     )
 
 

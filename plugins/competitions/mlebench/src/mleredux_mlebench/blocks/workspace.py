@@ -43,6 +43,8 @@ class Workspace:
 
     raw: Path
     settings: Settings = Settings()
+    seeds_drawn: int = 0
+    """How often the recipe asked for a seed: whether its split is drawn at all."""
     _notes: list[tuple[str, str, Content | Files]] = field(default_factory=list)
 
     def table(self, name: str, columns: Iterable[str] = (), *, archive: str = "", **options: Any) -> pd.DataFrame:
@@ -92,6 +94,7 @@ class Workspace:
 
     def seed(self, published: int) -> int:
         """The seed to use where the published preparation uses this one."""
+        self.seeds_drawn += 1
         if self.settings.salt is None:
             return published
         digest = hashlib.blake2b(str(published).encode(), key=self.settings.salt[:64], digest_size=4).digest()
@@ -188,6 +191,12 @@ class Preparation:
         workspace = Workspace(raw, self.settings)
         try:
             self.recipe(workspace)
+            if self.settings.salt is not None and not workspace.seeds_drawn:
+                raise DataError(
+                    "The split of this competition is not drawn (its test set is Kaggle's own, or goes by date), so "
+                    "there is no private one.",
+                    hint="Use the task without +private.",
+                )
             for folder in (public, private):
                 folder.mkdir(parents=True, exist_ok=True)
             workspace.write({"public": public, "private": private})

@@ -1,0 +1,51 @@
+"""What is particular to one installation: a secret salt, for splits that nobody else can rebuild."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+from mleredux.errors import MlereduxError
+
+SALT_BYTES = 32
+
+
+def salt_path() -> Path:
+    """The salt's file in the user's configuration folder."""
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return folder / "mleredux" / "salt"
+
+
+def installation_salt() -> bytes:
+    """The secret salt of this installation, made when first asked for; readable by its user alone.
+
+    Copy the file to share `+private` data among machines. Whoever has it and the raw data can rebuild the answers.
+
+    Raises:
+        MlereduxError: The file can't be read or made, or is damaged.
+    """
+    path = salt_path()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(SALT_BYTES) + "\n")
+            with contextlib.suppress(FileExistsError):  # another process was first: its salt holds
+                path.hardlink_to(temporary)
+            temporary.unlink()
+        salt = bytes.fromhex(path.read_text().strip())
+    except (OSError, ValueError) as error:
+        raise MlereduxError(f"The salt of this installation, {path}, can't be had: {error}.") from error
+    if len(salt) < SALT_BYTES:
+        raise MlereduxError(f"The salt in {path} is too short.", hint="Delete it, and prepare `+private` tasks again.")
+    return salt
+
+
+def fingerprint(salt: bytes) -> str:
+    """Eight hexadecimal digits that tell salts apart and reveal nothing of them."""
+    return hashlib.blake2b(b"fingerprint", key=salt[:64], digest_size=4).hexdigest()

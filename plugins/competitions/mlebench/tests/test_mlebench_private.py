@@ -1,0 +1,77 @@
+"""Variant `+private`: the split of one installation, which nobody else can rebuild."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from mleredux.data import DataStore
+from mleredux.errors import DataError, MlereduxError
+from mleredux.installation import installation_salt, salt_path
+from mleredux.models import Competition
+from mleredux.plugins import Catalogue
+from mleredux.stages.prepare import prepare
+
+
+@pytest.fixture(autouse=True)
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config"
+
+
+def _test_ids(shared: Path, data: Path, name: str) -> tuple[Competition, set[Any]]:
+    catalogue = Catalogue()
+    task: Any = catalogue.task(name)
+    source = shared / "data" / "kaggle" / "spaceship-titanic" / "spaceship-titanic.zip"
+    done = prepare(task, catalogue, DataStore(data), source=source)
+    return task, set(pd.read_csv(done.private / "test.csv")["PassengerId"])
+
+
+@pytest.mark.shared
+def test_the_split_is_the_installations_own_and_stays(shared: Path, tmp_path: Path, installation: Path) -> None:
+    _, published = _test_ids(shared, tmp_path / "1", "spaceship-titanic")
+    task, ours = _test_ids(shared, tmp_path / "1", "spaceship-titanic+private")
+    _, again = _test_ids(shared, tmp_path / "2", "spaceship-titanic+private")
+    assert len(ours) == len(published) == 870
+    assert ours == again
+    assert len(ours & published) < len(ours) / 4, "about a tenth is in both by chance"
+    assert task.note is not None and "published split" in task.note
+    assert task.checksums == {}
+
+    salt_path().unlink()
+    other, elsewhere = _test_ids(shared, tmp_path / "3", "spaceship-titanic+private")
+    assert elsewhere != ours
+    assert other.version != task.version, "data split by another salt are another version"
+
+
+def test_the_salt_is_made_once_and_for_its_user_alone() -> None:
+    first = installation_salt()
+    assert installation_salt() == first
+    assert stat.S_IMODE(salt_path().stat().st_mode) == 0o600
+    assert first.hex() not in repr(Catalogue().task("spaceship-titanic+private").version)
+
+
+def test_a_damaged_salt_is_a_sentence(installation: Path) -> None:
+    salt_path().parent.mkdir(parents=True)
+    salt_path().write_text("no salt")
+    with pytest.raises(MlereduxError, match="salt"):
+        installation_salt()
+
+
+@pytest.mark.shared
+def test_a_split_that_is_not_drawn_is_refused(shared: Path, tmp_path: Path) -> None:
+    """The comments that Kaggle published with labels are the test set: there is nothing to draw."""
+    task: Any = Catalogue().task("detecting-insults-in-social-commentary+private")
+    source = shared / "data" / "kaggle" / task.raw_id / f"{task.raw_id}.zip"
+    raw = tmp_path / "raw"
+    with zipfile.ZipFile(source) as archive:
+        archive.extractall(raw)
+    for name in ("public", "private"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(DataError, match="not drawn"):
+        task.prepare(raw, tmp_path / "public", tmp_path / "private")
+    assert not any((tmp_path / "public").iterdir())
