@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import mleredux_mlebench
+import numpy as np
 import pandas as pd
 import pytest
 from mleredux.errors import InvalidSubmission
@@ -109,3 +110,38 @@ def test_comments_are_ranked_without_a_threshold(shared: Path, tmp_path: Path) -
     assert score(task, tmp_path / "low.csv", tmp_path) == pytest.approx(1)
     assert "cut to 0 or 1" not in task.describe()
     assert "cut to 0 or 1" not in task.describe(obfuscated=True)
+
+
+def test_purchases_of_seven_days_are_asked_for_by_ten_digits(shared: Path, tmp_path: Path) -> None:
+    task = fixed("h-and-m-personalized-fashion-recommendations")
+    prepare(task, shared, tmp_path)
+    raw = pd.read_csv(tmp_path / "raw" / "transactions_train.csv", dtype=str)
+    log = pd.read_csv(tmp_path / "public" / "transactions_train.csv", dtype=str)
+    answers = pd.read_csv(tmp_path / "private" / task.answers, dtype=str)
+    dates = pd.to_datetime(raw["t_dat"])
+    held_out = raw[dates > dates.max() - pd.Timedelta(days=7)]
+    bought = answers["prediction"].str.split().explode()
+    assert sorted(bought) == sorted(held_out["article_id"])
+    assert set(bought.str.len()) == {10}
+    assert len(log) + len(bought) == len(raw)
+
+
+def test_no_frame_of_speech_is_on_both_sides(tmp_path: Path) -> None:
+    frames = np.arange(30_011)
+    windows = np.lib.stride_tricks.sliding_window_view(frames, 11)
+    raw = tmp_path / "raw" / "timit_11" / "timit_11"
+    raw.mkdir(parents=True)
+    np.save(raw / "train_11.npy", windows)
+    np.save(raw / "train_label_11.npy", np.arange(len(windows)) % 39)
+    np.save(raw / "test_11.npy", windows[:10_000])
+    task = fixed("ml2021spring-hw2")
+    assert task.prepare is not None
+    task.prepare(tmp_path / "raw", tmp_path / "public", tmp_path / "private")
+    train, test = (
+        np.load(tmp_path / "public" / "timit_11" / "timit_11" / f"{part}_11.npy") for part in ("train", "test")
+    )
+    assert not set(train.ravel()) & set(test.ravel())
+    assert len(test) == 8_000
+    assert len(train) > 21_000
+    answers = pd.read_csv(tmp_path / "private" / task.answers)
+    assert (answers["ClassId"] == test[:, 0] % 39).all()

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
+from functools import partial
+from pathlib import Path
 
+from mleredux_mlebench.blocks import Metric, Workspace, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
+
+FOLDER = Path(__file__).parent
 LOG = ("t_dat", "customer_id", "article_id", "price", "sales_channel_id")
 
 
-def prepare(w: Workspace) -> None:
-    """Cut the log by date. As both ends count, the test covers eight days; article ids lose their leading zero."""
+def prepare(w: Workspace, as_described: bool = False) -> None:
+    """Cut the log by date.
+
+    Args:
+        as_described: Hold out seven days, and keep the ten digits of article ids; the published files hold out
+            eight, as both ends count, and lose the leading zero, which customers' lists in the sample have.
+    """
     import pandas as pd
 
-    log = w.table("transactions_train.csv", LOG)
+    log = w.table("transactions_train.csv", LOG, dtype={"article_id": str} if as_described else None)
     dates = pd.to_datetime(log["t_dat"])
-    is_test = dates >= dates.max() - pd.Timedelta(days=7)
+    is_test = dates > dates.max() - pd.Timedelta(days=7 if as_described else 8)
     bought = log.loc[is_test, "article_id"].astype(str).groupby(log.loc[is_test, "customer_id"])
     w.public("transactions_train.csv", log[~is_test])
     for name in ("sample_submission.csv", "articles.csv", "customers.csv"):
@@ -34,4 +44,11 @@ COMPETITION = competition(
     metric=Metric(
         grader="map-at-k", options={"k": 12, "missing": "nan", "numbers": "text", "match": "sorted-covering"}
     ),
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, as_described=True),
+            description=FOLDER / "description_fixed.md",
+            description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
+        )
+    },
 )
