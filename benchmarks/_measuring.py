@@ -1,0 +1,58 @@
+"""What the benchmarks share: alternating runs of whole processes, medians, and the machine's size."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+
+def machine() -> str:
+    """One line on this machine."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    model = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    load = os.getloadavg()[0]
+    return (
+        f"Machine: {os.cpu_count()} CPUs ({model}), {memory:.0f} GiB, Python {platform.python_version()}; "
+        f"load average {load:.1f} when measured."
+    )
+
+
+def seconds_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[float, float]:
+    """Wall and CPU seconds of one run of a command, which must succeed."""
+    before, began = os.times(), time.perf_counter()
+    told = subprocess.run(command, env=dict(environment or os.environ), capture_output=True)
+    wall, after = time.perf_counter() - began, os.times()
+    if told.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{told.stderr.decode(errors='replace')}")
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return wall, cpu
+
+
+def alternate(count: int, **measured: Callable[[], tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Median wall and CPU seconds of each, measured in turns (A B A B …) after one round that is not counted."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
+    for number in range(count + 1):
+        for name, measure in measured.items():
+            taken = measure()
+            if number:
+                found[name].append(taken)
+    return {
+        name: (statistics.median(wall for wall, _ in all_), statistics.median(cpu for _, cpu in all_))
+        for name, all_ in found.items()
+    }
+
+
+def table(*rows: Sequence[str]) -> str:
+    """A Markdown table; the first row is its head."""
+    head, *body = rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))
