@@ -1,0 +1,152 @@
+"""Prepared data: never half, never twice, never of another version, and those of MLE-bench used as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.data import DataStore
+from mleredux.errors import DataError, MlereduxError, TaskBroken
+from mleredux.models import Task
+from mleredux.stages.prepare import prepare
+
+
+def prepared(toy: Any, task: Task | None = None, **more: Any) -> Any:
+    return prepare(task or toy.task(), toy.catalogue, toy.data, **more)
+
+
+def test_an_interrupted_preparation_is_never_mistaken_for_a_finished_one(toy: Any, until: Any) -> None:
+    gate = toy.hold("preparing")
+    code = "import sys; from mleredux.cli import main; sys.argv[0] = 'mleredux'; main()"
+    program = subprocess.Popen(
+        [
+            *(sys.executable, "-c", code, "-p", str(Path(__file__).parent / "toy")),
+            *("prepare", "toy", "--data-dir", str(toy.data.path)),
+        ],
+        env={**os.environ, "TOY_GATE": str(toy.gate)},
+        stderr=subprocess.DEVNULL,
+    )
+    until(lambda: gate.with_name("preparing.reached").exists())
+    assert toy.data.find(toy.task()) is None
+    program.kill()
+    program.wait()
+    gate.unlink()
+    assert toy.data.find(toy.task()) is None
+    found = prepared(toy)
+    assert {path.name for path in found.public.iterdir()} == {"train.csv", "test.csv", "sample_submission.csv"}
+    assert not list((toy.data.path / "toy").glob(".making-*")), "what the killed program left is gone"
+
+
+def test_preparing_that_fails_leaves_nothing_that_looks_prepared(toy: Any) -> None:
+    def fails(raw: Path, public: Path, private: Path) -> None:
+        (public / "train.csv").write_text("half")
+        raise RuntimeError("no more")
+
+    with pytest.raises(TaskBroken, match=r"Preparing toy failed \(RuntimeError: no more\)"):
+        prepared(toy, toy.task().model_copy(update={"prepare": fails}))
+    assert toy.data.find(toy.task()) is None
+
+
+def test_who_asks_at_once_prepares_once(toy: Any) -> None:
+    task, calls, found = toy.task(), list[str](), list[Any]()
+
+    def slowly(raw: Path, public: Path, private: Path) -> None:
+        calls.append("x")
+        threading.Event().wait(0.3)
+        task.prepare(raw, public, private)
+
+    counted = task.model_copy(update={"prepare": slowly})
+    threads = [threading.Thread(target=lambda: found.append(prepared(toy, counted))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert calls == ["x"] and len(found) == 4 and len({one.digest for one in found}) == 1
+
+
+def test_data_of_another_version_are_refused_with_the_remedy(toy: Any) -> None:
+    prepared(toy)
+    newer = toy.task().model_copy(update={"version": "2"})
+    with pytest.raises(DataError, match=r"are of version 1, the task is of version 2\. Prepare them again: .*--force"):
+        prepared(toy, newer)
+    assert prepared(toy, newer, force=True).public.is_dir()
+
+
+def _made_by_mle_bench(toy: Any) -> DataStore:
+    """The same layout without any record of ours."""
+    found = prepared(toy)
+    store = DataStore(toy.home / "theirs")
+    home = store.path / "toy" / "prepared"
+    shutil.copytree(found.public, home / "public")
+    shutil.copytree(found.private, home / "private")
+    return store
+
+
+def test_a_directory_that_mle_bench_prepared_is_used_as_it_is(toy: Any) -> None:
+    store = _made_by_mle_bench(toy)
+    before = {path: path.stat().st_mtime_ns for path in store.path.rglob("*.csv")}
+    found = store.find(toy.task())
+    assert found is not None and found.digest == prepared(toy).digest
+    assert json.loads((found.schema / "schema.json").read_text())["rows"] == 40
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_a_directory_that_may_not_be_written_is_used_too(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = _made_by_mle_bench(toy)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(toy.home / "cache"))
+    listed = sorted(path.relative_to(store.path) for path in store.path.rglob("*"))
+    for path in [*store.path.rglob("*"), store.path]:
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222)
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: real(path, mode) and not (mode & os.W_OK))  # root may all
+    found = prepare(toy.task(), toy.catalogue, store)
+    assert found.schema.is_relative_to(toy.home / "cache")
+    assert store.find(toy.task()).digest == found.digest
+    assert sorted(path.relative_to(store.path) for path in store.path.rglob("*")) == listed
+
+
+def _with_checksums(task: Task, found: Any) -> Task:
+    sums = {
+        part: {path.name: hashlib.md5(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+        for part, folder in (("public", found.public), ("private", found.private))
+    }
+    return task.model_copy(update={"checksums": sums})
+
+
+def test_files_that_are_not_the_published_ones_are_named(toy: Any) -> None:
+    task = _with_checksums(toy.task(), prepared(toy))
+    store = _made_by_mle_bench(toy)
+    assert store.find(task) is not None
+    (store.path / "toy" / "prepared" / "private" / "answers.csv").write_text("id,y\n")
+    (store.path / "toy" / "prepared" / "public" / "test.csv").unlink()
+    with pytest.raises(DataError, match=r"private/answers\.csv") as caught:
+        store.find(task)
+    assert "public/test.csv" in str(caught.value)
+
+
+def test_a_damaged_record_is_made_anew(toy: Any) -> None:
+    found = prepared(toy)
+    record = found.public.parent / "prepared.json"
+    record.write_text("{")
+    assert prepared(toy).digest == found.digest
+    assert json.loads(record.read_text())["task_version"] == "1"
+
+
+def test_raw_data_that_are_absent_are_asked_for(toy: Any) -> None:
+    with pytest.raises(DataError, match="--from FOLDER_OR_ZIP"):
+        prepared(toy, toy.task().model_copy(update={"fetch": None}))
+
+
+def test_a_data_directory_that_can_not_be_made_is_a_sentence(toy: Any) -> None:
+    (toy.home / "file").write_text("")
+    with pytest.raises(MlereduxError, match=r"--data-dir"):
+        prepare(toy.task(), toy.catalogue, DataStore(toy.home / "file" / "data"))
