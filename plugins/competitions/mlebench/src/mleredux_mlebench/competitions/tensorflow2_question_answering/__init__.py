@@ -7,12 +7,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
 from mleredux_mlebench.blocks.one_pass import one_pass
+from mleredux_mlebench.blocks.splits import split_positions
 
 if TYPE_CHECKING:
     import pandas as pd
 
 RECORDS = "simplified-nq-train.jsonl"
-BLOCK = 1_000
+BLOCK, SHARE = 1_000, 0.1
 ASKED = ["example_id", "question_text", "document_text", "long_answer_candidates"]
 
 
@@ -38,25 +39,27 @@ def submission_rows(test: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"example_id": ids, "PredictionString": texts})
 
 
-def write(w: Workspace, *files: IO[bytes]) -> None:
+def write(w: Workspace, seed: int, *files: IO[bytes]) -> None:
     """One pass over the records: every block of lines is split on its own, with the same seed."""
     import pandas as pd
 
     train_file, test_file, answers_file, sample_file, gold_file = files
     with pd.read_json(w.path(RECORDS), lines=True, chunksize=BLOCK) as blocks:
         for number, block in enumerate(blocks):
-            train, test = w.split(block.assign(example_id=block["example_id"].astype(str)))
+            rows = block.assign(example_id=block["example_id"].astype(str))
+            positions = split_positions(len(rows), test_size=w.settings.test_size or SHARE, seed=seed)
+            train, test = (rows.iloc[chosen] for chosen in positions)
             gold = submission_rows(test)
-            for rows, file in ((train, train_file), (test[ASKED], test_file), (test, answers_file)):
-                file.write(rows.to_json(orient="records", lines=True).encode())
-            for rows, file in ((gold.assign(PredictionString=""), sample_file), (gold, gold_file)):
-                file.write(rows.to_csv(index=False, header=number == 0, lineterminator="\n").encode())
+            for part, file in ((train, train_file), (test[ASKED], test_file), (test, answers_file)):
+                file.write(part.to_json(orient="records", lines=True).encode())
+            for part, file in ((gold.assign(PredictionString=""), sample_file), (gold, gold_file)):
+                file.write(part.to_csv(index=False, header=number == 0, lineterminator="\n").encode())
 
 
 def prepare(w: Workspace) -> None:
     """Note the five files that are written together."""
     w.path(RECORDS)
-    train, test, held_out, sample, gold = one_pass(partial(write, w), 5)
+    train, test, held_out, sample, gold = one_pass(partial(write, w, w.seed(0)), 5)
     w.public(RECORDS, train)
     w.public("simplified-nq-test.jsonl", test)
     w.public("sample_submission.csv", sample)
