@@ -1,0 +1,56 @@
+"""Kuzushiji Recognition: every character of old book pages, with its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mleredux.errors import DataError
+
+from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BOX = 5
+
+
+def points(labels: object) -> str:
+    """The answer that is right everywhere: each box by a point just inside its top left corner.
+
+    Args:
+        labels: Character, left, top, width and height of every box, divided by blanks.
+    """
+    pieces = str(labels).split(" ")
+    if len(pieces) % BOX:
+        raise DataError("train.csv has a page whose labels don't come in fives.", hint="Get the raw data again.")
+    return " ".join(
+        f"{pieces[n]} {int(pieces[n + 1]) + 1} {int(pieces[n + 2]) + 1}" for n in range(0, len(pieces), BOX)
+    )
+
+
+def gold(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame) -> None:
+    """The submission that is right everywhere, for the grader's own use."""
+    w.private("gold_submission.csv", test.assign(labels=test["labels"].map(points)))
+
+
+COMPETITION = competition(
+    "kuzushiji-recognition",
+    prepare=TableSplit(
+        ids="image_id",
+        targets="labels",
+        fill={"labels": "U+003F 1 1 U+FF2F 2 2"},
+        test=None,
+        files=[
+            FilesOfRows(
+                tree="train_images.zip",
+                source="{image_id}.jpg",
+                train="train_images.zip",
+                test="test_images.zip",
+                zipped=True,
+            ),
+            gold,
+        ],
+        copies=("unicode_translation.csv",),
+    ),
+    metric=Metric(grader="located-f1", options={"missing": "blank"}),
+)
