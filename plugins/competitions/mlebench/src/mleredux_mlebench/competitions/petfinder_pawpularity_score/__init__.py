@@ -1,0 +1,29 @@
+"""PetFinder.my - Pawpularity Contest: photos of pets with twelve hand-made descriptors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def random_scores(test: pd.DataFrame) -> dict[str, Any]:
+    """The sample's values are drawn; they tell nothing of the answers."""
+    import numpy as np
+
+    return {"Pawpularity": np.random.default_rng(0).uniform(1, 100, len(test)).round(2)}
+
+
+COMPETITION = competition(
+    "petfinder-pawpularity-score",
+    prepare=TableSplit(
+        ids="Id",
+        targets="Pawpularity",
+        fill=random_scores,
+        files=[FilesOfRows(tree="train", source="{Id}.jpg")],
+    ),
+    metric=Metric(grader="rmse", options={"bounds": [1, 100]}),
+)

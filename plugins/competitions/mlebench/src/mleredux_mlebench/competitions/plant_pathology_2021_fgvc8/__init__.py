@@ -1,0 +1,17 @@
+"""Plant Pathology 2021 - FGVC8: apple leaves with any number of diseases."""
+
+from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+
+COMPETITION = competition(
+    "plant-pathology-2021-fgvc8",
+    prepare=TableSplit(
+        ids="image",
+        targets="labels",
+        fill={"labels": "healthy"},
+        test_size=0.2,
+        test=None,
+        answers="answers.csv",
+        files=[FilesOfRows(tree="train_images", source="{image}", train="train_images", test="test_images")],
+    ),
+    metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
+)
