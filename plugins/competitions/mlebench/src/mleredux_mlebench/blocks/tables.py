@@ -57,7 +57,9 @@ def _exact_floats() -> dict[str, str]:
 
 def filled(table: pd.DataFrame, ids: Sequence[str], fill: Mapping[str, Any]) -> pd.DataFrame:
     """A sample submission: the id columns, then each filled column with its value (or one value per row)."""
-    return table[list(ids)].assign(**fill)
+    import pandas as pd
+
+    return pd.concat([table[list(ids)], pd.DataFrame(dict(fill), index=table.index)], axis=1)
 
 
 def one_hot(table: pd.DataFrame, ids: Sequence[str], label: str, classes: Sequence[str]) -> pd.DataFrame:
