@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.data import DataStore
+from mleredux.data import DataStore, as_prepared
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.models import Task
 from mleredux.stages.prepare import prepare
@@ -150,3 +150,24 @@ def test_a_data_directory_that_can_not_be_made_is_a_sentence(toy: Any) -> None:
     (toy.home / "file").write_text("")
     with pytest.raises(MlereduxError, match=r"--data-dir"):
         prepare(toy.task(), toy.catalogue, DataStore(toy.home / "file" / "data"))
+
+
+def test_other_raw_data_of_the_users_are_prepared_and_every_report_says_so(toy: Any, tmp_path: Path) -> None:
+    first = prepared(toy)
+    task = _with_checksums(toy.task(), first)
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    task.fetch(raw)
+    for path in raw.iterdir():
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:-4]))
+    store = DataStore(tmp_path / "other")
+    found = prepare(task, toy.catalogue, store, source=raw)
+    assert found.differences
+    assert all(difference.found for difference in found.differences)
+    assert store.find(task).differences == found.differences, "noted for good"
+    note = as_prepared(task, found.public.parent).note
+    assert note is not None
+    assert "not the published ones" in note
+    (found.private / "answers.csv").write_text("id,y\n")
+    with pytest.raises(DataError, match=r"private/answers\.csv"):
+        store.find(task)

@@ -8,12 +8,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux.checksums import MEMORY_FILE, ChecksumMismatch, differences, md5, tree_digest
+from mleredux.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.models import Task
 from mleredux.progress import tell
@@ -21,13 +21,16 @@ from mleredux.store.files import FileLock, write_atomically
 from mleredux.submissions.schema import write_schema
 from mleredux.unpacking import unpack
 
-__all__ = ["DataStore", "Prepared", "default_data_dir", "md5", "tree_digest", "with_fresh_leaderboard"]
+__all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "tree_digest"]
 
 DATA_VARIABLE = "MLEREDUX_DATA"
 DOWNLOAD_FOLDER = "download"
 LEADERBOARD_FILE = "leaderboard.csv"
 SPOILED_FILE = "spoiled"
 """Lies beside prepared files that an agent changed; they are prepared again before anybody uses them."""
+OTHER_DATA_NOTE = (
+    "The prepared files are not the published ones (they were made of other raw data), so the score can't be compared."
+)
 _OURS = ".raw-fetched"
 
 Preparer = Callable[[Task, Path, Path, Path], bool | None]
@@ -48,12 +51,14 @@ class Prepared:
         private: The answers.
         schema: The folder of the submission schema.
         digest: Identity of the prepared files (`tree_digest`).
+        differences: Files that are not the published ones, where the user's raw data were others.
     """
 
     public: Path
     private: Path
     schema: Path
     digest: str
+    differences: tuple[Difference, ...] = ()
 
 
 class DataStore:
@@ -102,9 +107,10 @@ class DataStore:
                 f"the task is of version {task.version}.",
                 hint=f"Prepare them again: `mleredux prepare {task.id} --force`.",
             )
+        differing = tuple(Difference(**row) for row in record.get("differences", ()))
         if known:
-            self._check_found(task, prepared, Path(record["schema"]).parent)
-        return Prepared(prepared / "public", prepared / "private", Path(record["schema"]), record["digest"])
+            self._check_found(task, prepared, Path(record["schema"]).parent, differing)
+        return Prepared(prepared / "public", prepared / "private", Path(record["schema"]), record["digest"], differing)
 
     def prepare(
         self,
@@ -152,7 +158,7 @@ class DataStore:
 
                     check(self, [task], source=source)
                 raw, ours = self._find_raw(task, source, keep_raw, progress)
-                self._prepare_from(task, preparer, raw, progress)
+                self._prepare_from(task, preparer, raw, progress, given=source is not None or not ours)
                 if ours and not keep_raw:
                     shutil.rmtree(raw, ignore_errors=True)
                 if ours:
@@ -162,7 +168,8 @@ class DataStore:
             raise DataError(f"The prepared data of {task.id} vanished from {home}.")
         return found
 
-    def _prepare_from(self, task: Task, preparer: Preparer, raw: Path, progress: Progress) -> None:
+    def _prepare_from(self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, given: bool) -> None:
+        """Prepare. Raw data that the user gave may be others than the published: that is said, and noted for good."""
         place = self.home(task) / "prepared"
         progress("splitting into public and private files")
         tell("splitting into public and private files")
@@ -172,14 +179,15 @@ class DataStore:
             self._run_preparer(task, preparer, raw, scratch)
             progress("checking")
             tell("checking")
-            if differing := differences(scratch, _published(task), scratch / MEMORY_FILE):
+            differing = differences(scratch, _published(task), scratch / MEMORY_FILE)
+            if differing and not (given and all(difference.found for difference in differing)):
                 raise ChecksumMismatch(
                     f"The prepared files of {task.id} are not the published ones: {'; '.join(map(str, differing))}.",
                     differing,
                     hint="The raw data differ from those the task was made for; get them anew.",
                 )
             write_schema(task, scratch / "public", scratch / "schema")
-            self._write_record(task, scratch, schema=place / "schema")
+            self._write_record(task, scratch, schema=place / "schema", differing=differing)
             _replace(scratch, place)
 
     def _find_raw(self, task: Task, source: Path | None, keep: bool, progress: Progress) -> tuple[Path, bool]:
@@ -240,8 +248,10 @@ class DataStore:
         """Where the record lies of a prepared directory that may not be written."""
         return _cache() / "records" / hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
 
-    def _check_found(self, task: Task, prepared: Path, records: Path) -> None:
-        if differing := differences(prepared, _published(task), records / MEMORY_FILE):
+    def _check_found(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
+        """Refuse files that are neither the published ones nor those noted when they were prepared."""
+        expected = _published(task) | {difference.file: difference.found or "" for difference in noted}
+        if differing := differences(prepared, expected, records / MEMORY_FILE):
             raise ChecksumMismatch(
                 f"The prepared files of {task.id} in {prepared} are not the published ones: "
                 f"{'; '.join(map(str, differing))}.",
@@ -252,21 +262,41 @@ class DataStore:
     def _adopt(self, task: Task, prepared: Path) -> dict[str, Any]:
         folder = prepared if os.access(prepared, os.W_OK) else self._record_cache(task)
         folder.mkdir(parents=True, exist_ok=True)
-        self._check_found(task, prepared, folder)
+        differing = differences(prepared, _published(task), folder / MEMORY_FILE)
+        self._check_found(task, prepared, folder, (difference for difference in differing if difference.found))
         write_schema(task, prepared / "public", folder / "schema")
-        return self._write_record(task, prepared, schema=folder / "schema", folder=folder)
+        return self._write_record(task, prepared, schema=folder / "schema", folder=folder, differing=differing)
 
-    def _write_record(self, task: Task, prepared: Path, *, schema: Path, folder: Path | None = None) -> dict[str, Any]:
-        digest = tree_digest(prepared)
-        record = {"task": task.id, "task_version": task.version, "digest": digest}
+    def _write_record(
+        self,
+        task: Task,
+        prepared: Path,
+        *,
+        schema: Path,
+        folder: Path | None = None,
+        differing: Iterable[Difference] = (),
+    ) -> dict[str, Any]:
+        record = {
+            "task": task.id,
+            "task_version": task.version,
+            "digest": tree_digest(prepared),
+            "differences": [asdict(difference) for difference in differing],
+        }
         write_atomically((folder or prepared) / "prepared.json", json.dumps(record, indent=1) + "\n")
         return {**record, "schema": schema}
 
 
-def with_fresh_leaderboard(task: Task, prepared: Path) -> Task:
-    """The task with the leaderboard that lies beside its prepared files, where somebody fetched one."""
+def as_prepared(task: Task, prepared: Path) -> Task:
+    """The task with what is known of its prepared files.
+
+    That is the leaderboard beside them, where somebody fetched one, and a note where they are not the published ones.
+    """
     fresh = prepared.parent / LEADERBOARD_FILE
-    return task.model_copy(update={"leaderboard": fresh}) if fresh.is_file() else task
+    changes: dict[str, Any] = {"leaderboard": fresh} if fresh.is_file() else {}
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
+        if json.loads((prepared / "prepared.json").read_bytes()).get("differences"):
+            changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))
+    return task.model_copy(update=changes) if changes else task
 
 
 def _cache() -> Path:

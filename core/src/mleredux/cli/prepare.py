@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +149,9 @@ def _prepare_one(
         display.end(task.id, "stopped", ok=False)
         raise
     display.end(task.id, f"ready in {done.public.parent}")
+    if done.differences:
+        listed = "; ".join(map(str, done.differences))
+        display.say(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
     return {
         **row,
         "version": task.version,
@@ -155,4 +159,5 @@ def _prepare_one(
         "public": str(done.public),
         "private": str(done.private),
         "digest": done.digest,
+        "differences": [asdict(difference) for difference in done.differences],
     }

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux.data import with_fresh_leaderboard
+from mleredux.data import as_prepared
 from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
 from mleredux.medals import medals, percentile, read_leaderboard
 from mleredux.models import GradingInput, Ledger, Report, Score, Task
@@ -216,7 +216,7 @@ def grade(
         TaskBroken: The task is at fault, not the submission.
     """
     path = shown_path or str(submission or task.submission.file)
-    task = with_fresh_leaderboard(task, private.parent)
+    task = as_prepared(task, private.parent)
     if submission is None:
         message = f"{task.submission.file} {problem or 'does not exist'}."
         exists = problem is not None and "does not exist" not in problem
