@@ -64,11 +64,14 @@ def split_categories(
         categories.setdefault(pair.category, []).append(pair)
     train: list[Pair] = []
     test: list[Pair] = []
+    drawn: dict[int, tuple[list[int], list[int]]] = {}  # the same for all categories of a size, as the seed is
     for pairs in categories.values():
         if len(pairs) < small:
             kept, held_out = (pairs[:-1], pairs[-1:]) if len(pairs) > 1 else (pairs, [])
         else:
-            kept, held_out = w.split(pairs, test_size)
+            if len(pairs) not in drawn:
+                drawn[len(pairs)] = w.split(list(range(len(pairs))), test_size)
+            kept, held_out = ([pairs[n] for n in positions] for positions in drawn[len(pairs)])
         train += kept
         test += held_out
     random.Random(w.seed(0)).shuffle(test)
