@@ -16,6 +16,7 @@ from typing import Any
 from mleredux.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.models import Task
+from mleredux.places import cache_dir, default_data_dir
 from mleredux.progress import tell
 from mleredux.store.files import FileLock, write_atomically
 from mleredux.submissions.schema import write_schema
@@ -23,7 +24,6 @@ from mleredux.unpacking import unpack
 
 __all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "tree_digest"]
 
-DATA_VARIABLE = "MLEREDUX_DATA"
 DOWNLOAD_FOLDER = "download"
 LEADERBOARD_FILE = "leaderboard.csv"
 SPOILED_FILE = "spoiled"
@@ -35,11 +35,6 @@ _OURS = ".raw-fetched"
 
 Preparer = Callable[[Task, Path, Path, Path], bool | None]
 Progress = Callable[[str], None]
-
-
-def default_data_dir() -> Path:
-    """`MLEREDUX_DATA`, or `mleredux/data` in the user's cache folder."""
-    return Path(os.environ.get(DATA_VARIABLE) or _cache() / "data")
 
 
 @dataclass(frozen=True)
@@ -246,7 +241,7 @@ class DataStore:
 
     def _record_cache(self, task: Task) -> Path:
         """Where the record lies of a prepared directory that may not be written."""
-        return _cache() / "records" / hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
+        return cache_dir() / "records" / hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
 
     def _check_found(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
         """Refuse files that are neither the published ones nor those noted when they were prepared."""
@@ -297,10 +292,6 @@ def as_prepared(task: Task, prepared: Path) -> Task:
         if json.loads((prepared / "prepared.json").read_bytes()).get("differences"):
             changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))
     return task.model_copy(update=changes) if changes else task
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux"
 
 
 def _published(task: Task) -> dict[str, str]:

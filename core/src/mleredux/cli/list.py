@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from mleredux.cli.output import json_option, print_json, print_table
+from mleredux.cli.output import data_dir_option, json_option, print_json, print_table
 from mleredux.cli.root import catalogue
+from mleredux.places import default_data_dir, looks_prepared
 
 _COLUMNS = {
-    "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "plugin", "title"),
+    "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "prepared", "plugin", "title"),
     "agents": ("id", "version", "network", "sandboxes", "plugin", "title"),
     "graders": ("id", "direction", "plugin", "title"),
     "sandboxes": ("id", "isolated", "plugin", "title"),
@@ -19,9 +22,12 @@ _COLUMNS = {
 @click.argument("kind", type=click.Choice(tuple(_COLUMNS)), default="tasks")
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Only tasks of this set (low, starter, all …).")
 @click.option("--category", help="Only tasks of this category.")
+@data_dir_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, kind: str, sets: tuple[str, ...], category: str | None, as_json: bool) -> None:
+def command(
+    ctx: click.Context, kind: str, sets: tuple[str, ...], category: str | None, data_dir: str | None, as_json: bool
+) -> None:
     """List tasks, agents, graders or sandboxes that are installed."""
     found = catalogue(ctx)
     chosen = set(found.task_names((), sets)) if sets else None
@@ -32,6 +38,9 @@ def command(ctx: click.Context, kind: str, sets: tuple[str, ...], category: str 
     ]
     if category is not None:
         rows = [row for row in rows if str(row.get("category", "")).lower() == category.lower()]
+    if kind == "tasks":
+        data = Path(data_dir) if data_dir else default_data_dir()
+        rows = [{**row, "prepared": looks_prepared(data, row["id"])} for row in rows]
     if as_json:
         print_json(rows)
         return

@@ -1,0 +1,24 @@
+"""Where data are kept. Imports next to nothing, for listing looks here too."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+DATA_VARIABLE = "MLEREDUX_DATA"
+
+
+def cache_dir() -> Path:
+    """`mleredux` in the user's cache folder."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux"
+
+
+def default_data_dir() -> Path:
+    """`MLEREDUX_DATA`, or `mleredux/data` in the user's cache folder."""
+    return Path(os.environ.get(DATA_VARIABLE) or cache_dir() / "data")
+
+
+def looks_prepared(data_dir: Path, task: str) -> bool:
+    """Whether a task's prepared files seem to be there: a look at folders, not at what is in them."""
+    prepared = data_dir / task / "prepared"
+    return (prepared / "public").is_dir() and (prepared / "private").is_dir()
