@@ -1,6 +1,7 @@
 """INGV - Volcanic Eruption Prediction: ten minutes of ten sensors, one file per segment."""
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+from mleredux_mlebench.blocks.fixed import graded_by
 
 COMPETITION = competition(
     "predict-volcanic-eruptions-ingv-oe",
@@ -12,4 +13,5 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train", source="{segment_id}.csv")],
     ),
     metric=Metric(grader="mae", options={"match": "join", "decimals": 0}),
+    variants={"fixed": graded_by(Metric(grader="mae", options={"decimals": 0}))},
 )

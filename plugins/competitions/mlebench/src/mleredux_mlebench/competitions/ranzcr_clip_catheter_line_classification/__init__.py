@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, classes, competition
+from mleredux_mlebench.blocks.fixed import held_out_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,4 +30,5 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train", source="{StudyInstanceUID}.jpg"), courses],
     ),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+    variants={"fixed": held_out_by("PatientID")},
 )
