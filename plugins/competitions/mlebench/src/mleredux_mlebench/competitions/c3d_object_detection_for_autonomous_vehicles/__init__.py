@@ -87,5 +87,14 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="map-boxes-3d"),
-    variants={"fixed": prepared_by(partial(prepare, mended=True))},
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, mended=True),
+            wrong=(
+                "The maps of the training part list the test drives, and test samples may list their "
+                "annotations, which tells how many objects they hold."
+            ),
+            done="Each part's maps list its own drives, and test samples name no annotations.",
+        )
+    },
 )

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mleredux_mlebench.blocks import Metric, Workspace, bytes_feature, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
 
 
-def prepare(w: Workspace) -> None:
-    """Split the TFRecord files, and send each image where its file went; files are numbered in the order drawn."""
+def prepare(w: Workspace, test_records: bool = True) -> None:
+    """Split the TFRecord files, and send each image where its file went; files are numbered in the order drawn.
+
+    Args:
+        test_records: Whether the TFRecord files of the test are public too, with the labels in them, as published.
+    """
     table, records, images = (
         w.table("train.csv", ("image_id", "label")),
         w.tree("train_tfrecords"),
@@ -18,7 +25,8 @@ def prepare(w: Workspace) -> None:
     train, test = table[~is_test], table[is_test]
     for part, rows, files in (("train", train, train_files), ("test", test, test_files)):
         names = [f"ld_{part}{n:02d}-{file.rpartition('-')[2]}" for n, file in enumerate(files)]
-        w.public(f"{part}_tfrecords", records.pick(files, names))
+        if part == "train" or test_records:
+            w.public(f"{part}_tfrecords", records.pick(files, names))
         w.public(f"{part}_images", images.pick(rows["image_id"]))
     w.public("train.csv", train)
     w.public("sample_submission.csv", test.assign(label=4))
@@ -32,4 +40,11 @@ COMPETITION = competition(
     id_columns=("image_id",),
     target_columns=("label",),
     metric=Metric(grader="accuracy"),
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, test_records=False),
+            wrong="The TFRecord files of the test hold its labels.",
+            done="They are left out; the images are there as JPEG.",
+        )
+    },
 )

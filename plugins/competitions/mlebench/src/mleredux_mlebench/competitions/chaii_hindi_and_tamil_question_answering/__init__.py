@@ -27,5 +27,11 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="word-jaccard", options={"missing": "blank", "both_empty": "zero"}),
-    variants={"fixed": held_out_by(partial(prepare, group="context"))},
+    variants={
+        "fixed": held_out_by(
+            partial(prepare, group="context"),
+            wrong="Questions on one article are in training and test.",
+            done="Articles are held out whole.",
+        )
+    },
 )

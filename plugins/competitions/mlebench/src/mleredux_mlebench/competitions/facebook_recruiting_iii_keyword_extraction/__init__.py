@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import held_out_by
+from mleredux_mlebench.blocks.fixed import prepared_by
 
 FREQUENT = "javascript c# python php java"
 
@@ -28,5 +28,15 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Tags",),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
-    variants={"fixed": held_out_by(partial(prepare, group="Title"))},
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, group="Title"),
+            metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
+            wrong=(
+                "Copies of one question are in training and test, and predicted tags that occur nowhere "
+                "in the answers cost nothing."
+            ),
+            done="Questions of one title are held out whole, and every wrong tag counts.",
+        )
+    },
 )

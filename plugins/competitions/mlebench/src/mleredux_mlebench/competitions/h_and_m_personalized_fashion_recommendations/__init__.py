@@ -47,6 +47,11 @@ COMPETITION = competition(
     variants={
         "fixed": prepared_by(
             partial(prepare, as_described=True),
+            wrong=(
+                "Eight days are held out instead of seven, and article ids in log and answers lack the "
+                "zero that the description and the sample show."
+            ),
+            done="Seven days are held out, and article ids have ten digits everywhere.",
             description=FOLDER / "description_fixed.md",
             description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
         )

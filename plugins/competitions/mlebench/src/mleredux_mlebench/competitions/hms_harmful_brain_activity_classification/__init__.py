@@ -57,8 +57,18 @@ COMPETITION = competition(
             "check_further_columns": True,
         },
     ),
-    # Patients are kept apart, and a missing probability is refused.
     variants={
-        "fixed": prepared_by(replace(SPLIT, group="patient_id"), metric=Metric(grader="kl-divergence", options=SUMS))
+        "fixed": prepared_by(
+            replace(SPLIT, group="patient_id"),
+            metric=Metric(grader="kl-divergence", options=SUMS),
+            wrong=(
+                "Recordings of one patient are in training and test, and empty cells are graded as better "
+                "than the truth."
+            ),
+            done=(
+                "Patients are held out whole, and a missing probability is refused; windows of one test "
+                "recording still can't be told apart."
+            ),
+        )
     },
 )

@@ -44,5 +44,11 @@ COMPETITION = competition(
         grader="dice",
         options={"height": "height_pixels", "width": "width_pixels", "truth": ["encoding"], "missing": "blank"},
     ),
-    variants={"fixed": prepared_by(partial(prepare, outlined=False))},
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, outlined=False),
+            wrong="The outlines of the objects to find in the test images are public.",
+            done="They are left out; images of one donor may still be on both sides, as there are only 15.",
+        )
+    },
 )

@@ -42,5 +42,11 @@ COMPETITION = competition(
     target_columns=LABELS,
     extra_columns=False,
     metric=Metric(grader="roc-auc", options={**SCORED, "column_order": "file"}),
-    variants={"fixed": graded_by(Metric(grader="roc-auc", options=SCORED))},
+    variants={
+        "fixed": graded_by(
+            Metric(grader="roc-auc", options=SCORED),
+            wrong="Columns are taken by position, so labels in another order score badly without a word.",
+            done="Columns are taken by name.",
+        )
+    },
 )

@@ -31,6 +31,8 @@ COMPETITION = competition(
     variants={
         "fixed": graded_by(
             Metric(grader="bias-roc-auc", options=SCORED),
+            wrong="Predictions are cut to 0 or 1 before they are ranked.",
+            done="Predictions are ranked as they are.",
             description=FOLDER / "description_fixed.md",
             description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
         )

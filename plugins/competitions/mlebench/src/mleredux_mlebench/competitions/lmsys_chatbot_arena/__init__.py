@@ -15,5 +15,11 @@ COMPETITION = competition(
         answers="answers.csv",
     ),
     metric=Metric(grader="log-loss", options={"row_sum": {"decimals": 6}}),
-    variants={"fixed": held_out_by("prompt")},
+    variants={
+        "fixed": held_out_by(
+            "prompt",
+            wrong="The same prompt is in training and test.",
+            done="Prompts are held out whole.",
+        )
+    },
 )

@@ -71,5 +71,14 @@ COMPETITION = competition(
     target_columns=("ClassId",),
     types={"ClassId": "integer"},
     metric=Metric(grader="accuracy"),
-    variants={"fixed": prepared_by(partial(prepare, stretch=STRETCH))},
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, stretch=STRETCH),
+            wrong=(
+                "Overlapping windows of speech are split one by one, so frames of the test and their "
+                "neighbours' labels are in the training part."
+            ),
+            done="Stretches of 1,000 windows are held out, and windows that overlap them are left out.",
+        )
+    },
 )

@@ -28,5 +28,11 @@ COMPETITION = competition(
     target_columns=("Sentiment",),
     types={"Sentiment": "integer"},
     metric=Metric(grader="accuracy"),
-    variants={"fixed": held_out_by(partial(prepare, group="SentenceId"))},
+    variants={
+        "fixed": held_out_by(
+            partial(prepare, group="SentenceId"),
+            wrong="Phrases of one sentence are in training and test.",
+            done="Sentences are held out whole.",
+        )
+    },
 )

@@ -53,5 +53,11 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Sequence",),
     metric=Metric(grader="levenshtein", options={"tokens": "integers", "average": "pooled", "numbers": "text"}),
-    variants={"fixed": prepared_by(partial(prepare, labelled=False))},
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, labelled=False),
+            wrong="The MATLAB files of test recordings hold their labels.",
+            done="The labels are taken out of these files.",
+        )
+    },
 )

@@ -14,5 +14,11 @@ COMPETITION = competition(
         copies=("GCP-Coupons-Instructions.rtf",),
     ),
     metric=Metric(grader="rmse", options={"match": "sorted"}),
-    variants={"fixed": graded_by(Metric(grader="rmse"))},
+    variants={
+        "fixed": graded_by(
+            Metric(grader="rmse"),
+            wrong="Keys are sorted but never compared, so that any keys are graded.",
+            done="Rows are matched by their keys, and unknown keys are refused.",
+        )
+    },
 )

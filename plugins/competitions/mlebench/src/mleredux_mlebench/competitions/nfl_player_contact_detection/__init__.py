@@ -53,5 +53,11 @@ COMPETITION = competition(
     "nfl-player-contact-detection",
     prepare=SPLIT,
     metric=Metric(grader="matthews-correlation"),
-    variants={"fixed": prepared_by(replace(SPLIT, group="game", before=game, after=no_game))},
+    variants={
+        "fixed": prepared_by(
+            replace(SPLIT, group="game", before=game, after=no_game),
+            wrong="Plays of one game are in training and test.",
+            done="Games are held out whole.",
+        )
+    },
 )

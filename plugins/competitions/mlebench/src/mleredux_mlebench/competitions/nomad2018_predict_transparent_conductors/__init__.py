@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition, renumbered
+from mleredux_mlebench.blocks.fixed import graded_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,4 +38,12 @@ COMPETITION = competition(
     ),
     id_columns=(),
     metric=Metric(grader="rmsle", options={"match": "position"}),
+    variants={
+        "fixed": graded_by(
+            Metric(grader="rmsle"),
+            submission={"id_columns": ("id",)},
+            wrong="Rows are matched by position, whatever their ids.",
+            done="Rows are matched by id.",
+        )
+    },
 )

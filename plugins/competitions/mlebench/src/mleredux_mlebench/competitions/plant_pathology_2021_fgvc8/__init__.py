@@ -1,6 +1,7 @@
 """Plant Pathology 2021 - FGVC8: apple leaves with any number of diseases."""
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+from mleredux_mlebench.blocks.fixed import graded_by
 
 COMPETITION = competition(
     "plant-pathology-2021-fgvc8",
@@ -14,4 +15,11 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train_images", source="{image}", train="train_images", test="test_images")],
     ),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
+    variants={
+        "fixed": graded_by(
+            Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
+            wrong="Predicted labels that occur nowhere in the answers cost nothing.",
+            done="Every wrong label counts; the mean is still that over all labels.",
+        )
+    },
 )

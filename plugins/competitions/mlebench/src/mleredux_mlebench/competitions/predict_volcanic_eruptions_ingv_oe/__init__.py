@@ -13,5 +13,11 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train", source="{segment_id}.csv")],
     ),
     metric=Metric(grader="mae", options={"match": "join", "decimals": 0}),
-    variants={"fixed": graded_by(Metric(grader="mae", options={"decimals": 0}))},
+    variants={
+        "fixed": graded_by(
+            Metric(grader="mae", options={"decimals": 0}),
+            wrong="Rows may be repeated, which lowers the mean error.",
+            done="Every segment must occur once.",
+        )
+    },
 )

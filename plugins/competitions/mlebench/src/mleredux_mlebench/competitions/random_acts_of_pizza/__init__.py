@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Json, Metric, Workspace, Zip, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
 
-ID, TARGET = "request_id", "requester_received_pizza"
+ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if_known"
 
 
-def prepare(w: Workspace) -> None:
-    """Split the training records in the ratio of the raw files; hide fields that the raw test file lacks."""
+def prepare(w: Workspace, givers: bool = True) -> None:
+    """Split the training records in the ratio of the raw files; hide fields that the raw test file lacks.
+
+    Args:
+        givers: Whether records name the giver, as published: only who got a pizza has one.
+    """
     import pandas as pd
 
     records, unlabelled = w.json("train.json"), w.json("test.json")
     if not records or not unlabelled or not {ID, TARGET} <= records[0].keys():
         raise DataError(f"train.json and test.json must be lists of records with {ID} and {TARGET}.")
+    if not givers:
+        records, unlabelled = (
+            [{field: value for field, value in record.items() if field != GIVER} for record in part]
+            for part in (records, unlabelled)
+        )
     train, test = w.split(records, len(unlabelled) / (len(records) + len(unlabelled)))
     fields = list(unlabelled[0])
     for name, part in (
@@ -37,4 +49,11 @@ COMPETITION = competition(
     id_columns=(ID,),
     target_columns=(TARGET,),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, givers=False),
+            wrong=("Records of the test name the giver of the pizza where known, and only who got one has a giver."),
+            done="No record names the giver.",
+        )
+    },
 )

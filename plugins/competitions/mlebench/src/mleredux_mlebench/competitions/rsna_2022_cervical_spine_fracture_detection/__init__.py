@@ -64,5 +64,11 @@ COMPETITION = competition(
             "other_weights": [1, 2],
         },
     ),
-    variants={"fixed": prepared_by(partial(prepare, train_share=0.9))},
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, train_share=0.9),
+            wrong="The share meant for the test is that of the training part: a tenth is left to train on.",
+            done="Nine tenths are training studies.",
+        )
+    },
 )

@@ -34,5 +34,11 @@ COMPETITION = competition(
     id_columns=("prediction_id",),
     target_columns=("cancer",),
     metric=Metric(grader="probabilistic-f1", options={"missing": "zero-score", "refuse_all_negative": True}),
-    variants={"fixed": graded_by(Metric(grader="probabilistic-f1"))},
+    variants={
+        "fixed": graded_by(
+            Metric(grader="probabilistic-f1"),
+            wrong="A missing prediction scores 0 without a word, and all-negative ones are refused.",
+            done="A missing prediction is refused, and all-negative ones score 0.",
+        )
+    },
 )

@@ -48,5 +48,14 @@ COMPETITION = competition(
     id_columns=("image_name",),
     target_columns=("target",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    variants={"fixed": prepared_by(partial(prepare, test_records=False))},
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, test_records=False),
+            wrong="The TFRecord files of the test hold its labels.",
+            done=(
+                "They are left out; the images are there as JPEG and DICOM. Images of one patient may "
+                "still be on both sides."
+            ),
+        )
+    },
 )

@@ -8,8 +8,10 @@ from pathlib import PurePosixPath
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition, read_fast
+from mleredux_mlebench.blocks.fixed import prepared_by
 
-TRUTH = "ground_truth.csv"
+TRUTH, TRACK = "ground_truth.csv", "span_log.nmea"
+PERCENTILES = {"group": "tripId", "percentiles": [50, 95]}
 POSITION = ("LatitudeDegrees", "LongitudeDegrees")
 SAMPLE = dict(zip(POSITION, (37.904611315634504, -86.48107806249548), strict=True))
 
@@ -20,8 +22,12 @@ def day(drive: str) -> str:
     return f"{year}-{month.zfill(2)}-{rest.zfill(2)}"
 
 
-def prepare(w: Workspace) -> None:
-    """Split the days; the true positions of test drives become the answers."""
+def prepare(w: Workspace, hidden: tuple[str, ...] = (TRUTH,)) -> None:
+    """Split the days; the true positions of test drives become the answers.
+
+    Args:
+        hidden: Names of files that test drives lose; as published, all others stay.
+    """
     import pandas as pd
 
     tree = w.tree("train")
@@ -40,7 +46,7 @@ def prepare(w: Workspace) -> None:
         tables.append(table.assign(tripId=trip)[["tripId", "UnixTimeMillis", *POSITION]])
     answers = pd.concat(tables, ignore_index=True)
     w.public("train", tree.pick_folders(sorted(chosen["train"])))
-    w.public("test", tree.pick_folders(sorted(chosen["test"])).without(lambda name: name.endswith("/" + TRUTH)))
+    w.public("test", tree.pick_folders(sorted(chosen["test"])).without(lambda name: name.rpartition("/")[2] in hidden))
     w.public("metadata", w.tree("metadata").all())
     w.public("sample_submission.csv", answers.assign(**SAMPLE))
     w.private("test.csv", answers)
@@ -53,6 +59,17 @@ COMPETITION = competition(
     target_columns=POSITION,
     metric=Metric(
         grader="haversine-percentiles",
-        options={"group": "tripId", "percentiles": [50, 95], "match": "group-position", "keep_nan": True},
+        options={**PERCENTILES, "match": "group-position", "keep_nan": True},
     ),
+    variants={
+        "fixed": prepared_by(
+            partial(prepare, hidden=(TRUTH, TRACK)),
+            metric=Metric(grader="haversine-percentiles", options=PERCENTILES),
+            wrong=(
+                "A log in the folders of test drives holds the true track; time stamps are never "
+                "compared, and an empty coordinate makes the score NaN."
+            ),
+            done=("That log is left out, rows are matched by trip and time, and empty coordinates are refused."),
+        )
+    },
 )

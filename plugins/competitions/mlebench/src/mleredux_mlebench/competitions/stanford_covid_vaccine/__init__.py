@@ -65,5 +65,14 @@ COMPETITION = competition(
     id_columns=("id_seqpos",),
     target_columns=TARGETS,
     metric=Metric(grader="mcrmse", options={**SCORED, "keep_by_file_row": True}),
-    variants={"fixed": graded_by(Metric(grader="mcrmse", options=SCORED))},
+    variants={
+        "fixed": graded_by(
+            Metric(grader="mcrmse", options=SCORED),
+            wrong=(
+                "Which rows are scored is taken by their place in the submission, so rows in another "
+                "order are graded wrongly."
+            ),
+            done="Which rows are scored follows from their ids.",
+        )
+    },
 )

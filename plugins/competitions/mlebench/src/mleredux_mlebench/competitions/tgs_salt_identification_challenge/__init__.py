@@ -58,6 +58,8 @@ COMPETITION = competition(
         "fixed": prepared_by(
             replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
             metric=Metric(grader="mask-precision", options=MASKS),
+            wrong=("An empty prediction is graded as the full image, and the depths of test images are missing."),
+            done="An empty prediction is empty, and the depths of all images are public.",
             description=HERE / "description_fixed.md",
             description_obfuscated=HERE / "description_obfuscated_fixed.md",
         )

@@ -71,5 +71,11 @@ COMPETITION = competition(
         grader="dice-hausdorff",
         options={**MASKS, "match": "position-shortest"},
     ),
-    variants={"fixed": graded_by(Metric(grader="dice-hausdorff", options=MASKS))},
+    variants={
+        "fixed": graded_by(
+            Metric(grader="dice-hausdorff", options=MASKS),
+            wrong="Rows are matched by position, and a short submission is graded on the rows it has.",
+            done="Rows are matched by id and class, and all must be there.",
+        )
+    },
 )

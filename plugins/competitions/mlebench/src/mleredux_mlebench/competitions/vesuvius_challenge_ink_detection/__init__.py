@@ -56,5 +56,17 @@ COMPETITION = competition(
     metric=METRIC,
     public_board=True,
     # The final leaderboard is fetched rather than shipped, and has no published thresholds.
-    variants={"fixed": graded_by(METRIC, thresholds=None, leaderboard=None, fetch_leaderboard=KaggleLeaderboard(ID))},
+    variants={
+        "fixed": graded_by(
+            METRIC,
+            thresholds=None,
+            leaderboard=None,
+            fetch_leaderboard=KaggleLeaderboard(ID),
+            wrong=(
+                "Thresholds and leaderboard are those of Kaggle's public board, which ranked by other "
+                "fragments than the final one."
+            ),
+            done="The final leaderboard is used where it has been fetched; without it there are no medals.",
+        )
+    },
 )

@@ -47,6 +47,14 @@ COMPETITION = competition(
     variants={
         "fixed": graded_by(
             Metric(grader="coco-map", options={"iou": [0.4]}),
+            wrong=(
+                "The right and lower edges of boxes are taken for their sizes, and the first true box can "
+                "never be found."
+            ),
+            done=(
+                "Boxes are compared as they are, and all can be found; of several boxes of a class in an "
+                "image, only the first is true still."
+            ),
             description=FOLDER / "description_fixed.md",
             description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
         )
