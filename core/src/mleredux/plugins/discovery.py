@@ -10,9 +10,10 @@ import importlib.util
 import json
 import os
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from mleredux.plugins.entry_points import EntryPoint, entry_points
 
 ENTRY_POINT_GROUP = "mleredux"
 INDEX_FILE = "mleredux.json"
@@ -84,7 +85,7 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
     """
     blocked = blocked_names(block)
     plugins = [Plugin("core", "mleredux.builtin", "mleredux", source="built in")]
-    plugins += [_from_entry_point(point) for point in metadata.entry_points(group=ENTRY_POINT_GROUP)]
+    plugins += [_from_entry_point(point) for point in entry_points(ENTRY_POINT_GROUP)]
     plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name))
     plugins += [_from_request(request) for request in (*load, *sorted(_names(LOAD_VARIABLE)))]
     seen: dict[str, Plugin] = {}
@@ -108,14 +109,8 @@ def _names(variable: str) -> frozenset[str]:
     return frozenset(name.strip() for name in os.environ.get(variable, "").split(",") if name.strip())
 
 
-def _from_entry_point(point: metadata.EntryPoint) -> Plugin:
-    distribution = point.dist
-    return Plugin(
-        point.name,
-        point.value,
-        distribution.name if distribution else None,
-        distribution.version if distribution else None,
-    )
+def _from_entry_point(point: EntryPoint) -> Plugin:
+    return Plugin(point.name, point.value, point.distribution, point.version)
 
 
 def _from_request(request: str) -> Plugin:
