@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import mleredux_mlebench
 from mleredux import hookspecs
 from mleredux.cli.root import VERBS, root
 from mleredux.models import CAUSES, Model, Report, RunSpec, RunUse, Task
@@ -20,6 +21,7 @@ from mleredux.models.agent import Agent, Limits
 from mleredux.models.report import Ledger
 from mleredux.models.run import Outcome, State
 from mleredux.plugins import Catalogue
+from mleredux.plugins.loading import resolve
 from mleredux.store.states import TRANSITIONS
 
 DOCS = Path(__file__).parent
@@ -164,6 +166,20 @@ def _texts(model: type[Model]) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in found}
 
 
+def fixed_table() -> str:
+    """What the variants `+fixed` of the competitions of MLE-bench mend, as their declarations say."""
+    rows = [f"| `{name}` | {variant.wrong} | {variant.done} |" for name, variant in sorted(fixed_variants().items())]
+    return "\n".join(
+        ["| competition | what is wrong in the published task | what `+fixed` does |", "|---|---|---|", *rows]
+    )
+
+
+def fixed_variants() -> dict[str, Any]:
+    """The variants `fixed` of all competitions that have one."""
+    found = {ref.id: resolve(ref, None).variants.get("fixed") for ref in mleredux_mlebench.mleredux_register_tasks()}
+    return {name: variant for name, variant in found.items() if variant is not None}
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "states": states_table,
     "causes": causes_table,
@@ -174,6 +190,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ledger": lambda: fields_table(Ledger),
     "limits": lambda: fields_table(Limits),
     "task": lambda: fields_table(Task),
+    "fixed": fixed_table,
     "agent": lambda: fields_table(Agent),
 }
 

@@ -68,6 +68,15 @@ def test_every_state_cause_and_event_is_documented() -> None:
     assert [name for name in sorted(emitted) if f"| `{name}` |" not in page] == []
 
 
+def test_every_fixed_variant_is_documented(generate: ModuleType) -> None:
+    page = (DOCS / "variants.md").read_text()
+    variants = generate.fixed_variants()
+    assert len(variants) >= 39
+    for name, variant in variants.items():
+        assert variant.wrong and variant.done, f"{name}+fixed does not say what was wrong or what was done"
+        assert f"| `{name}` | {variant.wrong} | {variant.done} |" in page
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,25 +22,42 @@ BY_MOLECULE = (
 )
 
 
-def molecules(w: Workspace, train: pd.DataFrame, _test: pd.DataFrame) -> None:
-    """Further tables and the geometry files, of training molecules only."""
-    names = train["molecule_name"].drop_duplicates()
+def molecules(w: Workspace, *parts: pd.DataFrame, every: bool = False) -> None:
+    """Further tables and the geometry files, of training molecules only; geometry of all with `every`."""
+    train, test = (rows["molecule_name"].drop_duplicates() for rows in parts)
+    shaped = [*train, *test] if every else [*train]
     for name in BY_MOLECULE:
         table = w.table(f"{name}.csv", ["molecule_name"])
-        w.public(f"{name}.csv", table[table["molecule_name"].isin(names)])
-    w.public("structures", w.tree("structures").pick(names + ".xyz"))
+        w.public(f"{name}.csv", table[table["molecule_name"].isin(shaped if name == "structures" else train)])
+    w.public("structures", w.tree("structures").pick([f"{name}.xyz" for name in shaped]))
 
+
+SPLIT = TableSplit(
+    ids="id",
+    targets="scalar_coupling_constant",
+    fill={"scalar_coupling_constant": 0},
+    group="molecule_name",
+    joined=True,
+    answers="answers.csv",
+    files=[molecules],
+)
 
 COMPETITION = competition(
     "champs-scalar-coupling",
-    prepare=TableSplit(
-        ids="id",
-        targets="scalar_coupling_constant",
-        fill={"scalar_coupling_constant": 0},
-        group="molecule_name",
-        joined=True,
-        answers="answers.csv",
-        files=[molecules],
-    ),
+    prepare=SPLIT,
     metric=Metric(grader="group-log-mae", options={"group": "type", "match": "join"}),
+    variants={
+        "fixed": prepared_by(
+            replace(SPLIT, files=[partial(molecules, every=True)]),
+            metric=Metric(grader="group-log-mae", options={"group": "type"}),
+            wrong=(
+                "The geometry of test molecules, the main input, is missing, and rows may be repeated, "
+                "which lowers the mean error."
+            ),
+            done=(
+                "The geometry of all molecules is public, and every row must occur once; there still is "
+                "no floor under the error."
+            ),
+        )
+    },
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, classes, competition
+from mleredux_mlebench.blocks.fixed import prepared_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 ID = "google-quest-challenge"
 TARGETS = classes(ID)
 RARE = "question_type_spelling"
+QUESTION = "question_body"
 
 
 def vary(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -42,9 +45,33 @@ def ramp(test: pd.DataFrame) -> dict[str, Any]:
     return dict.fromkeys(TARGETS, np.linspace(0, 1, len(test)))
 
 
+def whole_questions(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Where the rare target is constant in the test, the first training question that has a value joins it."""
+    import pandas as pd
+
+    rare = train.loc[train[RARE] != 0, QUESTION]
+    if test[RARE].nunique() == 1 and len(rare):
+        moved = train[QUESTION] == rare.iloc[0]
+        train, test = train[~moved], pd.concat([test, train[moved]])
+    return vary(w, train, test)
+
+
+SPLIT = TableSplit(ids="qa_id", targets=TARGETS, fill=ramp, after=vary, answer_columns=("qa_id", *TARGETS))
+
 COMPETITION = competition(
     ID,
-    prepare=TableSplit(ids="qa_id", targets=TARGETS, fill=ramp, after=vary, answer_columns=("qa_id", *TARGETS)),
+    prepare=SPLIT,
     extra_columns=False,
     metric=Metric(grader="spearman", options={"match": "sorted", "keep_nan": True, "rank_text": True}),
+    variants={
+        "fixed": prepared_by(
+            replace(SPLIT, group=QUESTION, after=whole_questions),
+            metric=Metric(grader="spearman"),
+            wrong=(
+                "Answers to one question, which share its labels, are in training and test; ids are not "
+                "compared, and a constant column makes the score NaN."
+            ),
+            done="Questions are held out whole, ids are compared, and what can't be ranked is refused.",
+        )
+    },
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
+from mleredux_mlebench.blocks.fixed import held_out_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,9 +20,11 @@ def points(labels: object) -> str:
     """The answer that is right everywhere: each box by a point just inside its top left corner.
 
     Args:
-        labels: Character, left, top, width and height of every box, divided by blanks.
+        labels: Character, left, top, width and height of every box, divided by blanks; missing for a page without.
     """
-    pieces = str(labels).split(" ")
+    if not isinstance(labels, str):
+        return ""
+    pieces = labels.split(" ")
     if len(pieces) % BOX:
         raise DataError("train.csv has a page whose labels don't come in fives.", hint="Get the raw data again.")
     return " ".join(
@@ -30,27 +34,46 @@ def points(labels: object) -> str:
 
 def gold(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame) -> None:
     """The submission that is right everywhere, for the grader's own use."""
-    w.private("gold_submission.csv", test.assign(labels=test["labels"].map(points)))
+    w.private("gold_submission.csv", test[["image_id"]].assign(labels=test["labels"].map(points)))
 
+
+def books(_w: Workspace, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the book of each page (`umgy003-020` and `100241706_00003_2` begin with it)."""
+    return rows.assign(book=rows["image_id"].str.extract(r"^([^-_]+)", expand=False))
+
+
+def no_book(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both parts without that column again."""
+    return train.drop(columns="book"), test.drop(columns="book")
+
+
+SPLIT = TableSplit(
+    ids="image_id",
+    targets="labels",
+    fill={"labels": "U+003F 1 1 U+FF2F 2 2"},
+    test=None,
+    files=[
+        FilesOfRows(
+            tree="train_images.zip",
+            source="{image_id}.jpg",
+            train="train_images.zip",
+            test="test_images.zip",
+            zipped=True,
+        ),
+        gold,
+    ],
+    copies=("unicode_translation.csv",),
+)
 
 COMPETITION = competition(
     "kuzushiji-recognition",
-    prepare=TableSplit(
-        ids="image_id",
-        targets="labels",
-        fill={"labels": "U+003F 1 1 U+FF2F 2 2"},
-        test=None,
-        files=[
-            FilesOfRows(
-                tree="train_images.zip",
-                source="{image_id}.jpg",
-                train="train_images.zip",
-                test="test_images.zip",
-                zipped=True,
-            ),
-            gold,
-        ],
-        copies=("unicode_translation.csv",),
-    ),
+    prepare=SPLIT,
     metric=Metric(grader="located-f1", options={"missing": "blank"}),
+    variants={
+        "fixed": held_out_by(
+            replace(SPLIT, group="book", before=books, after=no_book),
+            wrong="Pages of one book, so of one hand, are in training and test.",
+            done="Books are held out whole.",
+        )
+    },
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition
+from mleredux_mlebench.blocks.fixed import held_out_by
 
 COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
 TARGET = "is_iceberg"
@@ -28,11 +30,23 @@ def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
     return found
 
 
-def prepare(w: Workspace) -> None:
-    """Split the labelled pictures; the test has the fields of the raw test file."""
+def prepare(w: Workspace, scenes: bool = False) -> None:
+    """Split the labelled pictures; the test has the fields of the raw test file.
+
+    Args:
+        scenes: Hold out all pictures of one angle; those without an angle are split one by one.
+    """
     import pandas as pd
 
-    train, test = w.split(records(w, "train.json", {*COLUMNS, TARGET}), 0.2)
+    labelled = records(w, "train.json", {*COLUMNS, TARGET})
+    if scenes:
+        table = pd.DataFrame({"angle": [record["inc_angle"] for record in labelled]}, dtype=object)
+        unknown = pd.to_numeric(table["angle"], errors="coerce").isna()
+        table.loc[unknown, "angle"] = [f"picture {n}" for n in table.index[unknown]]
+        parts = w.split_groups(table, "angle", 0.2)
+        train, test = ([labelled[n] for n in part.index] for part in parts)
+    else:
+        train, test = w.split(labelled, 0.2)
     fields = list(records(w, "test.json", COLUMNS)[0])
     answers = pd.DataFrame({"id": [record["id"] for record in test], TARGET: [int(record[TARGET]) for record in test]})
     sample = answers.assign(**{TARGET: 0.5})
@@ -54,4 +68,11 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=(TARGET,),
     metric=Metric(grader="log-loss"),
+    variants={
+        "fixed": held_out_by(
+            partial(prepare, scenes=True),
+            wrong="Pictures of one scene, which share angle and mostly label, are in training and test.",
+            done="Pictures of one angle are held out together.",
+        )
+    },
 )

@@ -1,0 +1,182 @@
+"""The variants `fixed` that leave out what gives answers away, and those that hold out what was torn apart."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import mleredux_mlebench
+import pandas as pd
+import pytest
+from mleredux.errors import InvalidSubmission
+from mleredux.models import Competition, GradingInput
+from mleredux.plugins import current
+from mleredux.plugins.loading import resolve
+
+pytestmark = pytest.mark.shared
+
+REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+
+
+class Mended:
+    """The published task and its variant, prepared from the golden case's raw data."""
+
+    def __init__(self, competition: str, golden: Path, folder: Path) -> None:
+        self.published: Competition = resolve(REFS[competition], None)
+        self.task: Competition = self.published.variants["fixed"](self.published)
+        self.submissions, self.private, self.public = golden / "submissions", folder / "private", folder / "public"
+        with zipfile.ZipFile(golden / "raw.zip") as packed:
+            packed.extractall(folder / "raw")
+        assert self.task.prepare is not None
+        self.task.prepare(folder / "raw", self.public, self.private)
+        self.answers = pd.read_csv(self.private / self.task.answers)
+
+    def score(self, submission: Path, *, published: bool = False) -> float:
+        task = self.published if published else self.task
+        assert isinstance(task.metric.grader, str)
+        grader = current().grader(task.metric.grader)
+        result = grader.score(GradingInput(submission, self.private, task, task.metric.options))
+        return result if isinstance(result, float) else result.value
+
+
+@pytest.fixture
+def mended(request: pytest.FixtureRequest, shared: Path, tmp_path: Path) -> Mended:
+    return Mended(request.param, shared / "golden" / request.param, tmp_path)
+
+
+def of(competition: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("mended", [competition], indirect=True, ids=[competition])
+
+
+@pytest.mark.parametrize("competition", sorted(REFS))
+def test_every_fixed_variant_says_what_was_wrong_and_what_was_done(competition: str) -> None:
+    task: Competition = resolve(REFS[competition], None)
+    if "fixed" in task.variants:
+        variant = task.variants["fixed"]
+        assert variant.wrong.endswith(".") and variant.done.endswith(".")
+        note = variant(task).note
+        assert note is not None and variant.done in note and "can't be compared" in note
+
+
+@of("random-acts-of-pizza")
+def test_no_record_names_who_gave_a_pizza(mended: Mended) -> None:
+    for part in ("train", "test"):
+        records = json.loads((mended.public / f"{part}.json").read_text())
+        assert records and not any("giver_username_if_known" in record for record in records)
+    assert "giver" not in mended.task.describe()
+
+
+@of("cassava-leaf-disease-classification")
+def test_no_records_of_test_leaves_are_public(mended: Mended) -> None:
+    assert any((mended.public / "train_tfrecords").iterdir())
+    assert not (mended.public / "test_tfrecords").exists()
+    assert {path.name for path in (mended.public / "test_images").iterdir()} == set(mended.answers["image_id"])
+    assert "test_tfrecords" not in mended.task.describe()
+
+
+@of("seti-breakthrough-listen")
+def test_the_withdrawn_signals_stay_away(mended: Mended) -> None:
+    assert any((mended.public / "train").iterdir())
+    assert not (mended.public / "old_leaky_data").exists()
+
+
+@of("smartphone-decimeter-2022")
+def test_no_track_of_a_test_drive_is_public(mended: Mended, tmp_path: Path) -> None:
+    tracks = {part: list((mended.public / part).rglob("span_log.nmea")) for part in ("train", "test")}
+    assert tracks["train"] and not tracks["test"]
+    mended.answers[::-1].to_csv(tmp_path / "backwards.csv", index=False)
+    assert mended.score(tmp_path / "backwards.csv") == pytest.approx(0, abs=1e-6)
+    with pytest.raises(InvalidSubmission):
+        mended.score(mended.submissions / "times_wrong.csv")
+
+
+@of("nomad2018-predict-transparent-conductors")
+def test_materials_may_be_in_any_order(mended: Mended, tmp_path: Path) -> None:
+    noisy, backwards = mended.submissions / "noisy.csv", tmp_path / "backwards.csv"
+    pd.read_csv(noisy)[::-1].to_csv(backwards, index=False)
+    expected = mended.score(noisy, published=True)
+    assert mended.score(backwards) == mended.score(noisy) == pytest.approx(expected)
+    assert mended.score(backwards, published=True) != pytest.approx(expected)
+
+
+@of("osic-pulmonary-fibrosis-progression")
+def test_no_patient_can_be_left_out(mended: Mended) -> None:
+    noisy = mended.submissions / "noisy.csv"
+    assert mended.score(noisy) == pytest.approx(mended.score(noisy, published=True))
+    with pytest.raises(InvalidSubmission):
+        mended.score(mended.submissions / "one_patient_only.csv")
+
+
+@pytest.mark.parametrize(
+    ("mended", "column"),
+    [("imet-2020-fgvc7", "attribute_ids"), ("plant-pathology-2021-fgvc8", "labels")],
+    indirect=["mended"],
+)
+def test_invented_labels_cost(mended: Mended, column: str, tmp_path: Path) -> None:
+    padded = tmp_path / "padded.csv"
+    mended.answers.assign(**{column: mended.answers[column].astype(str) + " invented"}).to_csv(padded, index=False)
+    assert mended.score(padded, published=True) == pytest.approx(1)
+    assert mended.score(padded) < 1
+
+
+@of("statoil-iceberg-classifier-challenge")
+def test_no_angle_is_on_both_sides(mended: Mended, tmp_path: Path) -> None:
+    py7zr = pytest.importorskip("py7zr")
+    angles = []
+    for part in ("train", "test"):
+        with py7zr.SevenZipFile(mended.public / f"{part}.json.7z") as archive:
+            archive.extractall(tmp_path / part)
+        records = json.loads((tmp_path / part / f"{part}.json").read_text())
+        angles.append({record["inc_angle"] for record in records} - {"na"})
+    assert angles[0] and angles[1] and not angles[0] & angles[1]
+
+
+@of("tensorflow-speech-recognition-challenge")
+def test_speakers_are_held_out_and_words_are_those_of_the_contest(mended: Mended, tmp_path: Path) -> None:
+    py7zr = pytest.importorskip("py7zr")
+    commands = {"yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"}
+    assert set(mended.answers["label"]) <= {*commands, "unknown"}
+    with py7zr.SevenZipFile(tmp_path / "raw" / "train.7z") as archive:
+        raw = [name for name in archive.getnames() if name.endswith(".wav")]
+    kept = list((mended.public / "train" / "audio").rglob("*.wav"))
+    everyone = {name.rsplit("/", 1)[1].partition("_")[0] for name in raw if "_background_noise_" not in name}
+    speakers = {path.name.partition("_")[0] for path in kept if path.parent.name != "_background_noise_"}
+    held_out = [name for name in raw if name.rsplit("/", 1)[1].partition("_")[0] in everyone - speakers]
+    assert len(kept) + len(held_out) == len(raw)
+    assert len(held_out) == len(mended.answers)
+
+
+@of("hotel-id-2021-fgvc8")
+def test_no_visit_of_a_hotel_is_on_both_sides(mended: Mended, tmp_path: Path) -> None:
+    train, raw = pd.read_csv(mended.public / "train.csv"), pd.read_csv(tmp_path / "raw" / "train.csv")
+    assert list(train.columns) == list(raw.columns)
+    test = raw[raw["image"].isin(mended.answers["image"])]
+    visits = [set(zip(rows["hotel_id"], rows["timestamp"], strict=True)) for rows in (train, test)]
+    assert visits[1] and not visits[0] & visits[1]
+
+
+@of("kuzushiji-recognition")
+def test_no_book_is_on_both_sides(mended: Mended) -> None:
+    train = pd.read_csv(mended.public / "train.csv")
+    books = [set(rows["image_id"].str.split("[-_]").str[0]) for rows in (train, mended.answers)]
+    assert books[0] and books[1] and not books[0] & books[1]
+    assert mended.score(mended.private / "gold_submission.csv") == pytest.approx(1)
+
+
+@of("champs-scalar-coupling")
+def test_molecules_of_the_test_have_a_shape(mended: Mended, tmp_path: Path) -> None:
+    wanted = set(pd.read_csv(mended.public / "test.csv")["molecule_name"])
+    assert wanted <= set(pd.read_csv(mended.public / "structures.csv")["molecule_name"])
+    assert wanted <= {path.stem for path in (mended.public / "structures").iterdir()}
+    assert not wanted & set(pd.read_csv(mended.public / "dipole_moments.csv")["molecule_name"])
+    mended.answers.iloc[[0, *range(len(mended.answers))]].to_csv(tmp_path / "twice.csv", index=False)
+    with pytest.raises(InvalidSubmission):
+        mended.score(tmp_path / "twice.csv")
+
+
+@of("google-quest-challenge")
+def test_no_question_is_on_both_sides(mended: Mended) -> None:
+    train, test = (pd.read_csv(mended.public / f"{part}.csv") for part in ("train", "test"))
+    assert len(test) and not set(train["question_body"]) & set(test["question_body"])
+    assert mended.score(mended.private / mended.task.answers) == pytest.approx(1)
