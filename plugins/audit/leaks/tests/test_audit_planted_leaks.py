@@ -203,6 +203,13 @@ def groups(toy: Any) -> None:
     toy.train["label"], toy.answers["label"] = of_group[toy.train["cohort"]], of_group[toy.test["cohort"]]
 
 
+def angles(toy: Any) -> None:
+    groups(toy)
+    values = np.random.default_rng(10).uniform(30, 45, 50).round(4)
+    for frame in (toy.train, toy.test):
+        frame["angle"] = values[frame.pop("cohort")]
+
+
 def id_prefixes(toy: Any) -> None:
     groups(toy)
     for number, frame in enumerate((toy.train, toy.test)):
@@ -239,6 +246,7 @@ LEAKS: list[tuple[Plant, str, str]] = [
     (near_copies, "duplicates", "near copies"),
     (copied_files, "duplicates", "identical"),
     (groups, "groups", "cohort"),
+    (angles, "groups", "angle"),
     (id_prefixes, "groups", "first part of id"),
     (knowing_sample, "sample", "sample submission tells"),
 ]

@@ -98,12 +98,13 @@ def _members(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
 
 
 def _of_zip(path: Path, name: str) -> Iterator[PublicFile]:
-    with zipfile.ZipFile(path) as archive:
-        members = [member for member in archive.infolist()[:MOST_FILES] if not member.is_dir()]
+    # Open as long as its members are known: listing a million members again for each would take hours.
+    archive = zipfile.ZipFile(path)
+    members = [member for member in archive.infolist()[:MOST_FILES] if not member.is_dir()]
     for member in members:
 
         def read(limit: int, member: zipfile.ZipInfo = member) -> bytes:
-            with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+            with archive.open(member) as file:
                 return file.read(limit)
 
         try:

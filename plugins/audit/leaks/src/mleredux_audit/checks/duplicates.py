@@ -19,6 +19,8 @@ from mleredux_audit.truth import Joined, Known, Truth, normal_ids
 LEAST = 0.01
 """Share of test rows (or files) with a copy in train, above what chance gives."""
 FEWEST = 3
+SHORT = 24
+"""Mean number of characters below which a single column is no row."""
 HASHED_BYTES = 2 << 30
 """Bytes of files read for hashes, in all."""
 PICTURES = 3000
@@ -35,6 +37,9 @@ def check_rows(truth: Truth, joined: list[Joined], known: list[Known], seed: int
             left_out = {*truth.id_columns, *truth.target_columns, one.target.name}
             shared = [name for name in one.features if name in test.table.frame and name not in left_out]
             shared = [name for name in shared if not _names_rows(one.table.frame[name])]
+            # One short value that repeats names a group; a whole text that repeats is a copy.
+            if len(shared) == 1 and test.table.frame[shared[0]].str.len().mean() < SHORT:
+                continue
             if shared and one.table.name != test.table.name:
                 yield from _copies(test, one, shared, seed)
 
@@ -60,7 +65,8 @@ def _copies(test: Joined, one: Known, shared: list[str], seed: int) -> Iterator[
         predicted = transfer(known, one.labels, np.where(hit, wanted, -1))[rows]
         told = skill(truths, predicted) if len(np.unique(truths.values)) > 1 else 0.0
         agree = float(np.isclose(predicted, truths.values).mean())
-        severity = "high" if above >= 0.05 and (told >= 0.5 or agree >= 0.9) else "medium"
+        tells = agree >= 0.9 or told >= (0.5 if truths.kind == "class" else 0.9)
+        severity = "high" if above >= 0.05 and tells else "medium"
         yield AuditFinding(
             kind="duplicates",
             severity=severity if above >= 0.02 or severity == "high" else "low",

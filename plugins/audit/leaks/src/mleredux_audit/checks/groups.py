@@ -27,8 +27,9 @@ def check_groups(truth: Truth, joined: list[Joined], known: list[Known], seed: i
     everywhere = np.arange(len(truth))
     tests = [(one.table.name, one.table.frame, one.rows) for one in joined if one.by == "id"]
     held = truth.frame.drop(columns=truth.target_columns)
+    of_table: dict[str, set[str]] = {}
     for one in known:
-        reported: set[str] = set()
+        reported = of_table.setdefault(one.table.name, set())  # one target is enough to show a group
         for where, frame, rows in [*tests, ("the answers", held, everywhere)]:
             if where == one.table.name:
                 continue
