@@ -9,10 +9,11 @@ from pathlib import Path
 import mleredux_mlebench
 import pandas as pd
 import pytest
-from mleredux.errors import InvalidSubmission
+from mleredux.errors import DataError, InvalidSubmission
 from mleredux.models import Competition, GradingInput
 from mleredux.plugins import current
 from mleredux.plugins.loading import resolve
+from mleredux_mlebench.blocks import Preparation
 
 pytestmark = pytest.mark.shared
 
@@ -57,6 +58,15 @@ def test_every_fixed_variant_says_what_was_wrong_and_what_was_done(competition: 
         assert variant.wrong.endswith(".") and variant.done.endswith(".")
         note = variant(task).note
         assert note is not None and variant.done in note and "can't be compared" in note
+
+
+def test_gestures_of_a_fixed_archive_have_no_private_split(shared: Path, tmp_path: Path) -> None:
+    task: Competition = resolve(REFS["multi-modal-gesture-recognition"], None)
+    assert isinstance(task.prepare, Preparation)
+    with zipfile.ZipFile(shared / "golden" / task.id / "raw.zip") as packed:
+        packed.extractall(tmp_path / "raw")
+    with pytest.raises(DataError, match="not drawn"):
+        task.prepare.with_settings(salt=b"secret")(tmp_path / "raw", tmp_path / "public", tmp_path / "private")
 
 
 @of("random-acts-of-pizza")
