@@ -178,7 +178,7 @@ def test_nothing_answers_an_agent_without_open_network(network, make_launch, run
     assert addresses, "this machine has an address that could answer"
     targets = [f"{address}:{host_port}" for address in addresses]
     # The first addresses of the engine's networks are the host's own on their bridges.
-    targets += [f"172.{net}.0.1:{host_port}" for net in range(17, 23)] + [f"localhost:{host_port}", "deb.debian.org:80"]
+    targets += [f"172.{net}.0.1:{host_port}" for net in range(17, 23)] + [f"localhost:{host_port}", "example.org:80"]
     ended, log = run(make_launch("python", "-c", CONNECT, *targets, network=network), 120)
     assert ended.code == 0, log
     assert "connected" not in json.loads(log).values()
