@@ -101,7 +101,8 @@ def test_a_grader_that_hangs_is_ended(toy: Any, tmp_path: Path) -> None:
     task, prepared, path = copy_of_sample(toy, "toy-hangs", tmp_path)
     with pytest.raises(InvalidSubmission, match="took longer than 4 seconds"):
         score_in_child(task, path, prepared.private, toy.catalogue, seconds=4)
-    assert not [one for one in psutil.process_iter() if "mleredux.stages.grade_child" in _command(one)]
+    below = psutil.Process().children(recursive=True)  # others may be grading on this machine
+    assert not [one for one in below if "mleredux.stages.grade_child" in _command(one)]
 
 
 def test_where_the_sample_can_not_be_scored_either_the_task_is_broken(toy: Any, tmp_path: Path) -> None:

@@ -295,3 +295,14 @@ def test_the_index_of_what_is_built_in_is_current() -> None:
 
     path, content = make_index("core")
     assert path.read_text(encoding="utf-8") == content, "write it again: mleredux plugins index core"
+
+
+def test_plugin_files_of_one_name_in_two_folders_do_not_harm_each_other(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mleredux_plugins.py").write_text(
+            "from mleredux import Agent, hookimpl\n\n\n@hookimpl\ndef mleredux_register_agents():\n"
+            f"    return [Agent(id='{name}', title='{name}', command=('true',))]\n"
+        )
+        catalogue = Catalogue(load=[str(tmp_path / name)])
+        assert catalogue.agent(name).title == name

@@ -15,6 +15,8 @@ import pluggy
 from mleredux import hookspecs
 from mleredux.plugins.discovery import Plugin, Ref
 
+_PLUGIN_FILE_MARK = "__mleredux_plugin_file__"
+
 
 def make_manager(trace: Callable[[str], None] | None = None) -> pluggy.PluginManager:
     """An empty pluggy manager that knows the contract.
@@ -107,11 +109,12 @@ def _import(plugin: Plugin) -> Any:
         spec = importlib.util.spec_from_file_location(plugin.name, plugin.target)
         if spec is None or spec.loader is None:
             raise ImportError(f"{plugin.target} is not a Python file")
-        if plugin.name in sys.modules or plugin.name in sys.stdlib_module_names:
-            known = getattr(sys.modules.get(plugin.name), "__file__", None)
-            if known is None or not Path(known).samefile(plugin.target):
-                raise ImportError(f"{plugin.name} is the name of another module; rename the file")
+        taken = plugin.name in sys.modules or plugin.name in sys.stdlib_module_names
+        # Another project's plugin file of the same name gives way; any other module does not.
+        if taken and not hasattr(sys.modules.get(plugin.name), _PLUGIN_FILE_MARK):
+            raise ImportError(f"{plugin.name} is the name of another module; rename the file")
         module = importlib.util.module_from_spec(spec)
+        setattr(module, _PLUGIN_FILE_MARK, True)
         before = sys.modules.get(plugin.name)
         sys.modules[plugin.name] = module
         try:

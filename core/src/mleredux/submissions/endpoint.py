@@ -33,7 +33,7 @@ from mleredux.submissions.validation import validate, validate_below
 BURST = 10
 PER_SECOND = 0.5
 MAX_UPLOAD = 1 << 30
-MAX_CONNECTIONS = 16
+MAX_CONNECTIONS = 128
 _IDLE_SECONDS = 30
 _DRAIN_BYTES = 64 << 20
 _HEAD_BYTES = 1 << 16

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +19,12 @@ SHARED_VARIABLE = "MLEREDUX_SHARED"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known."""
+    """Make the markers known, and Ctrl-C work in programs that tests start.
+
+    Tests that a shell started in the background ignore it, and what they start would inherit that.
+    """
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "docker: needs a Docker engine")
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
