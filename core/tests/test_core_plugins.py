@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux.plugins import Catalogue
 
 GOOD = """
 from pathlib import Path
