@@ -111,7 +111,10 @@ def test_where_the_engine_has_dropped_the_beginning_what_is_newer_than_the_log_i
     lines = launch.log.read_text().splitlines()
     assert lines[0] == "older0"
     assert lines.count("line 1") == 1, "nothing is taken twice from the beginning"
-    assert lines[-1000:] == [f"line {number}" for number in range(500, 1500)]
+    # Going on by time may repeat a message or two around the kill, and loses none.
+    numbers = [int(line.removeprefix("line ")) for line in lines[1:]]
+    assert set(range(500, 1500)) <= set(numbers)
+    assert len(numbers) - len(set(numbers)) <= 5
 
 
 def test_two_that_follow_the_same_container_write_its_output_once(make_launch, sandbox, wait_for_end):
