@@ -117,13 +117,18 @@ def plan(
     if unknown:
         known = ", ".join(sorted(found_agent.options)) or "none"
         raise MlereduxError(f"Agent {agent} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
+    wanted = network or found_agent.network
+    if wanted == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
+        raise NotFound(
+            "No gateway to language models is installed.", hint="Install one: `pip install mleredux-gateway`."
+        )
     return {
         "task": found_task.id,
-        "agent": found_agent.id,
+        "agent": found_agent.reference or found_agent.id,
         "sandbox": chosen,
         "seed": seed,
         "limits": _limits(found_agent.limits, dict(limits or {})),
-        "network": network or found_agent.network,
+        "network": wanted,
         "options": dict(options or {}),
     }
 

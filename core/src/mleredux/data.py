@@ -144,6 +144,12 @@ class DataStore:
         with _lock(home / ".lock"):
             if not force and (found := self.find(task)):
                 return found
+            if task.base is not None:
+                base = self.prepare(
+                    task.base, preparer, source=source, keep_raw=keep_raw, check_space=check_space, progress=progress
+                )
+                self._prepare_from(task, preparer, base.public.parent, progress, given=False)
+                return self._found(task)
             if source is None or not source.is_dir():
                 raw_home.mkdir(parents=True, exist_ok=True)
             # Variants share raw data: while one works with them, no other may fetch or remove them.
@@ -158,9 +164,12 @@ class DataStore:
                     shutil.rmtree(raw, ignore_errors=True)
                 if ours:
                     (raw_home / _OURS).unlink(missing_ok=True)
+        return self._found(task)
+
+    def _found(self, task: Task) -> Prepared:
         found = self.find(task)
         if found is None:
-            raise DataError(f"The prepared data of {task.id} vanished from {home}.")
+            raise DataError(f"The prepared data of {task.id} vanished from {self.home(task)}.")
         return found
 
     def _prepare_from(self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, given: bool) -> None:

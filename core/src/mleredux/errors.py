@@ -37,6 +37,10 @@ class DataError(MlereduxError):
     """Raw or prepared data are missing, damaged, or of another version than the task's."""
 
 
+class NotApplicable(MlereduxError):
+    """A technique makes no sense of a task; the message says why."""
+
+
 class TaskBroken(MlereduxError):
     """The task itself is at fault: its declaration, its answers, or its grader."""
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     import click
 
-    from mleredux.models import Agent, Artifact, Event, Grader, Outcome, Score, Task
+    from mleredux.models import Agent, Artifact, Event, Grader, Outcome, Score, Task, Technique
     from mleredux.plugins import Ref
-    from mleredux.protocols import Sandbox
+    from mleredux.protocols import Gateway, Sandbox
     from mleredux.store import Run
 
 CONTRACT_VERSION = 1
@@ -57,7 +57,12 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact] | None:
 
 @hookspec
 def mleredux_register_tasks() -> Iterable[Task | Ref]:
-    """Competitions and technique tasks."""
+    """Competitions, and other tasks with data of their own."""
+
+
+@hookspec
+def mleredux_register_techniques() -> Iterable[Technique | Ref]:
+    """Questions that can be asked of other tasks: `cv` makes `cv@digits` of `digits`."""
 
 
 @hookspec
@@ -77,7 +82,20 @@ def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
 
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
-    """Verbs of the command line."""
+    """Verbs of the command line; `runs curve` is the verb `curve` of the group `runs`."""
+
+
+# Lookup and services
+
+
+@hookspec(firstresult=True)
+def mleredux_find_agent(reference: str) -> Agent | None:
+    """Make an agent of a reference with a scheme (`repo:https://…@REF`), pinned; None where the scheme is another's."""
+
+
+@hookspec(firstresult=True)
+def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway | None:
+    """Open the metered way to language models for one run with network `gateway`, listening on a Unix socket too."""
 
 
 # Observation

@@ -16,7 +16,7 @@ from typing import Any
 
 from mleredux.data import DataStore
 from mleredux.errors import Cancelled, MlereduxError, ResumeRefused, SandboxError
-from mleredux.models import CAUSES, Cause, Event, Ledger, Outcome, State
+from mleredux.models import CAUSES, Cause, Event, Ledger, LlmUse, Outcome, State
 from mleredux.plugins import Catalogue
 from mleredux.protocols import BuildRequest, Built
 from mleredux.sandboxes.slots import Slots
@@ -182,7 +182,8 @@ class Pipeline:
         run.enter(State.PRODUCING)
         self.progress(run, "producing artifacts")
         started = time.monotonic()
-        mask_secrets(run, [os.environ[name] for name in self._secrets(context) if name in os.environ])
+        passed = {os.environ[name] for name in self._secrets(context) if name in os.environ}
+        mask_secrets(run, sorted(passed | context.secrets))
         produce(run, self.catalogue)
         run.emit("stage", stage=State.PRODUCING, status="finished", seconds=_since(started))
         state = final_state(failure.cause if failure else None)
@@ -285,10 +286,15 @@ class Pipeline:
     def _ledger(self, context: StageContext) -> Ledger:
         run, isolated = context.run, context.sandbox.isolated
         notes = [] if isolated else ["The process sandbox does not keep an agent from the answers on this machine."]
+        gateway = [event.data["use"] for event in run.log.read() if event.type == "gateway" and "use" in event.data]
+        llm = LlmUse.model_validate(gateway[-1]) if gateway else None
         notes += [event.data["message"] for event in run.log.read() if event.type == "data" and "message" in event.data]
         return Ledger(
             validations=sum(event.type == "validation" for event in run.log.read()),
             network=run.spec.network if isolated else "open",
+            hosts=llm.hosts if llm else (),
+            llm_calls=llm.calls if llm else None,
+            llm=llm,
             isolated=isolated,
             answers_exposed=not isolated,
             notes=tuple(notes),
@@ -297,7 +303,8 @@ class Pipeline:
     def _versions(self, run: Run) -> dict[str, str]:
         """Versions of mleredux and of the plugins that this run uses."""
         names = {
-            ("tasks", run.spec.task.partition("+")[0]),
+            ("tasks", run.spec.task.rpartition("@")[2].partition("+")[0]),
+            ("techniques", run.spec.task.partition("@")[0].partition("+")[0]),
             ("agents", run.spec.agent),
             ("sandboxes", run.spec.sandbox),
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from mleredux.models import Agent, Limits
+from mleredux.models import Agent, Limits, LlmUse
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ class Launch:
         validate_socket: Unix socket on which the validation endpoint answers, alone in a folder that keeps its path
             when the run is resumed.
         validate_url: The same endpoint on the loopback of this machine.
+        gateway_socket: With network `gateway`, the Unix socket of the gateway, in the folder of `validate_socket`.
+        gateway_url: The same gateway on the loopback of this machine.
     """
 
     run_id: str
@@ -90,6 +92,8 @@ class Launch:
     gpu_ids: tuple[str, ...] = ()
     validate_socket: Path | None = None
     validate_url: str = ""
+    gateway_socket: Path | None = None
+    gateway_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,26 @@ class Layout:
     output: str
     scratch: str
     validate_url: str
+    gateway_url: str = ""
+
+
+class Gateway(Protocol):
+    """The metered way of one run to language models, open from before the agent starts until after it is gone."""
+
+    url: str
+    """On the loopback of this machine, for sandboxes that share it: `http://127.0.0.1:PORT`."""
+    secrets: tuple[str, ...]
+    """Values that are masked in everything that is kept: the run's token."""
+
+    def environment(self, url: str) -> dict[str, str]:
+        """The agent's variables (`OPENAI_BASE_URL`, `OPENAI_API_KEY`, …).
+
+        Args:
+            url: The gateway as the agent reaches it, without a path.
+        """
+
+    def close(self) -> LlmUse:
+        """Stop answering; what the run used in all, earlier attempts included."""
 
 
 @runtime_checkable

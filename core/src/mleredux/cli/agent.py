@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from mleredux.cli.groups import VerbGroup
 from mleredux.cli.output import json_option, print_json
 from mleredux.cli.root import catalogue
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Look at agents."""
 

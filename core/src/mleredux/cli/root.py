@@ -68,7 +68,9 @@ class Root(click.Group):
 
     def _of_plugins(self, ctx: click.Context) -> dict[str, str]:
         return {
-            name: str(entry.ref.summary.get("title", "")) for name, entry in catalogue(ctx).entries("commands").items()
+            name: str(entry.ref.summary.get("title", ""))
+            for name, entry in catalogue(ctx).entries("commands").items()
+            if " " not in name
         }
 
 

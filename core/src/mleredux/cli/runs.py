@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from mleredux.cli.groups import VerbGroup
 from mleredux.cli.output import json_option, print_json, print_table, runs_dir_option
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=VerbGroup, invoke_without_command=True)
 @click.option("--task", help="Only runs of this task.")
 @click.option("--agent", help="Only runs of this agent.")
 @click.option("--status", help="Only runs in this state.")

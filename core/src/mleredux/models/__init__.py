@@ -3,7 +3,7 @@
 from mleredux.models.agent import Agent, Build, Limits
 from mleredux.models.base import Model
 from mleredux.models.grader import Grader, GradingInput, Score
-from mleredux.models.report import Ledger, Report
+from mleredux.models.report import Ledger, LlmUse, Report
 from mleredux.models.run import (
     CAUSES,
     Artifact,
@@ -17,7 +17,7 @@ from mleredux.models.run import (
     State,
 )
 from mleredux.models.schema import Column, SubmissionSchema, Verdict
-from mleredux.models.task import Competition, Metric, Resources, Submission, Task, Thresholds
+from mleredux.models.task import Competition, Metric, Resources, Submission, Task, Technique, Thresholds
 
 __all__ = [
     "CAUSES",
@@ -33,6 +33,7 @@ __all__ = [
     "GradingInput",
     "Ledger",
     "Limits",
+    "LlmUse",
     "Manifest",
     "Metric",
     "Model",
@@ -46,6 +47,7 @@ __all__ = [
     "Submission",
     "SubmissionSchema",
     "Task",
+    "Technique",
     "Thresholds",
     "Verdict",
 ]

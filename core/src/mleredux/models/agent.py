@@ -28,6 +28,11 @@ class Limits(Model):
     """Everything the agent writes: output, scratch and logs."""
     processes: int = Field(default=512, ge=1)
     gpus: int = Field(default=0, ge=0)
+    llm_calls: int | None = Field(default=None, ge=0)
+    """Calls of language models through the gateway; None: no limit. Likewise the next two."""
+    llm_tokens: int | None = Field(default=None, ge=0)
+    """Tokens, read and written."""
+    llm_cost_usd: float | None = Field(default=None, ge=0)
 
 
 class Build(Model):
@@ -71,3 +76,5 @@ class Agent(Model):
     """`reader(output)` makes a `mleredux.rollout.Trajectory` (or None) of native logs, where the agent leaves no
     `rollout/trajectory.json`."""
     tags: tuple[str, ...] = ()
+    reference: str | None = None
+    """For an agent that is not registered: what finds it again exactly (`repo:…@<commit>`), kept in the run."""

@@ -8,6 +8,28 @@ from typing import Any
 from mleredux.models.base import Model
 
 
+class LlmUse(Model):
+    """What a run used of language models, as the gateway counted it."""
+
+    calls: int = 0
+    """Calls that were forwarded."""
+    failed: int = 0
+    """Of these, calls that the upstream answered with an error."""
+    refused: int = 0
+    """Calls that were not forwarded: a budget was used up, or the model is not offered."""
+    prompt_tokens: int = 0
+    """Tokens read, cached ones included."""
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    """By the gateway's price table; None where a model has no price there."""
+    models: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """Upstream hosts."""
+    exhausted: str | None = None
+    """The budget that was used up: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
+
+
 class Ledger(Model):
     """The signals an agent had: what a result is worth."""
 
@@ -18,6 +40,8 @@ class Ledger(Model):
     """Hosts reached, where the network policy records them."""
     llm_calls: int | None = None
     """Calls through the gateway; None where there was none."""
+    llm: LlmUse | None = None
+    """What these calls used."""
     isolated: bool = True
     """Whether the sandbox is a security boundary; the process sandbox is not."""
     answers_exposed: bool = False

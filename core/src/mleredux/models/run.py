@@ -121,7 +121,7 @@ class Event(Model):
     time: datetime
     type: str
     """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
-    `warning`."""
+    `gateway`, `warning`."""
     data: dict[str, Any] = {}
 
 

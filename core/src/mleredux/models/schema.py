@@ -33,6 +33,8 @@ class SubmissionSchema(Model):
     extra_columns: bool = True
     json_schema: dict[str, object] | None = None
     """For a submission that is a JSON document: its JSON schema."""
+    document: str | None = None
+    """The pydantic model behind it, `module:name`."""
 
 
 class Verdict(Model):

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from mleredux.models.base import Model
+from mleredux.models.base import ID_PATTERN, Model
 from mleredux.models.grader import Direction, Grader
 from mleredux.models.schema import ColumnType
 
@@ -45,6 +45,9 @@ class Submission(Model):
     """Whether exactly the sample's ids must occur, each once; False where an agent chooses its rows."""
     extra_columns: bool = True
     """Whether columns beside those of the sample are ignored (True) or refused."""
+    document: type[BaseModel] | None = None
+    """For a submission that is a JSON document: what it must be. Importable from its module by its name, for validation
+    finds it there again."""
 
 
 class Thresholds(Model):
@@ -110,6 +113,8 @@ class Task(Model):
     """One sentence that every report of it carries: what its scores can't be compared with."""
     raw_id: str | None = None
     """The task whose raw data this one uses; its own where None."""
+    base: Task | None = None
+    """The task whose prepared folder (with `public` and `private`) this one is prepared from, in place of raw data."""
 
     def describe(self, *, obfuscated: bool = False) -> str:
         """The text for the agent.
@@ -126,6 +131,21 @@ class Task(Model):
             return path.read_text(encoding="utf-8")
         except OSError as error:
             raise TaskBroken(f"The description of task {self.id} can't be read: {error}.") from error
+
+
+class Technique(Model):
+    """A question that can be asked of other tasks: technique `cv` makes the task `cv@digits` of the task `digits`."""
+
+    id: str = Field(pattern=ID_PATTERN)
+    version: str = "1"
+    title: str
+    derive: Callable[[Task, str | None], Task]
+    """`derive(task, variant)` makes the task `<id>[+variant]@<task.id>`, of kind `technique`, with `base=task`.
+    It raises `NotApplicable` with one sentence on why, where the question makes no sense of the task."""
+    variants: tuple[str, ...] = ()
+    """Names of variants, a placeholder in capitals where there are many: `planted-SEED`."""
+    categories: tuple[str, ...] = ()
+    """Categories of tasks that the question makes sense of, for listing; empty: all."""
 
 
 class Competition(Task):

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import NotFound, PluginError
+from mleredux.errors import MlereduxError, NotFound, PluginError
 from mleredux.plugins.discovery import KINDS, Plugin, Ref, discover
 
 if TYPE_CHECKING:
     import pluggy
 
-    from mleredux.models import Agent, Grader, Task
+    from mleredux.models import Agent, Grader, Task, Technique
     from mleredux.protocols import Sandbox
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
 SINGULAR = {
     "tasks": "task",
+    "techniques": "technique",
     "agents": "agent",
     "graders": "grader",
     "sandboxes": "sandbox",
@@ -55,6 +56,7 @@ class Catalogue:
         self._entries: dict[str, dict[str, Entry]] = {}
         self._duplicates: dict[tuple[str, str], str] = {}
         self._objects: dict[tuple[str, str], Any] = {}
+        self._found_agents: dict[str, Agent] = {}
         self._lock = threading.RLock()
 
     @cached_property
@@ -117,11 +119,14 @@ class Catalogue:
         return self._objects[key]
 
     def task(self, name: str) -> Task:
-        """A task by id, variants (`id+variant`) included.
+        """A task by id, variants (`id+variant`) and techniques on it (`technique@id`) included.
 
         Raises:
-            NotFound: There is no such task or variant.
+            NotFound: There is no such task, variant or technique.
+            NotApplicable: The technique makes no sense of the task.
         """
+        if "@" in name:
+            return self._derive(name)
         if name in self.entries("tasks"):
             task: Task = self.get("tasks", name)
             return task
@@ -147,6 +152,29 @@ class Catalogue:
             raise PluginError(f"The variant {name!r} calls itself {changed.id!r}.", hint="Give it its own id.")
         return changed
 
+    def technique(self, name: str) -> Technique:
+        """A technique by id."""
+        technique: Technique = self.get("techniques", name)
+        return technique
+
+    def _derive(self, name: str) -> Task:
+        """The task that a technique makes of another."""
+        question, _, base = name.partition("@")
+        asked, plus, variant = question.partition("+")
+        technique, task = self.technique(asked), self.task(base)
+        try:
+            derived = technique.derive(task, variant if plus else None)
+        except MlereduxError:
+            raise
+        except Exception as error:
+            raise PluginError(
+                f"Technique {asked} fails on task {base} ({type(error).__name__}: {' '.join(str(error).split())}).",
+                hint="Mend its function `derive`.",
+            ) from error
+        if derived.id != name:
+            raise PluginError(f"The task {name!r} calls itself {derived.id!r}.", hint="Mend the technique's `derive`.")
+        return derived
+
     def task_names(self, names: Iterable[str], sets: Iterable[str] = ()) -> list[str]:
         """Task ids for what a user named: ids, and sets by name (`low`, `starter`; `all`).
 
@@ -167,9 +195,21 @@ class Catalogue:
         return list(dict.fromkeys(chosen))
 
     def agent(self, name: str) -> Agent:
-        """An agent by id."""
-        agent: Agent = self.get("agents", name)
-        return agent
+        """An agent by id, or by a reference with a scheme (`repo:…`).
+
+        Raises:
+            NotFound: There is no such agent, or no plugin knows the scheme.
+        """
+        if ":" not in name:
+            registered: Agent = self.get("agents", name)
+            return registered
+        if name not in self._found_agents:
+            found: Agent | None = self.hook("mleredux_find_agent")(reference=name)
+            if found is None:
+                scheme = name.partition(":")[0]
+                raise NotFound(f"No plugin knows agents by {scheme!r}.", hint="See `mleredux list agents`.")
+            self._found_agents[name] = self._found_agents[found.reference or name] = found
+        return self._found_agents[name]
 
     def grader(self, name: str) -> Grader:
         """A grader by id."""
@@ -262,7 +302,7 @@ class Catalogue:
             )
             entry.plugin.errors.append(message)
             raise PluginError(message, hint=f"Mend or reinstall {entry.plugin.distribution or 'it'}.") from error
-        if summary["id"] != entry.id:
+        if summary["id"] != (entry.id.rpartition(" ")[2] if entry.kind == "commands" else entry.id):
             raise PluginError(
                 f"{entry.ref.target} of plugin {entry.plugin.name!r} calls itself {summary['id']!r}, not {entry.id!r}.",
                 hint="Use the same id in both places.",

@@ -21,7 +21,7 @@ PLUGIN_FILE = "mleredux_plugins.py"
 BLOCK_VARIABLE = "MLEREDUX_BLOCK_PLUGINS"
 LOAD_VARIABLE = "MLEREDUX_PLUGINS"
 
-KINDS = ("tasks", "agents", "graders", "sandboxes", "commands")
+KINDS = ("tasks", "techniques", "agents", "graders", "sandboxes", "commands")
 """What plugins register; `mleredux_register_<kind>` is the hook."""
 
 

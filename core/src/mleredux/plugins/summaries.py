@@ -11,7 +11,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     Raises:
         TypeError: It is not what a plugin may register as this kind.
     """
-    from mleredux.models import Agent, Grader, Task
+    from mleredux.models import Agent, Grader, Task, Technique
     from mleredux.protocols import Sandbox
 
     if kind == "tasks" and isinstance(item, Task):
@@ -28,6 +28,14 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
             "direction": item.direction,
             "size_gb": item.resources.size_gb,
             "variants": sorted(item.variants),
+        }
+    if kind == "techniques" and isinstance(item, Technique):
+        return {
+            "id": item.id,
+            "title": item.title,
+            "version": item.version,
+            "variants": list(item.variants),
+            "categories": list(item.categories),
         }
     if kind == "agents" and isinstance(item, Agent):
         return {
@@ -46,6 +54,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         return {"id": item.name, "title": item.get_short_help_str(limit=80)}
     expected = {
         "tasks": "a mleredux.models.Task",
+        "techniques": "a mleredux.models.Technique",
         "agents": "a mleredux.models.Agent",
         "graders": "a mleredux.models.Grader",
         "sandboxes": "an object with the methods of mleredux.protocols.Sandbox",

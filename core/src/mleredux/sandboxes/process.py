@@ -67,6 +67,7 @@ class ProcessSandbox:
             output=str(launch.output_dir),
             scratch=str(launch.scratch_dir),
             validate_url=launch.validate_url,
+            gateway_url=launch.gateway_url,
         )
 
     def start(self, launch: Launch) -> Handle:

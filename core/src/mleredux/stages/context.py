@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from mleredux.data import DataStore
@@ -28,6 +28,7 @@ class StageContext:
         cancelled: Whether somebody asked to stop.
         progress: Told what is going on, in a few words.
         base_image: Base of images that are built, where the user names one.
+        secrets: Values that services gave to the agent and that are masked in everything that is kept.
     """
 
     run: Run
@@ -38,6 +39,7 @@ class StageContext:
     cancelled: Callable[[], bool]
     progress: Callable[[str], None]
     base_image: str | None = None
+    secrets: set[str] = field(default_factory=set)
 
     @cached_property
     def task(self) -> Task:

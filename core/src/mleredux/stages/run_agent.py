@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mleredux.errors import Cancelled, SandboxError
 from mleredux.models import Agent, Cause, Event, Outcome, State, Verdict
-from mleredux.protocols import Built, Launch, Sandbox
+from mleredux.protocols import Built, Gateway, Launch, Sandbox
 from mleredux.sandboxes.supervise import Watch, supervise
 from mleredux.stages.briefing import environment, write_briefing
 from mleredux.stages.context import StageContext
@@ -22,6 +22,7 @@ from mleredux.submissions.endpoint import ValidationEndpoint
 from mleredux.submissions.schema import read_schema
 from mleredux.submissions.snapshots import Snapshots
 
+GATEWAY_SOCKET = "gateway.sock"
 _OUTPUT_FOLDERS = ("code", "logs", "rollout")
 
 
@@ -52,10 +53,12 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
             lambda: max(0.0, _started(run) + run.spec.limits.time_limit - time.time()),
         )
         endpoint.start()
+        gateway: Gateway | None = None
         try:
             if not context.sandbox.isolated and _last_attempt(run) is None:
                 note_data(run, prepared.public.parent)
-            launch = _launch(context, built, prepared.public, endpoint, slot.gpus)
+            gateway = _open_gateway(context, endpoint)
+            launch = _launch(context, built, prepared.public, endpoint, slot.gpus, gateway)
             run.session = Session(launch, context.cancelled, snapshots.look)
             context.say("the agent works")
             outcome = context.catalogue.hook("mleredux_run_agent")(
@@ -63,6 +66,8 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
             )
         finally:
             run.session = None
+            if gateway is not None:
+                run.emit("gateway", status="closed", use=gateway.close().model_dump(mode="json"))
             endpoint.stop()
             remove_tree(run.path / ".scratch")
     if not context.sandbox.isolated:
@@ -120,8 +125,36 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
         handle.close()
 
 
+def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gateway | None:
+    """The run's way to language models, where its network is `gateway`.
+
+    Raises:
+        SandboxError: No plugin opens one.
+    """
+    if context.run.spec.network != "gateway":
+        return None
+    socket = _gateway_socket(endpoint)
+    socket.unlink(missing_ok=True)
+    gateway: Gateway | None = context.catalogue.hook("mleredux_open_gateway")(
+        run=context.run, agent=context.agent, socket=socket
+    )
+    if gateway is None:
+        raise SandboxError("No gateway to language models is installed.", hint="`pip install mleredux-gateway`.")
+    context.secrets |= set(gateway.secrets)
+    return gateway
+
+
+def _gateway_socket(endpoint: ValidationEndpoint) -> Path:
+    return endpoint.folder / GATEWAY_SOCKET
+
+
 def _launch(
-    context: StageContext, built: Built, public: Path, endpoint: ValidationEndpoint, gpus: tuple[str, ...]
+    context: StageContext,
+    built: Built,
+    public: Path,
+    endpoint: ValidationEndpoint,
+    gpus: tuple[str, ...],
+    gateway: Gateway | None,
 ) -> Launch:
     run, agent = context.run, context.agent
     folders = {name: run.path / name for name in ("task", ".scratch", ".control")}
@@ -144,10 +177,14 @@ def _launch(
         gpu_ids=gpus,
         validate_socket=endpoint.socket,
         validate_url=endpoint.url,
+        gateway_socket=_gateway_socket(endpoint) if gateway else None,
+        gateway_url=gateway.url if gateway else "",
     )
     layout = context.sandbox.layout(launch)
     write_briefing(run, context.task, layout, folders["task"])
     variables = environment(run, context.task, agent, launch, layout, dict(os.environ))
+    if gateway:
+        variables |= {**gateway.environment(layout.gateway_url), "MLEREDUX_GATEWAY_URL": layout.gateway_url}
     return replace(launch, env=variables)
 
 

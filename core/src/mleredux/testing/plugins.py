@@ -16,6 +16,8 @@ from mleredux.plugins.discovery import INDEX_FILE
 from mleredux.plugins.indexing import index_path, make_index
 from mleredux.testing.findings import Findings
 
+_VERB_PATTERN = r"^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
+
 HEAVY = ("docker", "jinja2", "matplotlib", "numpy", "pandas", "PIL", "scipy", "sklearn", "tensorflow", "torch")
 """Packages that neither listing nor a plugin's top module may import."""
 
@@ -75,6 +77,7 @@ def _check_contract(findings: Findings, plugin: Plugin) -> None:
 def _check_registered(findings: Findings, catalogue: Catalogue, plugin: Plugin) -> None:
     for kind in KINDS:
         pattern = TASK_ID_PATTERN if kind == "tasks" else ID_PATTERN
+        pattern = _VERB_PATTERN if kind == "commands" else pattern
         for entry in catalogue.entries(kind).values():
             if entry.plugin is not plugin:
                 continue
