@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -16,17 +17,19 @@ from typing import Any
 
 from mleredux.data import DataStore
 from mleredux.errors import Cancelled, MlereduxError, ResumeRefused, SandboxError
-from mleredux.models import CAUSES, Cause, Event, Ledger, LlmUse, Outcome, State
+from mleredux.models import CAUSES, Cause, Event, Ledger, LlmUse, Outcome, Report, State
 from mleredux.plugins import Catalogue
 from mleredux.protocols import BuildRequest, Built
 from mleredux.sandboxes.slots import Slots
 from mleredux.stages.context import StageContext
 from mleredux.stages.grade import grade
+from mleredux.stages.grade_versions import grade_versions
 from mleredux.stages.prepare import prepare
 from mleredux.stages.produce import mask_secrets, produce
-from mleredux.stages.run_agent import run_agent
+from mleredux.stages.run_agent import agent_started, run_agent
 from mleredux.store import Run, RunStore
 from mleredux.store.files import write_atomically
+from mleredux.store.run import SCORES_FILE
 from mleredux.store.states import STAGES, final_state
 
 Progress = Callable[[Run, str], None]
@@ -281,7 +284,31 @@ class Pipeline:
             cancelled=context.cancelled,
         )
         write_atomically(run.path / "report.json", report.model_dump_json(indent=1) + "\n")
-        return {"score": report.score, "valid": report.valid_submission}
+        return {
+            "score": report.score,
+            "valid": report.valid_submission,
+            "versions": self._grade_versions(context, report),
+        }
+
+    def _grade_versions(self, context: StageContext, report: Report) -> int:
+        """Write the score over time; how many versions there are."""
+        run, versions = context.run, context.run.submissions()
+        if not versions:
+            return 0
+        context.say(f"grading {len(versions)} versions of the submission")
+        prepared = prepare(context.task, self.catalogue, self.data, progress=context.say)
+        scores = grade_versions(
+            context.task,
+            versions,
+            prepared.private,
+            self.catalogue,
+            started_at=agent_started(run),
+            graded={path: report for path in [run.path / report.submission_path] if path.is_file()},
+            cancelled=context.cancelled,
+        )
+        content = [score.model_dump(mode="json") for score in scores]
+        write_atomically(run.path / SCORES_FILE, json.dumps(content, indent=1) + "\n")
+        return len(scores)
 
     def _ledger(self, context: StageContext) -> Ledger:
         run, isolated = context.run, context.sandbox.isolated

@@ -3,7 +3,7 @@
 from mleredux.models.agent import Agent, Build, Limits
 from mleredux.models.base import Model
 from mleredux.models.grader import Grader, GradingInput, Score
-from mleredux.models.report import Ledger, LlmUse, Report
+from mleredux.models.report import Ledger, LlmUse, Report, VersionScore
 from mleredux.models.run import (
     CAUSES,
     Artifact,
@@ -50,4 +50,5 @@ __all__ = [
     "Technique",
     "Thresholds",
     "Verdict",
+    "VersionScore",
 ]

@@ -49,6 +49,22 @@ class Ledger(Model):
     notes: tuple[str, ...] = ()
 
 
+class VersionScore(Model):
+    """One version of a run's submission, graded after the run."""
+
+    number: int
+    """From 1, in the order in which they were handed in."""
+    time: datetime
+    seconds: float
+    """After the agent's start."""
+    size: int
+    score: float | None
+    """As in the report."""
+    valid: bool
+    medal: str | None = None
+    message: str | None = None
+
+
 class Report(Model):
     """One graded submission. The first block has the names and meanings of MLE-bench's grading report."""
 

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +52,7 @@ def score_in_child(
     *,
     seconds: float = GRADING_SECONDS,
     memory_mb: int = GRADING_MEMORY_MB,
-    cancelled: Any = lambda: False,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Score:
     """Score a submission in a child process.
 
@@ -61,35 +63,54 @@ def score_in_child(
         InvalidSubmission: The submission can't be scored.
         TaskBroken: The task's grader or answers are at fault.
     """
-    result = _ask_child(task, submission, private, catalogue, seconds, memory_mb, cancelled)
+    [result] = ask_child(
+        task, [submission], private, catalogue, seconds=seconds, memory_mb=memory_mb, cancelled=cancelled
+    )
     if "score" in result:
         return Score.model_validate(result["score"])
     if "invalid" in result:
         raise InvalidSubmission(result["invalid"])
     sample = private.parent / "public" / (task.submission.sample or "")
     if sample.is_file() and not submission.samefile(sample):
-        control = _ask_child(task, sample, private, catalogue, seconds, memory_mb, cancelled)
+        [control] = ask_child(
+            task, [sample], private, catalogue, seconds=seconds, memory_mb=memory_mb, cancelled=cancelled
+        )
         if "score" in control:
             raise InvalidSubmission(f"The submission could not be scored: {result['error']}.")
     raise TaskBroken(f"Grading {task.id} failed: {result['error']}.", hint="The task's answers or grader are at fault.")
 
 
-def _ask_child(
+def ask_child(
     task: Task,
-    submission: Path,
+    submissions: Sequence[Path],
     private: Path,
     catalogue: Catalogue,
-    seconds: float,
-    memory_mb: int,
-    cancelled: Any,
-) -> dict[str, Any]:
+    *,
+    seconds: float = GRADING_SECONDS,
+    memory_mb: int = GRADING_MEMORY_MB,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[dict[str, Any]]:
+    """Score submissions one after the other in one child process.
+
+    Args:
+        seconds: How long scoring one of them may take.
+
+    Returns:
+        For each `{"score": …}`, `{"invalid": sentence}` or `{"error": end of a sentence}`. Where the child dies, that
+        is the error of the one it was at; those behind it are missing.
+
+    Raises:
+        Cancelled: Somebody stopped the run.
+    """
     with tempfile.TemporaryDirectory(prefix="mleredux-grade-") as folder:
-        request, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
+        request = Path(folder) / "request.json"
+        answers = [Path(folder) / f"answer-{number}.json" for number in range(len(submissions))]
         request.write_text(
             json.dumps(
                 {
                     "task": task.id,
-                    "submission": str(submission.resolve()),
+                    "submissions": [str(submission.resolve()) for submission in submissions],
+                    "answers": [str(answer) for answer in answers],
                     "private": str(private.resolve()),
                     "block": catalogue.block,
                     "load": _requested(catalogue),
@@ -99,7 +120,7 @@ def _ask_child(
         )
         with (Path(folder) / "stderr").open("w+b") as errors:
             child = subprocess.Popen(
-                [sys.executable, "-m", "mleredux.stages.grade_child", str(request), str(answer)],
+                [sys.executable, "-m", "mleredux.stages.grade_child", str(request)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
@@ -108,28 +129,35 @@ def _ask_child(
                 env=_child_environment(),
             )
             try:
-                waited = 0.0
-                while True:
-                    try:
-                        child.wait(_POLL_SECONDS)
-                        break
-                    except subprocess.TimeoutExpired:
-                        waited += _POLL_SECONDS
-                        if waited >= seconds:
-                            return {"error": f"scoring took longer than {seconds:.0f} seconds"}
-                        if cancelled():
-                            raise Cancelled("Somebody stopped the run.") from None
+                ended = _await(child, answers, seconds, cancelled)
             finally:
                 with contextlib.suppress(ProcessLookupError):  # what the grader started goes with it
                     os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
-            if answer.exists():
-                result: dict[str, Any] = json.loads(answer.read_bytes())
-                return result
-            errors.seek(max(0, errors.seek(0, os.SEEK_END) - 2000))
-            last = errors.read().decode(errors="replace").strip().splitlines()
-            ended = f"the grader's process ended with code {child.returncode}"
-            return {"error": f"{ended}: {last[-1]}" if last else ended}
+            results = [json.loads(answer.read_bytes()) for answer in answers if answer.exists()]
+            if len(results) < len(submissions):
+                errors.seek(max(0, errors.seek(0, os.SEEK_END) - 2000))
+                last = errors.read().decode(errors="replace").strip().splitlines()
+                ended = ended or f"the grader's process ended with code {child.returncode}"
+                results.append({"error": f"{ended}: {last[-1]}" if last else ended})
+            return results
+
+
+def _await(
+    child: subprocess.Popen[bytes], answers: Sequence[Path], seconds: float, cancelled: Callable[[], bool]
+) -> str | None:
+    """Wait for the child; why it was given up, where it was."""
+    done, since = 0, time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_POLL_SECONDS)
+            return None
+        while done < len(answers) and answers[done].exists():
+            done, since = done + 1, time.monotonic()
+        if time.monotonic() - since >= seconds:
+            return f"scoring took longer than {seconds:.0f} seconds"
+        if cancelled():
+            raise Cancelled("Somebody stopped the run.")
 
 
 def _requested(catalogue: Catalogue) -> list[str]:
@@ -204,7 +232,7 @@ def grade(
     shown_path: str | None = None,
     limit: str | None = None,
     ledger: Ledger | None = None,
-    cancelled: Any = lambda: False,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Report:
     """Grade a submission, good or bad: what can't be scored gets `valid_submission: false` and one sentence.
 

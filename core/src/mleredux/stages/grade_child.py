@@ -1,4 +1,4 @@
-"""The child process that scores: `python -m mleredux.stages.grade_child REQUEST.json ANSWER.json`.
+"""The child process that scores: `python -m mleredux.stages.grade_child REQUEST.json`.
 
 It gives up the network before anything is read that an agent left, and limits its own memory.
 """
@@ -12,23 +12,34 @@ import os
 import resource
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mleredux.plugins import Catalogue
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 
 
-def main(request_path: str, answer_path: str) -> None:
-    """Score what the request names; write `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`."""
+def main(request_path: str) -> None:
+    """Score what the request names, one by one.
+
+    Each answer is a file: `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`.
+    """
     request = json.loads(Path(request_path).read_bytes())
     leave_network()
     limit_memory(request["memory_mb"] * 2**20)
     with contextlib.suppress(OSError):  # where memory runs out all the same, this process goes first
         Path("/proc/self/oom_score_adj").write_text("1000")
-    answer = score(request)
-    temporary = Path(answer_path + ".part")
-    temporary.write_text(json.dumps(answer), encoding="utf-8")
-    temporary.replace(answer_path)
+    from mleredux.plugins import Catalogue
+    from mleredux.plugins.catalogue import set_current
+
+    catalogue = Catalogue(block=request["block"], load=request["load"])
+    set_current(catalogue)
+    for submission, answer in zip(request["submissions"], request["answers"], strict=True):
+        temporary = Path(answer + ".part")
+        temporary.write_text(json.dumps(score(catalogue, request, Path(submission))), encoding="utf-8")
+        temporary.replace(answer)
 
 
 def leave_network() -> bool:
@@ -48,19 +59,13 @@ def limit_memory(limit: int) -> None:
         resource.setrlimit(number, (value, value))
 
 
-def score(request: dict[str, Any]) -> dict[str, Any]:
-    """Score by the hook."""
+def score(catalogue: Catalogue, request: dict[str, Any], submission: Path) -> dict[str, Any]:
+    """Score one submission by the hook."""
     from mleredux.errors import InvalidSubmission, MlereduxError
-    from mleredux.plugins import Catalogue
-    from mleredux.plugins.catalogue import set_current
 
-    catalogue = Catalogue(block=request["block"], load=request["load"])
-    set_current(catalogue)
     try:
         task = catalogue.task(request["task"])
-        found = catalogue.hook("mleredux_grade")(
-            task=task, submission=Path(request["submission"]), private=Path(request["private"])
-        )
+        found = catalogue.hook("mleredux_grade")(task=task, submission=submission, private=Path(request["private"]))
         if found is None:
             return {"error": f"no plugin grades {task.id}"}
         return {"score": found.model_dump(mode="python")}

@@ -20,7 +20,7 @@ from mleredux.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular,
 _OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
 _AGENT_FOLDERS = ("output", "attempts")
 _STILL_WRITTEN = "events.jsonl"
-_OWN_FILES = ("run.json", _STILL_WRITTEN, "report.json")
+_OWN_FILES = ("run.json", _STILL_WRITTEN, "report.json", "scores.json")
 _MASK = b"*****"
 _MASKED_FOLDERS = ("output", "logs", "submissions", "attempts")
 _ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)

@@ -50,7 +50,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
             read_schema(prepared.schema),
             run.output_dir,
             lambda verdict: _record_verdict(run, verdict),
-            lambda: max(0.0, _started(run) + run.spec.limits.time_limit - time.time()),
+            lambda: max(0.0, agent_started(run) + run.spec.limits.time_limit - time.time()),
         )
         endpoint.start()
         gateway: Gateway | None = None
@@ -219,7 +219,7 @@ def _last_attempt(run: Run) -> Event | None:
     return last
 
 
-def _started(run: Run) -> float:
+def agent_started(run: Run) -> float:
     """When the agent began, in Unix time."""
     times = [event.data.get("started_at") for event in run.log.read() if event.type == "agent"]
     known = [float(time_) for time_ in times if time_ is not None]

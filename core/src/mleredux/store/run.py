@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.models import Cause, Event, Manifest, Outcome, Report, RunSpec, RunUse, State
+from mleredux.models import Cause, Event, Manifest, Outcome, Report, RunSpec, RunUse, State, VersionScore
 from mleredux.store.events import EventLog
 from mleredux.store.files import FileLock, write_atomically
 from mleredux.store.states import TRANSITIONS
@@ -18,6 +18,8 @@ from mleredux.store.states import TRANSITIONS
 if TYPE_CHECKING:
     from mleredux.protocols import Launch
     from mleredux.rollout import Trajectory
+
+SCORES_FILE = "scores.json"
 
 Observer = Callable[["Run", Event], None]
 
@@ -195,6 +197,14 @@ class Run:
         """The list of artifacts, once there is one."""
         path = self.path / "artifacts.json"
         return Manifest.model_validate_json(path.read_bytes()) if path.exists() else None
+
+    @property
+    def scores(self) -> list[VersionScore]:
+        """The score over time: every version of the submission, oldest first; empty until they are graded."""
+        path = self.path / SCORES_FILE
+        if not path.exists():
+            return []
+        return [VersionScore.model_validate(item) for item in json.loads(path.read_bytes())]
 
     def submissions(self) -> list[SubmissionVersion]:
         """Versions of the submission file, oldest first."""
