@@ -1,0 +1,68 @@
+"""The two reference models: a linear one in closed form, and a small forest. Both predict several columns at once.
+
+Classes are predicted as one-hot columns by least squares, so that the loss is the Brier score; numbers are standardised,
+so that it is the mean squared error. Either is divided by the loss of the training mean: 1 says that nothing was learned.
+A ridge in closed form needs no solver, no iterations and no version of a library.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Model = Literal["linear", "tree"]
+MODELS: tuple[Model, ...] = ("linear", "tree")
+
+PENALTY = 0.01
+"""Of the ridge, per row: coefficients of columns whose variance is far below it are shrunk away."""
+TREES = 16
+LEAF_ROWS = 4
+WORST_LOSS = 3.0
+"""Losses are cut here, so that one held-out row far outside the training range does not outweigh all the others."""
+
+
+def predict(model: Model, x: Array, y: Array, others: Array, *, seed: int, weights: Array | None = None) -> Array:
+    """Fit one of the reference models and predict.
+
+    Args:
+        x: Shape (rows, features), finite.
+        y: Shape (rows, outputs).
+        others: Rows to predict, of shape (other rows, features).
+        weights: Of the rows, positive; all the same where None.
+
+    Returns:
+        Shape (other rows, outputs).
+    """
+    if model == "linear":
+        return _ridge(x, y, others, weights)
+    from sklearn.ensemble import RandomForestRegressor
+
+    forest = RandomForestRegressor(
+        TREES, min_samples_leaf=LEAF_ROWS, max_features=1 / 3 if x.shape[1] > 3 else 1.0, random_state=seed, n_jobs=1
+    )
+    forest.fit(x, y if y.shape[1] > 1 else y[:, 0], sample_weight=weights)
+    return np.asarray(forest.predict(others), dtype=float).reshape(len(others), y.shape[1])
+
+
+def loss(y: Array, predicted: Array, mean: Array) -> float:
+    """Squared error over that of the training mean, averaged over the outputs, at most `WORST_LOSS`.
+
+    Args:
+        y: True values of the held-out rows, of shape (rows, outputs).
+        mean: Of the training rows, of shape (outputs,).
+    """
+    return min(WORST_LOSS, float(((y - predicted) ** 2).mean() / max(((y - mean) ** 2).mean(), 1e-12)))
+
+
+def _ridge(x: Array, y: Array, others: Array, weights: Array | None) -> Array:
+    """Minimises the weighted mean squared error + `PENALTY` · |coefficients|², intercept not penalised."""
+    share = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
+    middle, level = share @ x, share @ y
+    centred = (x - middle) * np.sqrt(share)[:, None]
+    target = (y - level) * np.sqrt(share)[:, None]
+    gram = centred.T @ centred
+    gram[np.diag_indices_from(gram)] += PENALTY
+    coefficients = np.linalg.solve(gram, centred.T @ target)
+    return np.asarray((others - middle) @ coefficients + level)

@@ -1,0 +1,84 @@
+"""`missing_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mleredux_techniques.schemas.base import MAX_ITEMS, Count, Document, Name, Part, Text
+
+Mechanism = Literal["MCAR", "MAR", "MNAR"]
+
+
+class DropColumn(Part):
+    """Leave the column out."""
+
+    name: Literal["drop"]
+
+
+class SimpleImputer(Part):
+    """sklearn.impute.SimpleImputer."""
+
+    name: Literal["SimpleImputer"]
+    strategy: Literal["mean", "median", "most_frequent", "constant"] = "mean"
+    fill_value: Annotated[str, Field(max_length=200)] | float | None = Field(
+        default=None, description="With strategy `constant`: 0 for numbers, `missing` for texts where null."
+    )
+    add_indicator: bool = False
+
+
+class KNNImputer(Part):
+    """sklearn.impute.KNNImputer; numeric columns only."""
+
+    name: Literal["KNNImputer"]
+    n_neighbors: Annotated[int, Field(ge=1, le=50)] = 5
+    add_indicator: bool = False
+
+
+class IterativeImputer(Part):
+    """sklearn.impute.IterativeImputer; numeric columns only."""
+
+    name: Literal["IterativeImputer"]
+    max_iter: Annotated[int, Field(ge=1, le=20)] = 10
+    add_indicator: bool = False
+
+
+Imputation = Annotated[
+    DropColumn | SimpleImputer | KNNImputer | IterativeImputer,
+    Field(discriminator="name"),
+]
+
+
+class MissingColumn(Part):
+    """One column with missing values."""
+
+    column: Name
+    missing: Count = Field(description="Training rows in which it is missing.")
+    mechanism: Mechanism = Field(
+        description="MCAR: missing anywhere alike; MAR: depends on other columns; MNAR: depends on the value itself."
+    )
+    depends_on: list[Name] = Field(
+        default=[], max_length=20, description="With MAR: the columns on which it depends, strongest first."
+    )
+    imputation: Imputation
+
+
+class MissingTogether(Part):
+    """Columns that are missing in the same rows."""
+
+    columns: list[Name] = Field(min_length=2, max_length=200)
+    rows: Count = Field(description="Training rows in which all of them are missing.")
+
+
+class MissingAnalysis(Document):
+    """What is missing, in which pattern, why, and what to put there."""
+
+    complete_rows: Count = Field(description="Training rows in which no feature is missing.")
+    columns: list[MissingColumn] = Field(
+        max_length=MAX_ITEMS, description="Every feature with missing values, each once."
+    )
+    together: list[MissingTogether] = Field(
+        default=[], max_length=200, description="Columns that are missing together in most of the rows."
+    )
+    rationale: Text = ""
