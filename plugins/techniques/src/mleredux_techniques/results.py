@@ -43,16 +43,18 @@ class Efficacy:
     """The efficacy part: what the recommendation does when it is carried out.
 
     Attributes:
-        score: In [0, 1]: 0 = the naive choice or worse, 1 = the strong choice or better.
-        uncertainty: Standard error of `score` over the seeds.
+        score: In [0, 1]: 0 = the naive choice or worse, 1 = the strong choice or better. None where these data don't
+            tell naive from strong beyond noise and the recommendation does no harm: nothing is earned or lost here, the
+            part's weight goes to the facts.
+        uncertainty: Standard error of `score` over the seeds; None with it.
         naive: What the naive choice reached, in the unit of the part's own measure.
         strong: What the strong choice reached.
         chosen: What the recommended choice reached.
         parts: The figures behind them, with explanations.
     """
 
-    score: float
-    uncertainty: float
+    score: float | None
+    uncertainty: float | None
     naive: float | None
     strong: float | None
     chosen: float | None
