@@ -208,3 +208,8 @@ def network_name(launch: Launch) -> str:
 def control_file(control_dir: Path) -> Path:
     """Where the sandbox notes which container is the launch's."""
     return control_dir / "container.json"
+
+
+def log_note(control_dir: Path) -> Path:
+    """Where the sandbox notes how far the container's output stands in the run's log."""
+    return control_dir / "container.log-note"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from mleredux.protocols import Exit, Usage
 from mleredux_docker.container import OWN_PROCESSES, exit_of
 from mleredux_docker.engine import engine_errors, gone_is_fine
 from mleredux_docker.logs import LogFollower
+from mleredux_docker.messages import nanoseconds
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -31,17 +31,20 @@ class DockerHandle:
         container: The container's id.
         log: The run's log.
         offset: Where in the log this container's output begins, in bytes.
+        noted: Where it is noted how far the output was taken down.
         network: The name of the network that goes with the container, None for the engine's own.
     """
 
-    def __init__(self, client: APIClient, container: str, log: Path, offset: int, network: str | None = None) -> None:
+    def __init__(
+        self, client: APIClient, container: str, log: Path, offset: int, noted: Path, network: str | None = None
+    ) -> None:
         self._client, self._network = client, network
         self._exit: Exit | None = None
         self._closed = False
         self._usage, self._measured_at = Usage(), float("-inf")
         self.id = container
-        self.started_at = _unix_time(self._state()["StartedAt"])
-        self._follower = LogFollower(container, log, offset)
+        self.started_at = nanoseconds(self._state()["StartedAt"]) / 1e9
+        self._follower = LogFollower(container, log, offset, noted)
 
     def poll(self) -> Exit | None:
         """How the agent ended, or None while it runs."""
@@ -139,9 +142,3 @@ def noted_offset(path: Path, container: str) -> int:
         if noted["container"] == container:
             return int(noted["log_offset"])
     return 0
-
-
-def _unix_time(text: str) -> float:
-    """Unix time of the engine's RFC 3339 time, whose nanoseconds Python can't read."""
-    head, _, fraction = text.removesuffix("Z").partition(".")
-    return datetime.fromisoformat(f"{head}.{fraction[:6] or '0'}+00:00").timestamp()

@@ -98,7 +98,8 @@ class DockerSandbox:
                 created = client.create_container(**settings)["Id"]
                 note(container.control_file(launch.control_dir), str(created), offset)
                 client.start(created)
-            return DockerHandle(client, str(created), launch.log, offset, own_network)
+            noted = container.log_note(launch.control_dir)
+            return DockerHandle(client, str(created), launch.log, offset, noted, own_network)
         except BaseException:
             # What can't be removed now has its labels, and is swept away later.
             with contextlib.suppress(SandboxError):
@@ -119,7 +120,8 @@ class DockerSandbox:
             if adopted is None and item["State"] in ("running", "paused", "exited", "dead"):
                 offset = noted_offset(container.control_file(launch.control_dir), item["Id"])
                 network = None if launch.network == "none" else container.network_name(launch)
-                adopted = DockerHandle(client, item["Id"], launch.log, offset, network)
+                noted = container.log_note(launch.control_dir)
+                adopted = DockerHandle(client, item["Id"], launch.log, offset, noted, network)
             else:
                 remove(client, item["Id"], None)  # created, but never started
         if adopted is None:
