@@ -9,6 +9,7 @@ from pathlib import Path
 from mleredux.errors import TaskBroken
 from mleredux.models import Column, SubmissionSchema, Task
 from mleredux.models.schema import ColumnType
+from mleredux.submissions.documents import name_of
 from mleredux.submissions.validation import as_number
 
 SCHEMA_FILE = "schema.json"
@@ -39,6 +40,9 @@ def _make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
     schema = SubmissionSchema(
         task=task.id, task_version=task.version, file=submission.file, extra_columns=submission.extra_columns
     )
+    if submission.document is not None:
+        form = submission.document.model_json_schema()
+        return schema.model_copy(update={"json_schema": form, "document": name_of(submission.document)})
     if submission.sample is None or not submission.file.endswith(".csv"):
         return schema
     sample = public / submission.sample

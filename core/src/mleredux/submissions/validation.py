@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from mleredux.errors import InvalidSubmission
 from mleredux.models import Column, SubmissionSchema, Verdict
+from mleredux.submissions.documents import find_model, parse_document
 
 MAX_BYTES = 4 << 30
 MAX_ROW = 1 << 24
@@ -97,10 +99,13 @@ def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO]) -> Verdic
         with opener() as file:
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
                 raise _Malformed(f"{schema.file} is larger than {MAX_BYTES >> 30} GiB.")
-            _check(schema, file, expected)
+            if schema.document is not None:
+                parse_document(find_model(schema.document), file, schema.file)
+            else:
+                _check(schema, file, expected)
     except OSError as error:
         return Verdict(valid=False, message=f"{schema.file} {error.strerror or error}.")
-    except _Malformed as error:
+    except (_Malformed, InvalidSubmission) as error:
         return Verdict(valid=False, message=str(error))
     return Verdict(valid=True, message=f"{schema.file} is well-formed.")
 
