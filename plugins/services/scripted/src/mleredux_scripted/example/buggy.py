@@ -1,0 +1,4 @@
+import pandas as pd
+
+train = pd.read_csv("data/trian.csv")
+print(train.shape)

@@ -1,0 +1,239 @@
+"""Scenario files: rules that say which request gets which reply."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from mleredux.errors import MlereduxError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+Protocol = Literal["openai-chat", "openai-responses", "anthropic"]
+Malformed = Literal["html", "empty", "truncated", "other-json"]
+
+_FLAGS = re.MULTILINE | re.DOTALL
+_PLACE = re.compile(r"<<(?:file:([^<>\n]+)|([A-Za-z_]\w*))>>")
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _is_regex(value: list[str]) -> list[str]:
+    for pattern in value:
+        try:
+            re.compile(pattern, _FLAGS)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+    return value
+
+
+Patterns = Annotated[list[str], BeforeValidator(_listed), AfterValidator(_is_regex)]
+Names = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class When(_Part):
+    """What a request must be for a rule to apply: all that is named. Patterns are searched for; `.` matches line ends,
+    `^` and `$` match at every line."""
+
+    last: Patterns = []
+    """In what came since the model's last reply (tool results included); the system prompt counts where it is all."""
+    any: Patterns = []
+    """In any message, the system prompt and tool calls included."""
+    system: Patterns = []
+    """In the system prompt."""
+    model: Patterns = []
+    """In the model's name."""
+    tools: Names = []
+    """Tools that are offered, all of these."""
+    has_tools: bool | None = None
+    """Whether any tool is offered."""
+    protocol: Protocol | None = None
+    stream: bool | None = None
+    calls: int | None = None
+    """How many calls the conversation has had before this one."""
+    after: Names = []
+    """Rules that have been used in this conversation, all of these."""
+    before: Names = []
+    """Rules that have not been used in this conversation, none of these."""
+
+
+class Call(_Part):
+    """A tool call of a reply."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+    raw_arguments: str | None = None
+    """Sent in place of `arguments`: what is not JSON."""
+
+
+class Usage(_Part):
+    """Tokens that a reply reports; those that are absent are a quarter of the characters."""
+
+    prompt: int | None = None
+    """Cached ones included."""
+    completion: int | None = None
+    cached: int = 0
+    reasoning: int = 0
+
+
+class Error(_Part):
+    """An HTTP error in place of a reply."""
+
+    status: int = Field(ge=400, le=599)
+    message: str = "The scenario says so."
+    type: str | None = None
+    retry_after: float | None = None
+    """Seconds."""
+
+
+class Reply(_Part):
+    """What is answered."""
+
+    text: str | None = None
+    """`<<file:NAME>>` inserts a file beside the scenario, `<<name>>` the group of that name that a pattern matched."""
+    tools: list[Call] = []
+    """Tool calls; places in their arguments are filled in as in `text`."""
+    finish: Literal["stop", "length", "content_filter"] | None = None
+    """Why it ends; by default `stop`, or that there are tool calls."""
+    usage: Usage = Usage()
+    latency: float = 0
+    """Seconds before the first byte."""
+    chunk: int = Field(default=24, ge=1)
+    """Characters in one piece of a stream."""
+    chunk_seconds: float = 0
+    """Between the pieces of a stream."""
+    error: Error | None = None
+    malformed: Malformed | None = None
+    """What breaks clients: a page of HTML, no body, a body (or a stream) that breaks off, JSON of another shape."""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Reply:
+        if self.text is None and not self.tools and self.error is None and self.malformed is None:
+            raise ValueError("a reply has a `text`, `tools`, an `error` or something `malformed`")
+        return self
+
+
+class Rule(_Part):
+    """Which requests get which replies."""
+
+    name: str = ""
+    when: When = When()
+    unless: When | None = None
+    """The rule does not apply to what fits this."""
+    reply: Reply | None = None
+    """Given each time."""
+    replies: list[Reply] = []
+    """In place of `reply`: given one after the other, one at each use."""
+    repeat: bool = False
+    """Whether the last of `replies` is given again when all have been used; otherwise the rule is used up."""
+    times: int | None = None
+    """How often the rule can be used in a conversation."""
+
+    @model_validator(mode="after")
+    def _has_replies(self) -> Rule:
+        if (self.reply is None) == (not self.replies):
+            raise ValueError("a rule has either `reply` or `replies`")
+        return self
+
+    def reply_at(self, use: int) -> Reply | None:
+        """The reply at a use (from 0); None where the rule is used up."""
+        if self.times is not None and use >= self.times:
+            return None
+        if self.reply is not None:
+            return self.reply
+        if use < len(self.replies) or self.repeat:
+            return self.replies[min(use, len(self.replies) - 1)]
+        return None
+
+
+class Scenario(_Part):
+    """A file of rules: the first that fits a request answers it."""
+
+    models: list[str] = ["scripted"]
+    """What the list of models names; any model can be asked."""
+    rules: list[Rule]
+    files: dict[str, str] = {}
+    """Texts that `<<file:NAME>>` inserts; those that are not here are read from beside the scenario."""
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Scenario:
+        names = [rule.name for rule in self.rules if rule.name]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"there are several rules named {', '.join(twice)}")
+        for rule in self.rules:
+            for when in (rule.when, rule.unless or When()):
+                if unknown := sorted({*when.after, *when.before} - set(names)):
+                    raise ValueError(f"there is no rule named {', '.join(unknown)}")
+        return self
+
+
+def load_scenario(source: Path | str | Mapping[str, Any], folder: Path | None = None) -> Scenario:
+    """Read a scenario, and every file that it inserts.
+
+    Args:
+        source: A YAML file, or its content as a mapping.
+        folder: Where inserted files are; by default that of the scenario's file.
+
+    Raises:
+        MlereduxError: It can't be read, or says something that makes no sense.
+    """
+    name = "the scenario" if isinstance(source, Mapping) else str(source)
+    try:
+        if isinstance(source, Mapping):
+            content: Any = dict(source)
+        else:
+            content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
+            folder = folder or Path(source).parent
+        scenario = Scenario.model_validate(content)
+        wanted = {match[1] for match in _PLACE.finditer(_all_text(scenario)) if match[1]} - set(scenario.files)
+        read = {file: ((folder or Path()) / file).read_text(encoding="utf-8").rstrip("\n") for file in sorted(wanted)}
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "its whole"
+        raise MlereduxError(f"In {name}, {place}: {first['msg']}.", hint="See the README of the package.") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise MlereduxError(f"{name} can't be read: {' '.join(str(error).split())}.") from error
+    return scenario.model_copy(update={"files": {**read, **scenario.files}})
+
+
+def fill(value: Any, groups: Mapping[str, str], files: Mapping[str, str]) -> Any:
+    """Put files and matched groups into the places of a text, or of all texts of a value.
+
+    A text that is nothing but the place of a group becomes a number where the group is one.
+    """
+    if isinstance(value, dict):
+        return {name: fill(part, groups, files) for name, part in value.items()}
+    if isinstance(value, list):
+        return [fill(part, groups, files) for part in value]
+    if not isinstance(value, str):
+        return value
+    whole = _PLACE.fullmatch(value)
+    if whole and whole[2] in groups:
+        return _as_number(groups[whole[2]])
+    return _PLACE.sub(lambda place: files[place[1]] if place[1] else groups.get(place[2], place[0]), value)
+
+
+def _as_number(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return found if isinstance(found, int | float) else text
+
+
+def _all_text(scenario: Scenario) -> str:
+    replies = [reply for rule in scenario.rules for reply in (*rule.replies, *([rule.reply] if rule.reply else []))]
+    return "\n".join(
+        part
+        for reply in replies
+        for part in (reply.text or "", *(json.dumps(call.arguments, ensure_ascii=False) for call in reply.tools))
+    )
