@@ -54,6 +54,22 @@ def report_of(run: Run, **changes: Any) -> Report:
     return Report.model_validate({**fields, **changes})
 
 
+def scores_of(report: Report) -> list[dict[str, Any]]:
+    """A first version that was worse, and the one of the report."""
+    last = {"score": report.score, "valid": report.valid_submission, "message": report.message}
+    scores = [{"score": 0.9, "valid": True}, last]
+    return [
+        {
+            "number": number,
+            "time": (START + timedelta(seconds=at)).isoformat(),
+            "seconds": at - 0.6,
+            "size": 17,
+            **score,
+        }
+        for number, (at, score) in enumerate(zip((8, 20), scores, strict=True), start=1)
+    ]
+
+
 @pytest.fixture
 def make_run(tmp_path: Path) -> MakeRun:
     """Make a run in state `producing`; arguments replace the report's fields, `report=None` leaves it out."""
@@ -102,7 +118,9 @@ def make_run(tmp_path: Path) -> MakeRun:
             ],
         )
         if report is not None:
-            (run.path / "report.json").write_text(report_of(run, **report).model_dump_json(), encoding="utf-8")
+            graded = report_of(run, **report)
+            (run.path / "report.json").write_text(graded.model_dump_json(), encoding="utf-8")
+            (run.path / "scores.json").write_text(json.dumps(scores_of(graded)), encoding="utf-8")
         return run
 
     return make

@@ -80,7 +80,7 @@ def test_the_agents_own_rollout_is_taken_with_the_facts_of_the_run(make_run: Any
     assert (facts.run, facts.task, facts.seed, facts.made_from) == (run.id, "no-such-task", 3, "agent")
     assert (facts.score, facts.medal, facts.state, facts.packages) == (0.97222, "silver", "done", {"mleredux": "0.1.0"})
     assert [(fact.version, fact.seconds, fact.score) for fact in facts.submissions] == [
-        (1, 7.4, None),
+        (1, 7.4, 0.9),
         (2, 19.4, 0.97222),
     ]
     assert left.read_bytes() == before
@@ -94,7 +94,7 @@ def test_test_scores_come_from_the_run_whatever_the_agent_says(make_run: Any) ->
     run = make_run()
     leave(run, dump_rollout(own(steps=steps, extra={"mleredux": {"score": 1.0, "run": "fake"}})))
     trajectory = produced(run)
-    assert [step_extra(step).score_after_run for step in trajectory.steps] == [None, 0.97222]
+    assert [step_extra(step).score_after_run for step in trajectory.steps] == [0.9, 0.97222]
     facts = run_extra(trajectory)
     assert facts is not None and (facts.run, facts.score) == (run.id, 0.97222)
 
@@ -135,7 +135,7 @@ def test_without_any_trace_one_is_put_together_in_the_order_of_time(make_run: An
     assert validation.tool_calls is not None and validation.observation is not None
     assert text_of(validation.observation.results[0].content) == "Submission is valid."
     scores = [step_extra(step).score_after_run for step in trajectory.steps]
-    assert scores == [None, None, None, None, None, 0.97222, None, None]
+    assert scores == [None, None, None, 0.9, None, 0.97222, None, None]
     log = trajectory.steps[6].observation
     assert log is not None
     assert text_of(log.results[0].content).splitlines() == [

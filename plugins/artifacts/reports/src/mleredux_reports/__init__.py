@@ -1,10 +1,11 @@
-"""Artifacts of a run: the standard rollout (`rollout.json`) and an HTML report (`report.html`)."""
+"""Artifacts of a run: the standard rollout (`rollout.json`), an HTML report (`report.html`), the score over time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from mleredux.hookspecs import hookimpl
+from mleredux.plugins import Ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
     from mleredux.store import Run
 
 mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_register_commands() -> list[Ref]:
+    """`mleredux runs curve`."""
+    return [Ref("runs curve", "mleredux_reports.curve_command:command")]
 
 
 @hookimpl

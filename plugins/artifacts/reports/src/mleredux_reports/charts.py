@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mleredux.models import Event, Report
+from mleredux.models import Event, Report, VersionScore
 
 from mleredux_reports.words import duration, number, round_duration
 
@@ -228,6 +228,39 @@ def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_bett
         best.append((held[0], y(held[1]), 97, y(held[1])))
     ends = (number(low), number(high)) if lower_is_better else (number(high), number(low))
     return Progress(points, best, *ends, height)
+
+
+def curve_of(scores: list[VersionScore], total: float, lower_is_better: bool) -> Progress | None:
+    """The drawing of the score over time, with what counted at each time; None with fewer than two scores.
+
+    Args:
+        scores: Graded versions, oldest first.
+        total: Seconds the agent worked.
+    """
+    known = [fact.score for fact in scores if fact.score is not None and math.isfinite(fact.score)]
+    if len(known) < 2 or total <= 0:
+        return None
+    height, low, high = 120, min(known), max(known)
+    points: list[Point] = []
+    held: list[tuple[float, float, float, float]] = []
+    last: tuple[float, float] | None = None
+    for fact in scores:
+        x = round(min(100.0, 100 * fact.seconds / total), 3)
+        if fact.score is None or not math.isfinite(fact.score):
+            points.append(Point(x, height - 8, "buggy", f"Version {fact.number}: {fact.message or 'no score'}"))
+            continue
+        share = (fact.score - low) / ((high - low) or 1)
+        y = round(12 + (height - 36) * (share if lower_is_better else 1 - share), 2)
+        points.append(
+            Point(x, y, "tried", f"Version {fact.number} after {duration(fact.seconds)}: {number(fact.score)}")
+        )
+        if last is not None:
+            held += [(last[0], last[1], x, last[1]), (x, last[1], x, y)]
+        last = (x, y)
+    if last is not None:
+        held.append((*last, 100, last[1]))
+    ends = (number(low), number(high)) if lower_is_better else (number(high), number(low))
+    return Progress(points, held, *ends, height)
 
 
 def _say(event: Event) -> str:

@@ -52,7 +52,8 @@ def produce_rollout(run: Run) -> Artifact:
 
 def run_facts(run: Run, made_from: str) -> RunExtra:
     """What the document says of its run. No environment variable is among it."""
-    events, report, graded = run.events(), run.report, graded_version(run)
+    events, report = run.events(), run.report
+    scores = {fact.number: fact.score for fact in run.scores if fact.valid}
     ending = ending_of(run, events)
     starts = [event.time for event in events if event.type == "agent"]
     return RunExtra(
@@ -80,18 +81,12 @@ def run_facts(run: Run, made_from: str) -> RunExtra:
                 time=version.time,
                 seconds=round((version.time - starts[0]).total_seconds(), 3) if starts else None,
                 size=version.size,
-                score=report.score if report and version.number == graded else None,
+                score=scores.get(version.number),
             )
             for version in run.submissions()
         ],
         made_from=made_from,
     )
-
-
-def graded_version(run: Run) -> int | None:
-    """The version of the submission that was graded: the last one."""
-    report, versions = run.report, run.submissions()
-    return versions[-1].number if report and report.submission_exists and versions else None
 
 
 def _own(run: Run, said: list[str]) -> Trajectory | None:

@@ -13,7 +13,7 @@ from mleredux.plugins import current
 from mleredux.store import Run
 from mleredux.submissions.intake import disk_usage
 
-from mleredux_reports.charts import Mark, Scale, Tick, Timeline, axis_of, scale_of, timeline_of
+from mleredux_reports.charts import Mark, Progress, Scale, Tick, Timeline, axis_of, curve_of, scale_of, timeline_of
 from mleredux_reports.ending import Ending, ending_of
 from mleredux_reports.files import ArtifactRow, LogView, artifacts_of, link_to, logs_of
 from mleredux_reports.steps import RolloutView, rollout_of
@@ -55,6 +55,7 @@ class SubmissionRow:
     link: str
     graded: bool
     score: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Submissions:
     left_out: int
     ticks: list[Tick]
     axis: list[Mark]
+    curve: Progress | None
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,9 @@ def _submissions(run: Run, report: Report | None, started: datetime | None) -> S
         + [(version.time - started).total_seconds() for version in versions[-1:] if started],
         default=0.0,
     )
+    scores = {fact.number: fact for fact in run.scores}
     for version in versions[-_SUBMISSIONS:]:
+        fact = scores.get(version.number)
         since = (version.time - started).total_seconds() if started else 0.0
         if total > 0:
             kind = "graded" if version.number == graded else "kept"
@@ -212,11 +216,13 @@ def _submissions(run: Run, report: Report | None, started: datetime | None) -> S
                 size=size(version.size),
                 link=link_to(version.path.relative_to(run.path).as_posix()),
                 graded=version.number == graded,
-                score=number(report.score) if report and version.number == graded else "",
+                score=number(fact.score) if fact and fact.valid else "",
+                why=(fact.message or "") if fact else "",
             )
         )
     rows.reverse()
-    return Submissions(rows, len(versions) - len(rows), ticks, axis_of(total) if total > 0 else [])
+    curve = curve_of(run.scores, total, report.is_lower_better) if report else None
+    return Submissions(rows, len(versions) - len(rows), ticks, axis_of(total) if total > 0 else [], curve)
 
 
 def _meters(run: Run) -> list[Meter]:

@@ -1,0 +1,68 @@
+"""`mleredux runs curve`: the score over time, for the terminal, as a drawing, as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from mleredux.cli.root import root
+from mleredux_reports.page import produce_report
+from PIL import Image
+
+
+def ask(run: Any, *arguments: str) -> Result:
+    return CliRunner().invoke(root, ["runs", "--runs-dir", str(run.path.parent), "curve", *arguments])
+
+
+def test_a_terminal_gets_a_drawing(make_run: Any) -> None:
+    said = ask(make_run(), "last")
+    assert said.exit_code == 0, said.output
+    assert "no-such-agent on no-such-task, seed 3" in said.output and "Seconds of the agent's work" in said.output
+    assert len(said.output.splitlines()) > 10 and "\x1b" not in said.output
+
+
+def test_several_runs_in_one_drawing_as_png_and_svg(make_run: Any, tmp_path: Path) -> None:
+    first, second = make_run(), make_run(seed=4)
+    said = ask(first, first.id, second.id, "-o", str(tmp_path / "c.png"), "-o", str(tmp_path / "c.svg"))
+    assert said.exit_code == 0, said.output
+    with Image.open(tmp_path / "c.png") as drawing:
+        assert drawing.size == (1200, 675) and len(drawing.convert("RGB").getcolors(1 << 20) or ()) > 5
+    assert (tmp_path / "c.svg").read_text().startswith("<?xml")
+    both = ask(first, first.id, second.id).output
+    assert "seed 3" in both and "seed 4" in both
+
+
+def test_json_has_every_version(make_run: Any) -> None:
+    run = make_run()
+    (curve,) = json.loads(ask(run, "last", "--json").output)
+    assert [(fact["number"], fact["score"], fact["seconds"]) for fact in curve["versions"]] == [
+        (1, 0.9, 7.4),
+        (2, 0.97222, 19.4),
+    ]
+    assert (curve["run"], curve["metric"], curve["is_lower_better"], curve["seconds"]) == (
+        run.id,
+        "accuracy",
+        False,
+        21.5,
+    )
+
+
+def test_what_can_not_be_drawn_is_said(make_run: Any, tmp_path: Path) -> None:
+    run = make_run(report=None)
+    with pytest.raises(Exception, match="has no graded submission"):
+        raise ask(run, "last").exception or click.ClickException("no error")
+    graded = make_run()
+    with pytest.raises(Exception, match="is not of a format that is drawn"):
+        raise ask(graded, graded.id, "-o", str(tmp_path / "c.bmp")).exception or click.ClickException("no error")
+
+
+def test_the_page_shows_the_score_of_each_version(make_run: Any) -> None:
+    run = make_run()
+    produce_report(run)
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "accuracy of each version over the agent&#39;s time" in page
+    assert "Version 1 after 7.4 s: 0.9" in page and "not graded" not in page
