@@ -100,7 +100,7 @@ def plan(
         NotFound: There is no such task, agent or sandbox.
         MlereduxError: The agent has no such option, or does not run in that sandbox.
     """
-    found_task, found_agent = catalogue.task(task), catalogue.agent(agent)
+    found_task, found_agent = catalogue.task(task), catalogue.agent(agent, options or {})
     chosen = sandbox or next((name for name in found_agent.sandboxes if name in catalogue.entries("sandboxes")), None)
     if chosen is None:
         raise NotFound(
@@ -113,10 +113,6 @@ def plan(
         raise MlereduxError(
             f"Agent {agent} does not run in sandbox {chosen}, only in {', '.join(found_agent.sandboxes)}."
         )
-    unknown = sorted(set(options or ()) - set(found_agent.options))
-    if unknown:
-        known = ", ".join(sorted(found_agent.options)) or "none"
-        raise MlereduxError(f"Agent {agent} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
     wanted = network or found_agent.network
     if wanted == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
         raise NotFound(

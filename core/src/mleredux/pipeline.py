@@ -125,7 +125,7 @@ class Pipeline:
         if used.image and not differing:
             with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
                 agent, sandbox = (
-                    self.catalogue.agent(run.spec.agent),
+                    self.catalogue.agent(run.spec.agent, run.spec.options),
                     self.catalogue.sandbox(run.spec.sandbox),
                 )
                 request = BuildRequest(agent, Path(folder) / "build.log", base_image=self.base_image)

@@ -21,7 +21,7 @@ def command() -> None:
 def show(ctx: click.Context, agent: str, as_json: bool) -> None:
     """Show an agent: command, options, limits, environment."""
     found = catalogue(ctx).agent(agent)
-    facts = found.model_dump(mode="json", exclude={"rollout_reader"})
+    facts = found.model_dump(mode="json", exclude={"rollout_reader", "configure"})
     if as_json:
         print_json(facts)
         return

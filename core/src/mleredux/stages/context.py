@@ -48,8 +48,8 @@ class StageContext:
 
     @cached_property
     def agent(self) -> Agent:
-        """The run's agent."""
-        return self.catalogue.agent(self.run.spec.agent)
+        """The run's agent, as the run's options make it."""
+        return self.catalogue.agent(self.run.spec.agent, self.run.spec.options)
 
     @cached_property
     def sandbox(self) -> Sandbox:

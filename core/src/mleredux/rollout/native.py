@@ -1,0 +1,89 @@
+"""For readers of agents' native logs: they are hostile input, so nothing here fails on what a value is."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux.rollout.reading import MAX_BYTES, MAX_MARKS, InvalidRollout, read_bytes
+
+MAX_TEXT = 200_000
+"""Characters of a text that a reader takes over; what is between its halves is left out."""
+
+
+def read_native(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
+    """The value of a JSON file as agents write it: NaN and broken characters are let through.
+
+    Raises:
+        InvalidRollout: It is missing, no regular file, too large, not JSON, or nests too deeply.
+    """
+    return parse_native(read_bytes(path, max_bytes=max_bytes), path.name)
+
+
+def parse_native(data: bytes, name: str = "The log") -> Any:
+    """The value of a JSON text as agents write it.
+
+    Raises:
+        InvalidRollout: It is not JSON, nests too deeply, or holds too many values.
+    """
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
+        raise InvalidRollout(f"{name} holds more than {MAX_MARKS:,} values.")
+    try:
+        return json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise InvalidRollout(f"{name} is not JSON: {error}.") from None
+
+
+def as_text(value: Any, limit: int = MAX_TEXT) -> str:
+    """A text that any document may hold; what is no text as its JSON, None as nothing."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        try:
+            value = json.dumps(value, ensure_ascii=False, default=str)
+        except (ValueError, RecursionError):
+            value = f"({type(value).__name__})"
+    if len(value) > limit:
+        half = limit // 2
+        value = f"{value[:half]}\n… [{len(value) - 2 * half} characters left out] …\n{value[-half:]}"
+    clean: str = value.encode("utf-8", "replace").decode("utf-8")
+    return clean
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def as_count(value: Any) -> int | None:
+    """A whole number from 0 that fits 63 bits, or None."""
+    number = as_number(value)
+    return int(number) if number is not None and 0 <= number < 2**63 and number == int(number) else None
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The array, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_time(value: Any) -> str | None:
+    """A step's timestamp of Unix time in seconds, or None."""
+    number = as_number(value)
+    try:
+        return None if number is None else datetime.fromtimestamp(number, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return None

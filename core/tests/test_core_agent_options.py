@@ -1,0 +1,48 @@
+"""Options of agents: checked before a run is made, and able to change how the agent is built and started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mleredux.api import plan
+from mleredux.errors import MlereduxError, PluginError
+from mleredux.models import Agent, Build
+from mleredux.plugins import Catalogue, Entry, Plugin, Ref
+
+
+def configure(options: dict[str, Any]) -> Agent:
+    if options["size"] == "huge":
+        raise MlereduxError("Option size is small or large.")
+    return agent.model_copy(update={"build": Build(python=(f"size=={options['size']}",))})
+
+
+agent = Agent(id="sized", title="Sized", command=("true",), options={"size": "small"}, configure=configure)
+
+
+@pytest.fixture
+def catalogue(toy: Any) -> Catalogue:
+    found: Catalogue = toy.catalogue
+    own = Plugin("sized", "given", source="given")
+    found.entries("agents")["sized"] = Entry("sized", "agents", own, Ref("sized"), agent)
+    return found
+
+
+def test_options_make_the_agent(catalogue: Catalogue) -> None:
+    assert catalogue.agent("sized").build.python == ()
+    assert catalogue.agent("sized", {}).build.python == ("size==small",)
+    assert catalogue.agent("sized", {"size": "large"}).build.python == ("size==large",)
+
+
+def test_options_that_make_no_sense_are_refused_before_a_run_is_made(catalogue: Catalogue) -> None:
+    with pytest.raises(MlereduxError, match=r"size is small or large"):
+        plan(catalogue, "toy", "sized", sandbox="process", options={"size": "huge"})
+    with pytest.raises(MlereduxError, match=r"has no option colour\. Its options: size\."):
+        plan(catalogue, "toy", "sized", sandbox="process", options={"colour": 1})
+
+
+def test_a_fault_of_the_agent_names_it(catalogue: Catalogue) -> None:
+    broken = agent.model_copy(update={"configure": lambda options: options["nothing"]})
+    catalogue.entries("agents")["sized"] = Entry("sized", "agents", Plugin("x", "given"), Ref("sized"), broken)
+    with pytest.raises(PluginError, match="Agent sized fails on its options"):
+        catalogue.agent("sized", {})
