@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 FICLONE = 0x40049409  # linux/fs.h: the target shares the source's blocks until either is written
 _COPY_THREADS = 8
@@ -81,9 +82,13 @@ def _reflink(source: str, target: str) -> None:
 
 
 def _hard_link(source: str, target: str) -> None:
-    if os.path.islink(source):  # noqa: PTH114
-        source = os.path.realpath(source)  # the link of a link would point to nowhere
-    os.link(source, target)
+    # The link of a link would point to nowhere; with a folder given, and only then, Python asks for the file behind it.
+    os.link(source, target, src_dir_fd=_root())
+
+
+@cache
+def _root() -> int | None:
+    return os.open("/", os.O_RDONLY) if os.link in os.supports_dir_fd else None
 
 
 def _copy(source: str, target: str) -> None:

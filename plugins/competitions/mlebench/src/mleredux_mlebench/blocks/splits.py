@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import DataError
@@ -28,18 +29,35 @@ def split_positions(
         DataError: There are too few rows.
     """
     import numpy as np
-    from sklearn.model_selection import train_test_split
+
+    tests = _count(test_size, count, math.ceil)
+    trains = _count(train_size, count, math.floor)
+    tests = count - (trains or 0) if tests is None else tests
+    trains = count - tests if trains is None else trains
+    if tests < 1 or trains < 1 or tests + trains > count:
+        raise DataError(
+            f"The raw data have too few entries to split ({count}): {trains} would train, {tests} test.",
+            hint="Get the raw data again; the download may be incomplete.",
+        )
+    if stratify is None:
+        drawn = np.random.RandomState(seed).permutation(count)
+        return drawn[tests : tests + trains], drawn[:tests]
+    from sklearn.model_selection import train_test_split  # takes longer to import than most data to split
 
     try:
         train, test = train_test_split(
-            np.arange(count), test_size=test_size, train_size=train_size, random_state=seed, stratify=stratify
+            np.arange(count), test_size=tests, train_size=trains, random_state=seed, stratify=stratify
         )
     except ValueError as error:
         raise DataError(
-            f"The raw data have too few entries to split ({count}): {' '.join(str(error).split())}",
+            f"The raw data can't be split by label: {' '.join(str(error).split())}",
             hint="Get the raw data again; the download may be incomplete.",
         ) from error
     return train, test
+
+
+def _count(size: float | None, count: int, rounded: Callable[[float], int]) -> int | None:
+    return size if size is None or isinstance(size, int) else rounded(size * count)
 
 
 def take(items: Any, positions: Any) -> Any:

@@ -8,8 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import starmap
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from mleredux.errors import DataError
 
@@ -17,8 +18,7 @@ Names = Iterable[object]
 """File names as a list, an array or a pandas series of texts (or of what reads as the names)."""
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """A file of a tree that is to be written under another name, relative to some target."""
 
     source: str
@@ -36,7 +36,7 @@ class Files:
     def pairs(self, target: Path) -> list[tuple[str, str]]:
         """Each file's name in the tree, and its path under the folder `target`; texts, as there may be millions."""
         folder = str(target)
-        return [(member.source, f"{folder}/{member.name}") for member in self.members]
+        return [(source, f"{folder}/{name}") for source, name in self.members]
 
     def without(self, drop: Callable[[str], bool]) -> Files:
         """The same choice but for the files whose new name `drop` says yes to."""
@@ -130,7 +130,7 @@ class Tree(ABC):
         if len({name for _, name in pairs}) < len(pairs):
             raise DataError(f"Two files of {self.where} would get the same name.", hint="Check the raw tables' ids.")
         self.need(old)
-        return Files(self, [Member(*pair) for pair in pairs])
+        return Files(self, list(starmap(Member, pairs)))
 
     def pick_folders(self, sources: Names, names: Names | None = None) -> Files:
         """Choose whole folders by their names, and rename them.
