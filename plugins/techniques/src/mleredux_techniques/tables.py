@@ -1,0 +1,92 @@
+"""Finding and reading tables among the prepared files of a competition."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_ROWS = 1_000_000
+"""Of a longer table, the first rows are the table: for the questions as for their answers."""
+ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".csv.gz", ".csv.zip", ".tsv.gz")
+_ENTRIES = 20_000
+_JSON_BYTES = 1 << 29
+
+
+def find_tables(folder: Path) -> list[Path]:
+    """Files that may be tables, in the folder and the folders in it, those named like training tables first."""
+    with os.scandir(folder) as entries:
+        found = sorted(itertools.islice((entry.path for entry in entries), _ENTRIES))
+    paths = [Path(path) for path in found]
+    for below in [path for path in paths if path.is_dir()]:
+        with os.scandir(below) as entries:
+            paths += sorted(Path(entry.path) for entry in itertools.islice(entries, _ENTRIES) if entry.is_file())
+    tables = [path for path in paths if path.is_file() and path.name.lower().endswith(ENDINGS)]
+    return sorted(tables, key=lambda path: (len(path.relative_to(folder).parts), stem(path) != "train", str(path)))
+
+
+def stem(path: Path) -> str:
+    """The name without its endings, in lower case."""
+    name = path.name.lower()
+    return next((name[: -len(ending)] for ending in sorted(ENDINGS, key=len)[::-1] if name.endswith(ending)), name)
+
+
+def columns_of(path: Path) -> list[str]:
+    """The columns of a table; none where it is none."""
+    try:
+        return [str(name) for name in read_table(path, rows=5).columns]
+    except DataError:
+        return []
+
+
+def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
+    """A table as pandas reads it with its defaults (what counts as missing is what it says).
+
+    Args:
+        rows: How many rows are read at most, from the first.
+
+    Raises:
+        DataError: It is no table that can be read.
+    """
+    import pandas as pd
+
+    name = path.name.lower()
+    try:
+        if name.endswith(".parquet"):
+            frame = pd.read_parquet(path).head(rows)
+        elif name.endswith(".json"):
+            frame = _records(path).head(rows)
+        elif name.endswith(".jsonl"):
+            frame = pd.read_json(path, lines=True, nrows=rows, convert_dates=False)
+        else:
+            separator = "\t" if ".tsv" in name else ","
+            frame = pd.read_csv(path, sep=separator, nrows=rows, low_memory=False, float_precision="round_trip")
+    except (OSError, ValueError, ImportError, UnicodeError) as error:
+        raise DataError(f"{path.name} can't be read as a table: {' '.join(str(error).split())}.") from error
+    if not frame.columns.is_unique:
+        raise DataError(f"{path.name} has two columns of one name.")
+    frame.columns = [str(column) for column in frame.columns]
+    return frame.reset_index(drop=True)
+
+
+def _records(path: Path) -> pd.DataFrame:
+    """A list of JSON objects; what nests in them is kept as JSON text."""
+    import pandas as pd
+
+    if path.stat().st_size > _JSON_BYTES:
+        raise ValueError("it is too large")
+    content = json.loads(path.read_bytes())
+    if not isinstance(content, list) or not all(isinstance(record, dict) for record in content):
+        raise ValueError("it is no list of records")
+    return pd.DataFrame.from_records([{name: _flat(value) for name, value in record.items()} for record in content])
+
+
+def _flat(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, (dict, list)) else value
