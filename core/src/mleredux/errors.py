@@ -53,6 +53,10 @@ class SandboxError(MlereduxError):
     """The environment broke: no engine, a build that failed, a container that did not start."""
 
 
+class AgentBroken(MlereduxError):
+    """The agent itself is at fault: it does not do what every agent must."""
+
+
 class BuildFailed(SandboxError):
     """An agent's environment could not be built; the build log is in the run."""
 

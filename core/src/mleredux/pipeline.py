@@ -16,29 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.data import DataStore
-from mleredux.errors import Cancelled, MlereduxError, ResumeRefused, SandboxError
+from mleredux.errors import MlereduxError, ResumeRefused, SandboxError
 from mleredux.models import CAUSES, Cause, Event, Ledger, LlmUse, Outcome, Report, State
 from mleredux.plugins import Catalogue
 from mleredux.protocols import BuildRequest, Built
 from mleredux.sandboxes.slots import Slots
 from mleredux.stages.context import StageContext
+from mleredux.stages.failures import Failure, failure_of
 from mleredux.stages.grade import grade
 from mleredux.stages.grade_versions import grade_versions
 from mleredux.stages.prepare import prepare
 from mleredux.stages.produce import mask_secrets, produce
 from mleredux.stages.run_agent import agent_started, run_agent
+from mleredux.stages.smoke import smoke_run
 from mleredux.store import Run, RunStore
 from mleredux.store.files import write_atomically
 from mleredux.store.run import SCORES_FILE
 from mleredux.store.states import STAGES, final_state
 
 Progress = Callable[[Run, str], None]
-
-
-@dataclass
-class _Failure:
-    cause: Cause
-    message: str
 
 
 @dataclass
@@ -52,6 +48,8 @@ class Pipeline:
         jobs: How many runs at most at once; slots keep them from asking too much of the machine.
         base_image: Base of images that are built, where the user names one.
         progress: Told what goes on in which run.
+        smoke: Whether agents that ask for a smoke run get it.
+        cancelled: Whether somebody else asked to stop all runs.
     """
 
     store: RunStore
@@ -60,6 +58,8 @@ class Pipeline:
     jobs: int = 1
     base_image: str | None = None
     progress: Progress = lambda _run, _message: None
+    smoke: bool = True
+    cancelled: Callable[[], bool] = lambda: False
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -151,7 +151,7 @@ class Pipeline:
             catalogue=self.catalogue,
             data=self.data,
             slots=slots,
-            cancelled=self._stop.is_set,
+            cancelled=lambda: self._stop.is_set() or self.cancelled(),
             progress=lambda message: self.progress(run, message),
             base_image=self.base_image,
         )
@@ -162,7 +162,7 @@ class Pipeline:
 
     def _go_through_stages(self, context: StageContext) -> None:
         run = context.run
-        failure: _Failure | None = None
+        failure: Failure | None = None
         runners: dict[State, Callable[[StageContext], dict[str, Any]]] = {
             State.PREPARING: self._prepare,
             State.BUILDING: self._build,
@@ -181,7 +181,7 @@ class Pipeline:
                 break
         outcome = run.outcome
         if failure is None and outcome is not None and outcome.cause is not None:
-            failure = _Failure(outcome.cause, outcome.message or CAUSES[outcome.cause].meaning)
+            failure = Failure(outcome.cause, outcome.message or CAUSES[outcome.cause].meaning)
         run.enter(State.PRODUCING)
         self.progress(run, "producing artifacts")
         started = time.monotonic()
@@ -201,7 +201,7 @@ class Pipeline:
 
     def _stage(
         self, context: StageContext, stage: State, runner: Callable[[StageContext], dict[str, Any]]
-    ) -> _Failure | None:
+    ) -> Failure | None:
         """Enter a stage, once more where the cause's policy says so; why it failed, where it did."""
         run, tries = context.run, 0
         while True:
@@ -212,7 +212,7 @@ class Pipeline:
                 context.check_cancelled()
                 result = runner(context)
             except Exception as error:
-                failure = _failure(error)
+                failure = failure_of(error)
                 run.emit("stage", stage=stage, status="failed", seconds=_since(started), **vars(failure))
                 if CAUSES[failure.cause].retried and tries == 1:
                     run.emit("retry", stage=stage, cause=failure.cause, message=failure.message)
@@ -221,7 +221,7 @@ class Pipeline:
             outcome = result.get("outcome")
             if outcome and outcome["cause"] == Cause.CANCELLED:  # not finished, so that a resumed run enters it again
                 run.emit("stage", stage=stage, status="cancelled", seconds=_since(started), **result)
-                return _Failure(Cause.CANCELLED, outcome["message"])
+                return Failure(Cause.CANCELLED, outcome["message"])
             run.emit("stage", stage=stage, status="finished", seconds=_since(started), **result)
             return None
 
@@ -253,10 +253,13 @@ class Pipeline:
                 hint="Start a new run.",
             )
         context.run.record_use(image=built.identity)
+        if self.smoke and context.agent.smoke is not None:
+            smoke_run(context, built, self)
         return {"image": built.identity, "cached": built.cached}
 
     def _built(self, context: StageContext) -> Built:
-        request = BuildRequest(context.agent, context.run.logs_dir / "build.log", context.say, context.base_image)
+        log, limit = context.run.logs_dir / "build.log", context.agent.build.time_limit
+        request = BuildRequest(context.agent, log, context.say, context.base_image, limit)
         return context.sandbox.build(request)
 
     def _run_agent(self, context: StageContext) -> dict[str, Any]:
@@ -365,18 +368,6 @@ _HOOKS = (
     "mleredux_run_event",
 )
 _FINAL = frozenset(str(state) for state in State if state.final)
-
-
-def _failure(error: Exception) -> _Failure:
-    """Cause and sentence of an exception that ended a stage."""
-    from mleredux.errors import DataError, NotFound, PluginError, TaskBroken
-
-    if isinstance(error, Cancelled):
-        return _Failure(Cause.CANCELLED, str(error))
-    if isinstance(error, (TaskBroken, DataError, NotFound, PluginError)):
-        return _Failure(Cause.TASK_BROKEN, str(error))
-    message = str(error) if isinstance(error, MlereduxError) else f"{type(error).__name__}: {error}"
-    return _Failure(Cause.ENVIRONMENT_BROKE, message)
 
 
 def _since(started: float) -> float:

@@ -1,6 +1,6 @@
 """The nouns of mleredux as pydantic models: what plugins declare, and what stages return."""
 
-from mleredux.models.agent import Agent, Build, Limits
+from mleredux.models.agent import Agent, Build, Limits, Smoke
 from mleredux.models.base import Model
 from mleredux.models.grader import Grader, GradingInput, Score
 from mleredux.models.report import Ledger, LlmUse, Report, VersionScore
@@ -43,6 +43,7 @@ __all__ = [
     "RunSpec",
     "RunUse",
     "Score",
+    "Smoke",
     "State",
     "Submission",
     "SubmissionSchema",

@@ -56,7 +56,7 @@ class RunStore:
         now = datetime.now(UTC)
         for _ in range(8):
             task = re.sub(r"[^A-Za-z0-9.-]+", "-", str(asked["task"]))[:48]
-            name = f"{now:%Y%m%d-%H%M%S}-{task}-{asked['agent']}-{secrets.token_hex(3)}"
+            name = f"{now:%Y%m%d-%H%M%S}-{task}-{_short(str(asked['agent']))}-{secrets.token_hex(3)}"
             spec = RunSpec(id=name, created_at=now, **asked)
             try:
                 run = Run.create(self.path / name, spec)
@@ -232,3 +232,9 @@ def _begin(database: sqlite3.Connection) -> None:
     """Take the write lock now, so that nobody's newer row is overwritten by what is read after this."""
     if not database.in_transaction:
         database.execute("BEGIN IMMEDIATE")
+
+
+def _short(agent: str) -> str:
+    """An agent's id, or the telling part of a reference (`agent` of `repo:https://host/team/agent.git@…`)."""
+    name = agent.partition("#")[0].rstrip("/").rpartition("/")[2].partition("@")[0].removesuffix(".git")
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.")[:48] or "agent"

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import SandboxError
+from mleredux.errors import AgentBroken, SandboxError
+from mleredux.models import Agent
 from mleredux.protocols import BuildRequest, Built
 
 from mleredux_docker import host, recipe
@@ -71,9 +72,19 @@ def build(request: BuildRequest) -> Built:
                 tag = f"mleredux/{_repository(agent.id)}:{plan.key(' '.join(identities))}"
                 image = _once(client, builder, plan, tag, base)
                 built = Built(identity=image["Id"], reference=tag, cached=builder.steps == 0)
+            _refuse_too_large(agent, image)
             return _open_home(client, builder, image, built)
     finally:
         client.close()
+
+
+def _refuse_too_large(agent: Agent, image: dict[str, Any]) -> None:
+    limit, size = agent.build.max_image_mb, int(image.get("Size") or 0) >> 20
+    if limit is not None and size > limit:
+        raise AgentBroken(
+            f"The image of agent {agent.id} has {size:,} MB, its limit is {limit:,} MB.",
+            hint="Install less in it, or begin with a smaller base.",
+        )
 
 
 def _once(

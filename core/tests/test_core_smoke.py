@@ -1,0 +1,44 @@
+"""The smoke run that an agent may have to pass before its first real one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.models import Cause, Smoke, State
+
+
+@pytest.fixture
+def asks_for_smoke(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes an agent of the toy ask for a smoke run on the toy task."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def ask(name: str, **more: Any) -> str:
+        agent = toy.catalogue.agent(name)
+        changed = agent.model_copy(update={"smoke": Smoke(task="toy", **more)})
+        toy.catalogue._objects["agents", name] = changed
+        return name
+
+    return ask
+
+
+def smoked(toy: Any, run: Any) -> bool:
+    return (run.logs_dir / "smoke" / "agent.log").is_file()
+
+
+def test_an_agent_passes_once_and_is_not_asked_again(toy: Any, asks_for_smoke: Any) -> None:
+    name = asks_for_smoke("copy")
+    first, second = toy.run(name), toy.run(name)
+    assert (first.state, second.state) == (State.DONE, State.DONE)
+    assert smoked(toy, first) and not smoked(toy, second)
+    assert sorted(toy.store.ids()) == sorted([first.id, second.id]), "the smoke run is none of the user's runs"
+
+
+def test_an_agent_that_hands_in_nothing_fails_before_its_real_run(toy: Any, asks_for_smoke: Any) -> None:
+    run = toy.run(asks_for_smoke("idle"))
+    assert (run.state, run.cause) == (State.FAILED, Cause.AGENT_CRASHED)
+    assert "did not pass its smoke run on toy: submission.csv does not exist" in run.message
+    assert not run.submissions() and smoked(toy, run)
+    again = toy.run("idle")
+    assert again.cause is Cause.AGENT_CRASHED, "what failed is not remembered as passed"
