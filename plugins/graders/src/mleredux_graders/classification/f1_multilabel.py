@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mleredux_graders.classification.confusion import ratio
-from mleredux_graders.frame import Array, Options, Rows, define, texts
-from mleredux_graders.frame.arrays import distinct
-from mleredux_graders.frame.columns import Missing
+from mleredux_graders.frame import Missing, Options, Rows, define, predicted_cells, true_cells
+from mleredux_graders.frame.pieces import Pieces, overlap, split_words
 
 
 class MultilabelOptions(Options):
@@ -19,41 +18,28 @@ class MultilabelOptions(Options):
     """Whether predicted labels that never occur in the answers are false positives, rather than ignored."""
 
 
-def f1_multilabel(y_true: Array, y_pred: Array, *, unknown: bool = False) -> float:
+def f1_multilabel(y_true: Pieces, y_pred: Pieces, *, unknown: bool = False) -> float:
     """2 TP / (2 TP + FP + FN) over all pairs of row and label; 0 without any pair.
 
     Args:
-        y_true: Texts of labels with white space between, shape (rows,).
-        y_pred: The same; repeats within a row count once.
+        y_true: Labels; repeats within a row count once.
+        y_pred: The same.
         unknown: Whether predicted labels that never occur in the truth are false positives.
 
     Returns:
         0 to 1.
     """
-    true, known = _pairs(y_true, {})
-    size = len(known)
-    predicted, _ = _pairs(y_pred, known)
+    found = overlap(y_true, y_pred)
+    hits = int(np.count_nonzero(found.hits))
+    missed = found.predicted[~found.hits]
     if not unknown:
-        predicted = predicted[predicted[:, 1] < size]
-    width = max(len(known), 1)
-    wanted, given = distinct(true[:, 0] * width + true[:, 1]), distinct(predicted[:, 0] * width + predicted[:, 1])
-    hits = len(np.intersect1d(wanted, given, assume_unique=True))
-    return float(ratio(2 * hits, len(wanted) + len(given)))
-
-
-def _pairs(cells: Array, known: dict[str, int]) -> tuple[Array, dict[str, int]]:
-    """(row, number of label) of each label, shape (labels, 2); new labels are added to `known`."""
-    pieces = [cell.split() for cell in cells]
-    rows = np.repeat(np.arange(len(cells)), [len(labels) for labels in pieces])
-    numbers = [known.setdefault(label, len(known)) for labels in pieces for label in labels]
-    return np.stack([rows, np.array(numbers, dtype=np.int64)], axis=1), known
+        missed = missed[y_pred.texts.at(missed).among(y_true.texts.at(found.true))]
+    return float(ratio(2 * hits, len(found.true) + hits + len(missed)))
 
 
 def _score(rows: Rows, options: MultilabelOptions) -> float:
-    (target,), (truth,) = rows.targets, rows.truth
-    y_pred = texts(rows.predicted(target), target, missing=options.missing)
-    y_true = texts(rows.true(truth), truth, missing="blank", numbers="text")
-    return f1_multilabel(y_true, y_pred, unknown=options.unknown)
+    y_pred = predicted_cells(rows, missing=options.missing, numbers="refuse").pieces(split_words)
+    return f1_multilabel(true_cells(rows).pieces(split_words), y_pred, unknown=options.unknown)
 
 
 GRADER = define(

@@ -19,6 +19,9 @@ Numbers = Literal["refuse", "text"]
 """Whether a column that was read as numbers is refused, or taken as text as Python prints them (`5`, `0.5`, `True`)."""
 
 
+EMPTY = "Column {name!r} must have text in every row; row {{row}} is empty."
+
+
 def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = True) -> Array:
     """A column of numbers; True and False count as 1 and 0.
 
@@ -73,7 +76,7 @@ def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Num
     """
     gaps = is_missing(values)
     if missing == "refuse":
-        refuse(gaps, f"Column {name!r} must have text in every row; row {{row}} is empty.")
+        refuse(gaps, EMPTY.format(name=name))
     if values.dtype.kind != "O":
         if numbers == "refuse" and not gaps.all():
             raise InvalidSubmission(f"Column {name!r} must hold text, but its cells are read as numbers.")

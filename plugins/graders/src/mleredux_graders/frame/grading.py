@@ -121,6 +121,8 @@ def prepare(
         return Rows(submission, answers, ids, targets, truth, np.arange(0), np.arange(0))
     kept = scored_rows(answers, options)
     dropped = drop(answers, options, truth) if drop else None
+    if dropped is not None and options.match != "sorted-known":  # which lets submissions leave those rows out
+        kept = ~dropped if kept is None else kept & ~dropped
     mine, theirs = match_rows(submission, answers, ids, options.match, dropped)
     if kept is not None:
         mine, theirs = mine[kept[theirs]], theirs[kept[theirs]]

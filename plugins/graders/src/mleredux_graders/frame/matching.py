@@ -138,6 +138,8 @@ def _sorted_known(
     if ids.unknown:
         raise InvalidSubmission(f"Column {ids.name} has {ids.unknown} ids that the sample does not have.")
     kept = np.ones(len(ids.theirs), dtype=bool) if dropped is None else ~dropped
+    if ids.unique and not ids.missing:  # sorting could only pair them in the same way
+        return ids.places()[ids.theirs[kept]], np.flatnonzero(kept)
     scored = np.zeros(ids.known, dtype=bool)
     scored[ids.theirs[kept]] = True
     order, wanted = sorted_rows(submission, columns), sorted_rows(answers, columns)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from mleredux_graders.frame import Options, Rows, texts
+import numpy as np
+
+from mleredux_graders.frame import Array, Options, Rows, predicted_cells, true_cells
 from mleredux_graders.frame.columns import Missing, Numbers
+from mleredux_graders.frame.pieces import Overlap, Pieces, split_blanks
 
 
 class ListOptions(Options):
@@ -16,13 +19,19 @@ class ListOptions(Options):
     numbers: Numbers = "text"
 
 
-def matched_lists(rows: Rows, options: ListOptions) -> tuple[list[list[str]], list[list[str]]]:
+def matched_lists(rows: Rows, options: ListOptions) -> tuple[Pieces, Pieces]:
     """True and predicted lists, split at each single blank: two in a row hold an empty piece that takes a place.
 
     Raises:
         InvalidSubmission: A cell is missing, or the column is one of numbers.
     """
-    (target,), (truth,) = rows.targets, rows.truth
-    y_pred = texts(rows.predicted(target), target, missing=options.missing, numbers=options.numbers)
-    y_true = texts(rows.true(truth), truth, missing="blank", numbers="text")
-    return [cell.split(" ") for cell in y_true], [cell.split(" ")[: options.k] for cell in y_pred]
+    y_pred = predicted_cells(rows, missing=options.missing, numbers=options.numbers).pieces(split_blanks)
+    return true_cells(rows).pieces(split_blanks), y_pred.kept(y_pred.places < options.k)
+
+
+def hits(found: Overlap, y_pred: Pieces) -> tuple[Array, Array]:
+    """Row and place (from 1) of each piece that is relevant and was not seen before, by row and place."""
+    pieces = found.predicted[found.hits]
+    width = int(y_pred.places.max(initial=0)) + 1
+    ordered = np.sort(y_pred.rows[pieces] * width + y_pred.places[pieces])
+    return ordered // width, ordered % width + 1

@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from mleredux_graders.frame import Rows, define
-from mleredux_graders.ranking.lists import ListOptions, matched_lists
+from mleredux_graders.classification.confusion import ratio
+from mleredux_graders.frame import Array, Rows, define
+from mleredux_graders.frame.pieces import Pieces, overlap
+from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists
 
 
-def average_precision_at_k(y_true: list[str], y_pred: list[str], k: int) -> float:
-    """Average precision of one ranked list.
+def average_precisions_at_k(y_true: Pieces, y_pred: Pieces, rows: int, k: int) -> Array:
+    """Average precision of each of many ranked lists.
 
     Each of the first k pieces that is among the true ones, and was not seen before, adds the hits so far divided by
     its place; the sum is divided by the smaller of k and the number of true ones.
 
     Args:
-        y_true: Relevant pieces.
-        y_pred: Predicted pieces, best first.
+        y_true: Relevant pieces; empty ones count as none.
+        y_pred: Predicted pieces, best first, no more than k a row.
+        rows: Number of lists.
 
     Returns:
-        0 to 1; 0 where nothing is relevant.
+        0 to 1; 0 where nothing is relevant, shape (rows,).
     """
-    relevant = set(y_true) - {""}
-    if not relevant:
-        return 0.0
-    wanted, hits, total = set(relevant), 0, 0.0
-    for place, piece in enumerate(y_pred[:k], start=1):
-        if piece in wanted:
-            wanted.remove(piece)
-            hits += 1
-            total += hits / place
-    return total / min(len(relevant), k)
+    y_true = y_true.kept(y_true.texts.lengths > 0)
+    found = overlap(y_true, y_pred)
+    relevant = np.bincount(y_true.rows[found.true], minlength=rows)
+    row, place = hits(found, y_pred)
+    hits_so_far = np.arange(1, len(row) + 1) - np.searchsorted(row, row)
+    totals = np.bincount(row, weights=hits_so_far / place, minlength=rows)
+    return ratio(totals, np.minimum(relevant, k))
 
 
 def _score(rows: Rows, options: ListOptions) -> float:
-    pairs = zip(*matched_lists(rows, options), strict=True)
-    return float(np.mean([average_precision_at_k(y_true, y_pred, options.k) for y_true, y_pred in pairs]))
+    return float(np.mean(average_precisions_at_k(*matched_lists(rows, options), len(rows), options.k)))
 
 
 GRADER = define("map-at-k", "Mean average precision at k", "maximize", _score, options=ListOptions, perfect=1.0)

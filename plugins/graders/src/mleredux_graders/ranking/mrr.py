@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from mleredux_graders.frame import Rows, define
-from mleredux_graders.ranking.lists import ListOptions, matched_lists
+from mleredux_graders.frame import Array, Rows, define
+from mleredux_graders.frame.pieces import Pieces, overlap
+from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists
 
 
-def reciprocal_rank(y_true: list[str], y_pred: list[str]) -> float:
-    """1 / place of the first relevant piece, 0 where there is none.
+def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
+    """1 / place of the first relevant piece of each of many ranked lists, 0 where there is none.
 
     Args:
         y_true: Relevant pieces.
         y_pred: Predicted pieces, best first.
+        rows: Number of lists.
+
+    Returns:
+        0 to 1, shape (rows,).
     """
-    relevant = set(y_true)
-    return next((1 / place for place, piece in enumerate(y_pred, start=1) if piece in relevant), 0.0)
+    row, place = hits(overlap(y_true, y_pred), y_pred)
+    ranks = np.zeros(rows)
+    ranks[row[::-1]] = 1 / place[::-1]  # of several in a row, the first is written last
+    return ranks
 
 
 def _score(rows: Rows, options: ListOptions) -> float:
-    pairs = zip(*matched_lists(rows, options), strict=True)
-    return float(np.mean([reciprocal_rank(y_true, y_pred) for y_true, y_pred in pairs]))
+    return float(np.mean(reciprocal_ranks(*matched_lists(rows, options), len(rows))))
 
 
 GRADER = define("mrr", "Mean reciprocal rank", "maximize", _score, options=ListOptions, perfect=1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mleredux_graders.frame import Array, Rows, define, numbers
+from mleredux_graders.frame.columns import refuse
 from mleredux_graders.frame.tables import is_missing
 from mleredux_graders.regression.values import ValueOptions
 
@@ -20,7 +21,7 @@ class SpearmanOptions(CorrelationOptions):
     """What Spearman's correlation takes."""
 
     rank_text: bool = False
-    """A column of text is ranked as text, rather than refused."""
+    """A column of text is ranked as text, and an infinite number as a number, rather than refused."""
 
 
 def pearson(y_true: Array, y_pred: Array) -> float:
@@ -86,9 +87,8 @@ def _spearman(rows: Rows, options: SpearmanOptions) -> float:
         if options.keep_nan and is_missing(y_pred).any():
             return float("nan")
         if y_pred.dtype.kind != "O" or not options.rank_text:
-            y_pred = numbers(y_pred, name, finite=False)
-            if np.isnan(y_pred).any():
-                numbers(y_pred, name)  # says which row
+            y_pred = numbers(y_pred, name, finite=not options.rank_text)
+            refuse(np.isnan(y_pred), f"Column {name!r} must hold numbers only; row {{row}} is missing.")
         return spearman(numbers(rows.true(truth), truth), y_pred)
 
     return float(np.mean([column(name, truth) for name, truth in zip(rows.targets, rows.truth, strict=True)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux_graders.frame import Array, Missing, Numbers, Options, Rows, texts
+from mleredux_graders.frame import Cells, Missing, Numbers, Options, Rows, predicted_cells, true_cells
 
 
 class TextOptions(Options):
@@ -14,13 +14,11 @@ class TextOptions(Options):
     """Whether a column that is read as numbers is refused, or taken as text."""
 
 
-def matched_texts(rows: Rows, options: TextOptions) -> tuple[Array, Array]:
-    """True and predicted text, object arrays of str, shape (rows,) each.
+def matched_texts(rows: Rows, options: TextOptions) -> tuple[Cells, Cells]:
+    """True and predicted text.
 
     Raises:
         InvalidSubmission: A cell is missing, or the column was read as numbers.
     """
-    (target,), (truth,) = rows.targets, rows.truth
-    y_pred = texts(rows.predicted(target), target, missing=options.missing, numbers=options.numbers)
-    lost: Missing = "nan" if options.missing == "nan" else "blank"
-    return texts(rows.true(truth), truth, missing=lost, numbers="text"), y_pred
+    y_pred = predicted_cells(rows, missing=options.missing, numbers=options.numbers)
+    return true_cells(rows, missing="nan" if options.missing == "nan" else "blank"), y_pred

@@ -40,7 +40,7 @@ def levenshtein(y_true: Sequence[str] | Array, y_pred: Sequence[str] | Array) ->
     return distances
 
 
-def _as_characters(cells: Array, name: str, codes: dict[int, str], other: str | None = None) -> list[str]:
+def _as_characters(cells: Sequence[str], name: str, codes: dict[int, str], other: str | None = None) -> list[str]:
     """Sequences of whole numbers as text, one character per distinct number.
 
     Args:
@@ -61,14 +61,19 @@ def _as_characters(cells: Array, name: str, codes: dict[int, str], other: str | 
 
 
 def _score(rows: Rows, options: LevenshteinOptions) -> float:
-    y_true, y_pred = matched_texts(rows, options)
+    true, predicted = matched_texts(rows, options)
     if options.tokens == "integers":
         codes: dict[int, str] = {}
-        y_true = np.array(_as_characters(y_true, rows.truth[0], codes), dtype=object)
-        y_pred = np.array(_as_characters(y_pred, rows.targets[0], codes, chr(0x10FFFF)), dtype=object)
-    distances = levenshtein(y_true, y_pred)
+        y_true = _as_characters(true.strings(), rows.truth[0], codes)
+        y_pred = _as_characters(predicted.strings(), rows.targets[0], codes, chr(0x10FFFF))
+        distances = levenshtein(y_true, y_pred)
+    else:
+        wrong = np.flatnonzero(~true.equal(predicted))
+        distances = np.zeros(len(rows))
+        distances[wrong] = levenshtein(true.strings(wrong), predicted.strings(wrong))
     if options.average == "pooled":
-        return float(distances.sum() / sum(len(text) for text in y_true))
+        lengths = [len(text) for text in (y_true if options.tokens == "integers" else true.strings())]
+        return float(distances.sum() / sum(lengths))
     return float(np.average(distances, weights=rows.weight))
 
 

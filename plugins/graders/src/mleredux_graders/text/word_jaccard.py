@@ -7,7 +7,9 @@ from typing import Literal
 import numpy as np
 from mleredux.errors import InvalidSubmission
 
-from mleredux_graders.frame import Rows, define
+from mleredux_graders.frame import Array, Cells, Rows, define
+from mleredux_graders.frame.pieces import Pieces, overlap, split_words
+from mleredux_graders.frame.utf8 import Utf8
 from mleredux_graders.text.cells import TextOptions, matched_texts
 
 
@@ -18,23 +20,30 @@ class JaccardOptions(TextOptions):
     """What a row counts where neither truth nor prediction has a word."""
 
 
-def word_jaccard(y_true: str, y_pred: str) -> float:
-    """Distinct words in common, divided by the distinct words of both (Jaccard 1901).
+def word_jaccard(y_true: Cells, y_pred: Cells) -> Array:
+    """Distinct words in common, divided by the distinct words of both (Jaccard 1901), row by row.
 
     Words are lower-cased and split at white space; punctuation stays part of them.
 
     Returns:
-        0 to 1; NaN where neither has a word.
+        0 to 1; NaN where neither has a word, shape (rows,).
     """
-    true, predicted = set(y_true.lower().split()), set(y_pred.lower().split())
-    common = len(true & predicted)
-    union = len(true) + len(predicted) - common
-    return common / union if union else float("nan")
+    true, predicted = (cells.pieces(_words) for cells in (y_true, y_pred))
+    found = overlap(true, predicted)
+    given, wanted = predicted.rows[found.predicted], true.rows[found.true]
+    common, distinct_given, distinct_wanted = (
+        np.bincount(rows, minlength=len(y_true)) for rows in (given[found.hits], given, wanted)
+    )
+    union = distinct_wanted + distinct_given - common
+    return np.where(union > 0, common / np.maximum(union, 1), np.nan)
+
+
+def _words(texts: Utf8) -> Pieces:
+    return split_words(texts.lowered())
 
 
 def _score(rows: Rows, options: JaccardOptions) -> float:
-    pairs = zip(*matched_texts(rows, options), strict=True)
-    scores = np.array([word_jaccard(y_true, y_pred) for y_true, y_pred in pairs], dtype=np.float64)
+    scores = word_jaccard(*matched_texts(rows, options))
     empty = np.isnan(scores)
     if options.both_empty == "refuse" and empty.any():
         raise InvalidSubmission(f"Column {rows.targets[0]!r} must have a word in every row; some rows have none.")
