@@ -1,0 +1,140 @@
+"""What `repo:…` means: where the source is, which commit, which folder of it, and whether we may go there."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+from mleredux.errors import MlereduxError
+
+SCHEME = "repo:"
+HOSTS_VARIABLE = "MLEREDUX_AGENT_HOSTS"
+"""Hosts that agents may be fetched from, commas between; `*` allows all."""
+PATHS_VARIABLE = "MLEREDUX_AGENT_PATHS"
+"""Folders of this machine that agents may be taken from, as in PATH; unset: all."""
+DEFAULT_HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "huggingface.co")
+_SCP = re.compile(r"^(?P<user>[\w.-]+)@(?P<host>[\w.-]+):(?P<path>[^/].*)$")
+_URL_SCHEMES = ("https", "ssh", "git", "http")
+_REF = re.compile(r"^[A-Za-z0-9][\w./+-]*$")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Where an agent's source is.
+
+    Attributes:
+        url: What git fetches from; None for a folder of this machine.
+        path: The folder or repository on this machine; None for a URL.
+        ref: Branch, tag or commit; None for the default.
+        subdir: The agent's folder in it, `.` for all of it.
+    """
+
+    url: str | None
+    path: Path | None
+    ref: str | None
+    subdir: PurePosixPath
+
+    @property
+    def place(self) -> str:
+        """The URL or the path."""
+        return self.url or str(self.path)
+
+    def pinned(self, commit: str) -> str:
+        """The reference that finds exactly this again."""
+        tail = "" if self.subdir == PurePosixPath() else f"#{self.subdir}"
+        return f"{SCHEME}{self.place}@{commit}{tail}"
+
+
+def parse(reference: str) -> Reference:
+    """Read `repo:PLACE[@REF][#SUBDIR]`.
+
+    Raises:
+        MlereduxError: It is malformed, holds a password, or names a host or path that is not allowed.
+    """
+    text = reference.removeprefix(SCHEME)
+    place, _, folder = text.partition("#")
+    subdir = PurePosixPath(folder or ".")
+    if subdir.is_absolute() or ".." in subdir.parts:
+        raise MlereduxError(f"The folder {folder!r} lies outside the repository.", hint="Name one inside, after `#`.")
+    if not place:
+        raise MlereduxError(f"{reference!r} names no repository.", hint="Write repo:URL_OR_PATH[@REF][#FOLDER].")
+    scheme = urlsplit(place).scheme if "://" in place else ""
+    if scheme == "file":
+        place, scheme = place.removeprefix("file://"), ""
+    if scheme:
+        start = place.index("/", place.index("://") + 3) if "/" in place.partition("://")[2] else len(place)
+        url, ref = _split(place, start)
+        _check_url(url, scheme)
+        return Reference(url, None, _checked(ref), subdir)
+    if found := _SCP.match(place):
+        url, ref = _split(place, found.start("path"))
+        _check_host(found["host"], url)
+        return Reference(url, None, _checked(ref), subdir)
+    path, ref = (place, None) if Path(place).expanduser().exists() else _split_last(place)
+    whole = Path(path).expanduser().resolve()
+    _check_path(whole)
+    return Reference(None, whole, _checked(ref), subdir)
+
+
+def _split(place: str, start: int) -> tuple[str, str | None]:
+    """Place and ref: a ref may hold slashes, the path before it no `@`."""
+    path, at, ref = place[start:].partition("@")
+    return place[:start] + path, ref if at else None
+
+
+def _split_last(place: str) -> tuple[str, str | None]:
+    path, at, ref = place.rpartition("@")
+    return (path, ref) if at else (place, None)
+
+
+def _checked(ref: str | None) -> str | None:
+    if ref is not None and (not _REF.match(ref) or ".." in ref):
+        raise MlereduxError(f"{ref!r} is no branch, tag or commit.", hint="Write one after `@`, like @main or @v1.2.")
+    return ref
+
+
+def _check_url(url: str, scheme: str) -> None:
+    parts = urlsplit(url)
+    if scheme not in _URL_SCHEMES:
+        raise MlereduxError(
+            f"Repositories can't be fetched by {scheme}://.", hint=f"Use {', '.join(_URL_SCHEMES)} or a path."
+        )
+    if parts.password or (parts.username and scheme != "ssh"):
+        raise MlereduxError(
+            "The repository's address holds credentials, which would be kept in the run.",
+            hint="Leave them to git's credential helper.",
+        )
+    host = parts.hostname or ""
+    if scheme in ("http", "git") and host not in _named_hosts():
+        raise MlereduxError(
+            f"{scheme}:// is not safe from being changed on the way.",
+            hint=f"Use https, or name {host or 'the host'} in {HOSTS_VARIABLE}.",
+        )
+    _check_host(host, url)
+
+
+def _named_hosts() -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in os.environ.get(HOSTS_VARIABLE, "").split(",") if name.strip())
+
+
+def _check_host(host: str, url: str) -> None:
+    allowed = _named_hosts() or DEFAULT_HOSTS
+    if "*" not in allowed and host.lower() not in allowed:
+        raise MlereduxError(
+            f"Agents may not be fetched from {host or url}; allowed are {', '.join(allowed)}.",
+            hint=f"Whoever runs this machine can allow more in {HOSTS_VARIABLE}.",
+        )
+
+
+def _check_path(path: Path) -> None:
+    allowed = [Path(name).resolve() for name in os.environ.get(PATHS_VARIABLE, "").split(os.pathsep) if name]
+    if allowed and not any(path.is_relative_to(folder) for folder in allowed):
+        raise MlereduxError(
+            f"Agents may not be taken from {path}.",
+            hint=f"Whoever runs this machine can allow its folder in {PATHS_VARIABLE}.",
+        )
+    if not path.is_dir():
+        raise MlereduxError(f"{path} is no folder.", hint="Name a folder or a repository after `repo:`.")

@@ -1,0 +1,68 @@
+"""The manifest: every mistake is named, with the field and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux import testing
+from mleredux.plugins.indexing import make_index
+from mleredux_repo.manifest import BadManifest, read_manifest
+
+AGENT = '[agent]\nid = "x"\ncommand = ["python", "x.py"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (None, ["There is no mleredux-agent.toml"]),
+        ("[agent", ["is no TOML"]),
+        ("", ["agent: is missing", "build: is missing"]),
+        (AGENT + "[build]\n", ["build: give exactly one of `dockerfile` and `python`"]),
+        (AGENT + '[build]\ndockerfile = "D"\npython = ["."]\n', ["give exactly one"]),
+        (AGENT + '[build]\ndockerfile = "../Dockerfile"\n', ["build.dockerfile", "must lie inside"]),
+        (AGENT + '[build]\ndockerfile = "Dockerfile"\n', ["names Dockerfile, which is not there"]),
+        (AGENT + '[build]\npython = ["."]\n', ["names pyproject.toml, which is not there"]),
+        (AGENT + '[build]\npython = ["--index-url http://evil x"]\n', ["is no requirement; options of pip"]),
+        (AGENT + '[build]\npython = []\ntime_limit = "soon"\n', ["build.time_limit", "'soon' is not a duration"]),
+        (AGENT + '[build]\npython = []\n[limits]\nmemory = "lots"\n', ["limits.memory", "'lots' is not a size"]),
+        (AGENT + "[build]\npython = []\n[limits]\ncpu = 2\n", ["limits.cpu: is not known here"]),
+        (AGENT + '[build]\npython = []\n[environment]\nsecrets = ["A B"]\n', ["'A B' is no name of a variable"]),
+        (AGENT + '[build]\npython = []\n[environment]\npass = ["MLEREDUX_X"]\n', ["MLEREDUX_X is ours to set"]),
+        (AGENT.replace('"x"', '"x y"') + "[build]\npython = []\n", ["agent.id"]),
+        ('[agent]\nid = "x"\ncommand = []\n[build]\npython = []\n', ["agent.command"]),
+    ],
+)
+def test_what_is_wrong_is_said(write_agent: Any, text: str | None, sentences: list[str]) -> None:
+    folder = write_agent(**{"mleredux-agent.toml": text})
+    with pytest.raises(BadManifest) as error:
+        read_manifest(folder)
+    assert [sentence for sentence in sentences if sentence not in str(error.value)] == []
+    assert "Traceback" not in str(error.value) and error.value.hint
+
+
+def test_a_manifest_that_is_a_link_or_huge_is_refused(write_agent: Any) -> None:
+    folder = write_agent(**{"mleredux-agent.toml": "#" * (1 << 20)})
+    with pytest.raises(BadManifest, match="is larger than"):
+        read_manifest(folder)
+    (folder / "mleredux-agent.toml").unlink()
+    (folder / "mleredux-agent.toml").symlink_to("/etc/hostname")
+    with pytest.raises(BadManifest, match="There is no"):
+        read_manifest(folder)
+
+
+def test_a_good_one_is_read_whole(write_agent: Any) -> None:
+    manifest = read_manifest(write_agent())
+    assert manifest.environment.secrets == ["TOY_TOKEN"] and manifest.build.time_limit == 1800
+    assert manifest.smoke.task == "wine" and manifest.limits.memory == 512
+
+
+@pytest.mark.parametrize("check", testing.checks("repo"))
+def test_the_plugin_conforms(check: testing.Check, tmp_path: Path) -> None:
+    check(tmp_path)
+
+
+def test_the_index_is_current() -> None:
+    path, text = make_index("repo")
+    assert path.read_text(encoding="utf-8") == text

@@ -1,0 +1,89 @@
+"""Developers' agents, built and run for real: verified once, then let loose on the task."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
+
+
+def mleredux(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-m", "mleredux", *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
+    repository: Path, mleredux_home: Path, git: Any
+) -> None:
+    secret = "tok-0123456789-planted"
+    ended = mleredux(
+        *("run", "digits", "--agent", f"repo:{repository}@v1", "-o", "level=7", "--json"),
+        *("--runs-dir", str(mleredux_home / "runs")),
+        TOY_TOKEN=secret,
+    )
+    assert ended.returncode == 0, ended.stderr
+    record = json.loads(ended.stdout)
+    commit = git(repository, "rev-parse", "v1")
+    assert record["agent"] == f"repo:{repository}@{commit}"
+    assert record["report"]["valid_submission"] and "-agent-" in record["id"]
+    run = Path(record["path"])
+    assert (run / "logs" / "smoke" / "agent.log").is_file(), "it passed a smoke run first"
+    assert (run / "logs" / "agent.log").read_text() == "level 7 secret *****\n"
+    assert "pip install" in (run / "logs" / "build.log").read_text()
+    kept = [path for path in run.rglob("*") if path.is_file()]
+    assert not [path for path in kept if secret.encode() in path.read_bytes()]
+    image = json.loads((run / "run.json").read_text())["use"]["image"]
+    inspected = subprocess.run(["docker", "image", "inspect", image], capture_output=True, text=True, check=True)
+    history = subprocess.run(["docker", "history", "--no-trunc", image], capture_output=True, text=True, check=True)
+    assert secret not in inspected.stdout + history.stdout
+
+    again = mleredux(
+        *("run", "digits", "--agent", record["agent"], "--json", "--runs-dir", str(mleredux_home / "runs")),
+    )
+    second = json.loads(again.stdout)
+    assert second["agent"] == record["agent"] and second["status"] == "done"
+    stage = next(
+        json.loads(line)["data"]
+        for line in (Path(second["path"]) / "events.jsonl").read_text().splitlines()
+        if '"building"' in line and '"finished"' in line
+    )
+    assert stage["cached"] and not (Path(second["path"]) / "logs" / "smoke").exists(), "nothing is verified twice"
+
+
+def test_check_says_what_to_mend_and_keeps_no_run(write_agent: Any, mleredux_home: Path) -> None:
+    good = mleredux("agent", "check", str(write_agent("good")), "--json")
+    said = json.loads(good.stdout)
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert [step["step"] for step in said["steps"]] == ["source", "manifest", "build", "smoke run"]
+    broken = mleredux("agent", "check", str(write_agent("broken", **{"solve.py": "raise SystemExit('no idea')\n"})))
+    assert broken.returncode == 1
+    assert "FAIL smoke run" in broken.stdout and "| no idea" in broken.stdout
+    unbuilt = mleredux("agent", "check", str(write_agent("unbuilt", **{"requirements.txt": "no-such-thing-at-all\n"})))
+    assert unbuilt.returncode == 1 and "FAIL build" in unbuilt.stdout and "no-such-thing-at-all" in unbuilt.stdout
+    wrong = mleredux("agent", "check", str(write_agent("wrong", **{"mleredux-agent.toml": "[agent]\n"})))
+    assert wrong.returncode == 1 and "agent.id: is missing" in wrong.stderr and "Traceback" not in wrong.stderr
+    assert not (mleredux_home / "runs").exists()
+
+
+def test_an_agent_that_fails_its_smoke_run_never_sees_the_task(write_agent: Any, mleredux_home: Path) -> None:
+    folder = write_agent("broken", **{"solve.py": "raise SystemExit('no idea')\n"})
+    ended = mleredux(
+        *("run", "digits", "--agent", f"repo:{folder}", "--json", "--runs-dir", str(mleredux_home / "runs"))
+    )
+    record = json.loads(ended.stdout)
+    assert (ended.returncode, record["cause"]) == (3, "agent_crashed")
+    assert "did not pass its smoke run on wine" in record["message"] and "no idea" in record["message"]
+    assert not (Path(record["path"]) / "task").exists()
