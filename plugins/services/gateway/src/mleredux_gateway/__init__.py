@@ -1,5 +1,45 @@
-"""The metered way of agents to language models."""
+"""The metered way of agents to language models: holds the keys, counts, keeps budgets, records every call."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from mleredux.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from mleredux.models import Agent, Artifact
+    from mleredux.protocols import Gateway
+    from mleredux.store import Run
+
+    from mleredux_gateway.record import read_calls
+
+__all__ = ["read_calls"]
 mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway:
+    """One gateway a run, in a thread of this process."""
+    from mleredux_gateway.opening import open_gateway
+
+    return open_gateway(run, agent, socket)
+
+
+@hookimpl
+def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
+    """The record of calls, and the rollout made of it."""
+    from mleredux_gateway.artifacts import artifacts_of
+
+    return artifacts_of(run)
+
+
+def __getattr__(name: str) -> Any:
+    """What others import, loaded when it is asked for."""
+    if name == "read_calls":
+        from mleredux_gateway.record import read_calls
+
+        return read_calls
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -171,14 +172,15 @@ async def _stream(request: web.Request, frames: Iterator[Frame], answer: Answer)
     await response.prepare(request)
     every = list(frames)
     truncated = answer.reply.malformed == "truncated"
-    for frame in every[: len(every) // 2] if truncated else every:
-        await response.write(frame)
-        if answer.reply.chunk_seconds:
-            await asyncio.sleep(answer.reply.chunk_seconds)
-    if truncated and request.transport is not None:
-        request.transport.abort()
-        return response
-    await response.write_eof()
+    with contextlib.suppress(ConnectionResetError):  # the client hung up
+        for frame in every[: len(every) // 2] if truncated else every:
+            await response.write(frame)
+            if answer.reply.chunk_seconds:
+                await asyncio.sleep(answer.reply.chunk_seconds)
+        if truncated and request.transport is not None:
+            request.transport.abort()
+            return response
+        await response.write_eof()
     return response
 
 

@@ -1,0 +1,52 @@
+"""What the gateway itself says to agents, in the form of the protocol that they speak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from mleredux_gateway.config import Family
+from mleredux_gateway.usage import Kind
+
+PATHS: dict[str, Kind] = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
+COUNT_TOKENS = "/messages/count_tokens"
+BUDGET = "budget_exhausted"
+_BUDGET_CODES = ("llm_calls", "llm_tokens", "llm_cost_usd")
+
+
+def family_of(kind: Kind) -> Family:
+    """Whose protocol it is."""
+    return "anthropic" if kind == "messages" else "openai"
+
+
+def below_v1(path: str) -> str:
+    """The path that follows `/v1`, which some clients have in their address and some have not."""
+    return (path.removeprefix("/v1").rstrip("/")) or "/"
+
+
+def given_key(headers: Any) -> str:
+    """The key of a request, by either protocol's header."""
+    bearer = headers.get("Authorization", "")
+    if bearer[:7].lower() == "bearer ":
+        return str(bearer[7:].strip())
+    return str(headers.get("X-Api-Key") or headers.get("Api-Key") or "")
+
+
+def error(family: Family, status: int, kind: str, message: str, code: str | None = None) -> web.Response:
+    """An error; clients are told not to try again."""
+    if family == "anthropic":
+        content: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": message}}
+    else:
+        content = {"error": {"message": message, "type": kind, "param": None, "code": code}}
+    return web.json_response(content, status=status, headers={"X-Should-Retry": "false"})
+
+
+def refusal(family: Family, reason: str, message: str) -> web.Response:
+    """A call that is not forwarded because of the run's budget, or of what it asks for."""
+    if reason in _BUDGET_CODES:
+        return error(family, 403, BUDGET, message, reason)
+    if reason == "model":
+        kind = "not_found_error" if family == "anthropic" else "invalid_request_error"
+        return error(family, 404, kind, message, "model_not_found")
+    return error(family, 400, "invalid_request_error", message, reason)

@@ -1,0 +1,22 @@
+"""What the gateway leaves in a run's manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux.models import Artifact
+from mleredux.store import Run
+
+from mleredux_gateway.record import CALLS, FOLDER
+from mleredux_gateway.trajectory import TRAJECTORY
+
+
+def artifacts_of(run: Run) -> Iterable[Artifact]:
+    """The files that are there."""
+    titles = {
+        CALLS: ("application/jsonl", "Calls of language models"),
+        TRAJECTORY: ("application/json", "Rollout made of the calls (ATIF)"),
+    }
+    for name, (kind, title) in titles.items():
+        if (run.path / FOLDER / name).is_file():
+            yield Artifact(path=f"{FOLDER}/{name}", media_type=kind, producer="gateway", title=title)

@@ -1,0 +1,197 @@
+"""Where calls go: upstreams with their keys, from `gateway.toml` or from the caller's environment."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from mleredux.errors import SandboxError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+CONFIG_VARIABLE = "MLEREDUX_GATEWAY_CONFIG"
+Family = Literal["openai", "anthropic"]
+_README = "See the README of mleredux-gateway."
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Price(_Part):
+    """USD per million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    cached: Annotated[float, Field(ge=0)] | None = None
+    """Tokens read from the provider's cache; as `input` where None."""
+    cache_write: Annotated[float, Field(ge=0)] | None = None
+    """Tokens written to the provider's cache; as `input` where None."""
+    above: int | None = None
+    """With a prompt of more tokens than this, the next prices hold."""
+    above_input: float | None = None
+    above_output: float | None = None
+    above_cached: float | None = None
+    above_cache_write: float | None = None
+
+
+class UpstreamConfig(_Part):
+    """A provider, as `gateway.toml` names it."""
+
+    protocol: Family
+    base_url: str
+    """With `/v1` where the provider's clients have it there."""
+    key_env: str | None = None
+    """The variable of the caller's environment that holds the key; None where none is needed."""
+    models: tuple[str, ...] = ("*",)
+    """Models that are offered to agents: names or patterns (`gpt-5*`)."""
+    rename: dict[str, str] = {}
+    """What the provider calls a model, by the name that agents use."""
+    headers: dict[str, str] = {}
+    """Sent with each call; `{run}` is the run's id."""
+    timeout: Annotated[float, Field(gt=0)] = 900
+    """Seconds without a byte from the provider."""
+    hosted_tools: bool = False
+    """Whether agents may use what reaches the network from the provider's side: web search, remote files, MCP."""
+
+
+class _File(_Part):
+    upstreams: dict[str, UpstreamConfig]
+    prices: dict[str, Price] = {}
+    price_table: Path | None = None
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A provider with its key. The key is in no text of it.
+
+    Attributes:
+        name: As the configuration calls it.
+        key: The secret, empty where none is needed.
+    """
+
+    name: str
+    config: UpstreamConfig
+    key: str
+
+    def __repr__(self) -> str:
+        return f"Upstream({self.name!r}, {self.config.base_url!r})"
+
+    @property
+    def host(self) -> str:
+        """Where calls go, for the record: without user or password."""
+        parts = urlsplit(self.config.base_url)
+        return f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
+
+    def offers(self, model: str) -> bool:
+        """Whether agents may ask for this model here."""
+        return model in self.config.rename or any(fnmatchcase(model, pattern) for pattern in self.config.models)
+
+    def url(self, path: str) -> str:
+        """The address of an endpoint.
+
+        Args:
+            path: Beneath `/v1`, like `/chat/completions`.
+        """
+        base = self.config.base_url.rstrip("/")
+        if self.config.protocol == "anthropic":
+            base = base.removesuffix("/v1") + "/v1"
+        return base + path
+
+    def headers(self, run_id: str) -> dict[str, str]:
+        """Key, and what the configuration adds."""
+        own = {name: value.replace("{run}", run_id) for name, value in self.config.headers.items()}
+        if not self.key:
+            return own
+        if self.config.protocol == "anthropic":
+            return {**own, "X-Api-Key": self.key}
+        return {**own, "Authorization": f"Bearer {self.key}"}
+
+
+@dataclass(frozen=True)
+class GatewayConfig:
+    """All upstreams, and what the user says of prices."""
+
+    upstreams: tuple[Upstream, ...]
+    prices: dict[str, Price]
+    price_table: Path | None
+
+    def find(self, family: Family, model: str) -> Upstream | None:
+        """The first upstream of a protocol that offers a model."""
+        return next((u for u in self.upstreams if u.config.protocol == family and u.offers(model)), None)
+
+
+def config_path(environment: Mapping[str, str]) -> Path:
+    """`MLEREDUX_GATEWAY_CONFIG`, or `gateway.toml` in mleredux's folder of the user's configuration."""
+    if named := environment.get(CONFIG_VARIABLE):
+        return Path(named)
+    folder = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return folder / "mleredux" / "gateway.toml"
+
+
+def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
+    """The configuration file where there is one; else OpenAI and Anthropic, as far as the environment has keys.
+
+    Raises:
+        SandboxError: There is no upstream, or the file is wrong.
+    """
+    path = config_path(environment)
+    if path.is_file() or CONFIG_VARIABLE in environment:
+        return _from_file(path, environment)
+    upstreams = tuple(
+        Upstream(name, config, environment[str(config.key_env)])
+        for name, config in _known(environment).items()
+        if environment.get(str(config.key_env))
+    )
+    if not upstreams:
+        raise SandboxError(
+            "The gateway has no language model to forward to.",
+            hint=f"Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or write {path}. {_README}",
+        )
+    return GatewayConfig(upstreams, {}, None)
+
+
+def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
+    try:
+        found = _File.model_validate(_tuples(tomllib.loads(path.read_text(encoding="utf-8"))))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SandboxError(f"The gateway's configuration {path} can't be read: {error}.", hint=_README) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise SandboxError(f"In {path}, {place}: {first['msg']}.", hint=_README) from None
+    upstreams = []
+    for name, config in found.upstreams.items():
+        key = environment.get(config.key_env, "") if config.key_env else ""
+        if config.key_env and not key:
+            raise SandboxError(
+                f"Upstream {name} of {path} takes its key from {config.key_env}, which is not set.",
+                hint=f"Set {config.key_env}, or take the upstream out.",
+            )
+        upstreams.append(Upstream(name, config, key))
+    if not upstreams:
+        raise SandboxError(f"{path} names no upstream.", hint=_README)
+    table = found.price_table and (path.parent / found.price_table.expanduser())
+    return GatewayConfig(tuple(upstreams), found.prices, table)
+
+
+def _known(environment: Mapping[str, str]) -> dict[str, UpstreamConfig]:
+    """Providers that need no configuration file; other addresses by the variables of their own clients."""
+    openai = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE") or "https://api.openai.com/v1"
+    anthropic = environment.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
+    return {
+        "openai": UpstreamConfig(protocol="openai", base_url=openai, key_env="OPENAI_API_KEY"),
+        "anthropic": UpstreamConfig(protocol="anthropic", base_url=anthropic, key_env="ANTHROPIC_API_KEY"),
+    }
+
+
+def _tuples(value: Any) -> Any:
+    """TOML's arrays as pydantic's tuples."""
+    if isinstance(value, dict):
+        return {name: _tuples(part) for name, part in value.items()}
+    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value

@@ -1,0 +1,135 @@
+"""What calls cost: the user's own prices, a table in LiteLLM's form, and the table that is shipped.
+
+`python -m mleredux_gateway.prices TABLE` makes `prices.json` anew of a table in LiteLLM's form
+(`model_prices_and_context_window.json`, which LiteLLM ships and publishes).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import resources, util
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import SandboxError
+
+from mleredux_gateway.config import Price
+from mleredux_gateway.usage import Tokens
+
+_PROVIDERS = ("openai", "anthropic", "gemini", "deepseek", "mistral", "xai", "groq")
+_MODES = ("chat", "responses", "completion")
+_ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens$")
+_TABLE_FILES = ("model_prices_and_context_window.json", "model_prices_and_context_window_backup.json")
+_MILLION = 1_000_000
+
+
+class Prices:
+    """Finds the price of a model.
+
+    Args:
+        own: The user's, which go before all others.
+        table: A file in LiteLLM's form; where None, that of LiteLLM if it is installed here (it is not imported).
+
+    Raises:
+        SandboxError: The table that is named can't be read.
+    """
+
+    def __init__(self, own: dict[str, Price] | None = None, table: Path | None = None) -> None:
+        self._tables: list[dict[str, Price]] = [own or {}]
+        found = table or _installed_table()
+        if found is not None:
+            try:
+                self._tables.append(read_litellm(found))
+            except (OSError, ValueError, AttributeError) as error:
+                if table is not None:
+                    raise SandboxError(f"The price table {table} can't be read: {error}.") from error
+        shipped = json.loads(resources.files(__package__).joinpath("prices.json").read_text(encoding="utf-8"))
+        self._tables.append({name: Price(**fields) for name, fields in shipped["models"].items()})
+
+    def of(self, *names: str) -> Price | None:
+        """The price of the first of these names that has one; a provider's prefix (`openai/`) may be missing."""
+        for name in names:
+            for known in (name, name.rpartition("/")[2]):
+                for table in self._tables:
+                    if known in table:
+                        return table[known]
+        return None
+
+
+def cost_of(tokens: Tokens, price: Price) -> float:
+    """USD."""
+    above = price.above is not None and tokens.prompt > price.above
+    read = _first(price.above_input if above else None, price.input)
+    written = _first(price.above_output if above else None, price.output)
+    cached = _first(price.above_cached if above else None, price.cached, read)
+    stored = _first(price.above_cache_write if above else None, price.cache_write, read)
+    fresh = max(0, tokens.prompt - tokens.cached - tokens.cache_written)
+    total = fresh * read + tokens.cached * cached + tokens.cache_written * stored + tokens.completion * written
+    return total / _MILLION
+
+
+def read_litellm(path: Path) -> dict[str, Price]:
+    """Prices of language models in a table of LiteLLM's form, by model name without a provider's prefix."""
+    prices: dict[str, Price] = {}
+    for name, facts in json.loads(path.read_text(encoding="utf-8")).items():
+        if facts.get("mode") in _MODES and "input_cost_per_token" in facts and "output_cost_per_token" in facts:
+            prices[name] = _price(facts)
+    # A provider's own name goes before that of somebody who resells the model.
+    for name in list(prices):
+        prices.setdefault(name.rpartition("/")[2], prices[name])
+    return prices
+
+
+def _price(facts: dict[str, Any]) -> Price:
+    def million(name: str) -> float | None:
+        value = facts.get(name)
+        return None if value is None else round(float(value) * _MILLION, 6)
+
+    steps = sorted(int(match[1]) for match in map(_ABOVE.match, facts) if match)
+    suffix = f"_above_{steps[0]}k_tokens" if steps else None
+    return Price(
+        input=million("input_cost_per_token") or 0.0,
+        output=million("output_cost_per_token") or 0.0,
+        cached=million("cache_read_input_token_cost"),
+        cache_write=million("cache_creation_input_token_cost"),
+        above=steps[0] * 1000 if steps else None,
+        above_input=million(f"input_cost_per_token{suffix}") if suffix else None,
+        above_output=million(f"output_cost_per_token{suffix}") if suffix else None,
+        above_cached=million(f"cache_read_input_token_cost{suffix}") if suffix else None,
+        above_cache_write=million(f"cache_creation_input_token_cost{suffix}") if suffix else None,
+    )
+
+
+def _installed_table() -> Path | None:
+    """LiteLLM's table where it is installed: found as a file, for importing LiteLLM takes seconds."""
+    spec = util.find_spec("litellm")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for name in _TABLE_FILES:
+            if (Path(folder) / name).is_file():
+                return Path(folder) / name
+    return None
+
+
+def _first(*values: float | None) -> float:
+    return next(value for value in values if value is not None)
+
+
+def _main(table: Path) -> None:
+    listed = json.loads(table.read_text(encoding="utf-8"))
+    prices = read_litellm(table)
+    shipped: dict[str, Price] = {}
+    for name, facts in listed.items():
+        if facts.get("litellm_provider") in _PROVIDERS and name in prices and not name.startswith("ft:"):
+            shipped.setdefault(name.rpartition("/")[2], prices[name])
+    lines = [
+        f"  {json.dumps(name)}: {json.dumps(price.model_dump(exclude_none=True))}"
+        for name, price in sorted(shipped.items())
+    ]
+    head = '{\n "source": "Made of LiteLLM\'s table (MIT) by mleredux_gateway.prices; USD per million tokens.",\n'
+    print(head + ' "models": {\n' + ",\n".join(lines) + "\n }\n}")
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

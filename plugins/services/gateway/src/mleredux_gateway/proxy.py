@@ -1,0 +1,363 @@
+"""The gateway's HTTP side: an agent's calls in, an upstream's answers out, each counted and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from mleredux_gateway.answers import COUNT_TOKENS, PATHS, below_v1, error, family_of, given_key, refusal
+from mleredux_gateway.config import Family, GatewayConfig, Upstream
+from mleredux_gateway.meter import Meter, Refused, Ticket
+from mleredux_gateway.prices import Prices, cost_of
+from mleredux_gateway.record import Record
+from mleredux_gateway.screening import objection
+from mleredux_gateway.secrets import Mask
+from mleredux_gateway.streams import Frames, assembler, content_of
+from mleredux_gateway.usage import Kind, Tokens, estimated, expected, tokens_of, written_in
+
+MAX_BODY = 64 << 20
+_MAX_ANSWER = 64 << 20
+_AT_ONCE = 64
+_RECORDED_REFUSALS = 1000
+_TO_UPSTREAM = ("content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta")
+_TO_AGENT = ("content-type", "retry-after", "request-id", "x-request-id", "x-should-retry")
+
+
+@dataclass
+class _Call:
+    """One call under way, and what is known of it so far."""
+
+    number: int
+    kind: Kind
+    body: dict[str, Any]
+    size: int
+    upstream: Upstream
+    began: float = field(default_factory=time.monotonic)
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+    status: int | None = None
+    response: Any = None
+    tokens: Tokens | None = None
+    error: str | None = None
+    first_byte: float | None = None
+
+    @property
+    def model(self) -> str:
+        return str(self.body["model"])
+
+    def wait(self) -> float:
+        return round(time.monotonic() - self.began, 4)
+
+
+class Proxy:
+    """Answers the calls of one run.
+
+    Args:
+        run_id: For upstreams that want to know it.
+        token: The only key that is accepted.
+        config: Upstreams.
+        prices: What calls cost.
+        meter: Budgets.
+        record: Where calls are kept.
+        mask: Takes secrets out of what the agent gets.
+        known_responses: Ids of responses that the run was given before.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        token: str,
+        config: GatewayConfig,
+        prices: Prices,
+        meter: Meter,
+        record: Record,
+        mask: Mask,
+        known_responses: set[str],
+    ) -> None:
+        self._run_id, self._token, self._config, self._prices = run_id, token, config, prices
+        self._meter, self._record, self._mask, self._known = meter, record, mask, known_responses
+        self._session: aiohttp.ClientSession | None = None
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._refusals = 0
+
+    def application(self) -> web.Application:
+        """For aiohttp's runner."""
+        application = web.Application(client_max_size=MAX_BODY)
+        application.router.add_route("*", "/{path:.*}", self._answer)
+        application.cleanup_ctx.append(self._sessions)
+        return application
+
+    async def _sessions(self, _application: web.Application) -> Any:
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+        async with aiohttp.ClientSession(timeout=timeout, trust_env=True, connector=connector) as self._session:
+            yield
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path = below_v1(request.path)
+        if path == "/health":
+            return web.json_response({"status": "running"})
+        kind = PATHS.get(path)
+        anthropic = "Anthropic-Version" in request.headers or path.startswith("/messages")
+        family: Family = "anthropic" if anthropic else "openai"
+        if not hmac.compare_digest(given_key(request.headers).encode("utf-8", "replace"), self._token.encode()):
+            return error(family, 401, "authentication_error", "This is not the key of this run.", "invalid_api_key")
+        if request.method == "GET" and path == "/budget":
+            return web.json_response(self._meter.left())
+        if request.method == "GET" and path == "/models":
+            return await self._models(family)
+        if request.method != "POST" or (kind is None and path != COUNT_TOKENS):
+            return error(family, 404, "not_found_error", f"The gateway does not offer {request.method} {request.path}.")
+        try:
+            data = await request.read()
+            body = json.loads(data)
+            if not isinstance(body, dict):
+                raise ValueError("no object")
+        except (ValueError, RecursionError):
+            return error(family, 400, "invalid_request_error", "The body is not a JSON object.")
+        return await self._call(request, kind, family, body, len(data))
+
+    async def _call(
+        self, request: web.Request, kind: Kind | None, family: Family, body: dict[str, Any], size: int
+    ) -> web.StreamResponse:
+        upstream = self._config.find(family, str(body.get("model")))
+        allowed = upstream is not None and upstream.config.hosted_tools
+        if said := objection(kind or "messages", body, self._known, hosted_tools=allowed):
+            return self._refuse(kind, family, body, "not_offered", said)
+        if upstream is None:
+            return self._refuse(
+                kind, family, body, "model", f"The gateway offers no model {body['model']!r} by this protocol."
+            )
+        if kind is None:
+            return await self._count_tokens(request, upstream, body)
+        async with self._turns:
+            wanted = expected(body, size)
+            price = self._prices.of(body["model"], upstream.config.rename.get(body["model"], body["model"]))
+            try:
+                ticket = await self._meter.admit(wanted, None if price is None else cost_of(wanted, price))
+            except Refused as refused:
+                return self._refuse(kind, family, body, refused.reason, refused.message, counted=True)
+            call = _Call(self._next(), kind, body, size, upstream)
+            self._record.begin(
+                call.number,
+                time=call.time,
+                kind=kind,
+                model=call.model,
+                upstream=upstream.name,
+                host=upstream.host,
+                prompt_tokens=wanted.prompt,
+            )
+            return await self._forward(request, call, ticket)
+
+    async def _forward(self, request: web.Request, call: _Call, ticket: Ticket) -> web.StreamResponse:
+        try:
+            return await self._exchange(request, call)
+        except asyncio.CancelledError:
+            call.error = call.error or "The gateway was closed during this call."
+            raise
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
+            call.error = call.error or f"{type(failure).__name__}: {failure}"
+            call.status = call.status or 502
+            said = f"The upstream of the gateway can't be reached or broke off ({type(failure).__name__})."
+            return error(family_of(call.kind), 502, "api_error", said)
+        finally:
+            await asyncio.shield(self._finish(call, ticket))
+
+    async def _exchange(self, request: web.Request, call: _Call) -> web.StreamResponse:
+        body, asked_usage = self._outgoing(call)
+        async with self._post(request, call.upstream, f"/{_path(call.kind)}", body) as answer:
+            call.status = answer.status
+            headers = {name: answer.headers[name] for name in _TO_AGENT if name in answer.headers}
+            headers["X-Mleredux-Call"] = str(call.number)
+            if answer.status == 200 and answer.content_type == "text/event-stream":
+                return await self._stream(request, call, answer, headers, drop_usage=not asked_usage)
+            data = await _read(answer)
+            call.first_byte = call.wait()
+            try:
+                call.response = json.loads(data)
+            except ValueError:
+                call.response = data[:4096].decode("utf-8", "replace")
+            if isinstance(call.response, dict) and answer.status == 200:
+                call.tokens = tokens_of(call.kind, call.response.get("usage"))
+            return web.Response(body=self._mask.data(data), status=answer.status, headers=headers)
+
+    async def _stream(
+        self,
+        request: web.Request,
+        call: _Call,
+        answer: aiohttp.ClientResponse,
+        headers: dict[str, str],
+        *,
+        drop_usage: bool,
+    ) -> web.StreamResponse:
+        out = web.StreamResponse(headers={**headers, "Cache-Control": "no-cache"})
+        whole, frames = assembler(call.kind), Frames()
+        try:
+            try:
+                await out.prepare(request)
+                async for data in answer.content.iter_any():
+                    if call.first_byte is None:
+                        call.first_byte = call.wait()
+                    for frame in frames.feed(data):
+                        event = content_of(frame)
+                        if event is not None:
+                            whole.feed(event)
+                        if drop_usage and event and "choices" in event and not event["choices"] and event.get("usage"):
+                            continue  # what the gateway asked for, and the agent did not
+                        await out.write(self._mask.data(frame))
+                if rest := frames.rest():
+                    await out.write(self._mask.data(rest))
+                await out.write_eof()
+            except (ConnectionResetError, aiohttp.ClientConnectionResetError):
+                call.error = "The agent hung up."
+            except (aiohttp.ClientError, TimeoutError, ValueError, TypeError, AttributeError) as failure:
+                call.error = f"The stream broke off ({type(failure).__name__})."
+                if request.transport is not None:
+                    request.transport.abort()  # so that the agent does not take it for the end
+        finally:
+            call.response = whole.response()
+            call.tokens = whole.tokens()
+            if call.error is None and not whole.done:
+                call.error = "The stream ended early."
+        return out
+
+    async def _finish(self, call: _Call, ticket: Ticket) -> None:
+        """Count and record a call that is over, however it ended."""
+        tokens = call.tokens
+        if tokens is None:
+            served = call.status == 200 or call.status is None
+            tokens = estimated(call.size, written_in(call.kind, call.response)) if served else Tokens()
+        answered = call.response.get("model") if isinstance(call.response, dict) else None
+        renamed = call.upstream.config.rename.get(call.model, call.model)
+        price = self._prices.of(call.model, renamed, *([answered] if isinstance(answered, str) else []))
+        cost = 0.0 if not tokens.total else None if price is None else cost_of(tokens, price)
+        failed = call.status != 200 or (call.error is not None and call.error != "The agent hung up.")
+        if call.kind == "responses" and isinstance(call.response, dict) and isinstance(call.response.get("id"), str):
+            self._known.add(call.response["id"])
+        fields = {
+            "call": call.number,
+            "time": call.time,
+            "seconds": call.wait(),
+            "first_byte_seconds": call.first_byte,
+            "kind": call.kind,
+            "model": call.model,
+            "stream": bool(call.body.get("stream")),
+            "upstream": call.upstream.name,
+            "host": call.upstream.host,
+            "status": call.status,
+            "failed": failed,
+            "error": call.error,
+            **_counted(tokens),
+            "cost_usd": cost,
+        }
+        self._record.end(fields, call.body, call.response)
+        await self._meter.settle(ticket, tokens, cost, failed=failed, model=call.model, host=call.upstream.host)
+
+    def _refuse(
+        self, kind: Kind | None, family: Family, body: dict[str, Any], reason: str, said: str, *, counted: bool = False
+    ) -> web.Response:
+        if not counted:
+            self._meter.refuse()
+        self._refusals += 1
+        if self._refusals <= _RECORDED_REFUSALS:
+            model = str(body.get("model"))[:200]
+            fields = {"call": self._next(), "time": datetime.now(UTC).isoformat(), "kind": kind, "model": model}
+            self._record.end({**fields, "refused": reason, "error": said}, None, None)
+        return refusal(family, reason, said)
+
+    async def _models(self, family: Family) -> web.Response:
+        """What the upstreams list, as far as it is offered; names of the configuration first."""
+        names: dict[str, dict[str, Any]] = {}
+        for upstream in self._config.upstreams:
+            if upstream.config.protocol != family:
+                continue
+            plain = [*upstream.config.rename, *(name for name in upstream.config.models if "*" not in name)]
+            listed: list[Any] = [{"id": name} for name in plain]
+            if not plain:
+                listed = await self._listed(upstream)
+            for item in listed:
+                if isinstance(item, dict) and isinstance(item.get("id"), str) and upstream.offers(item["id"]):
+                    names.setdefault(item["id"], item)
+        if family == "anthropic":
+            shape = {"type": "model", "created_at": "1970-01-01T00:00:00Z"}
+            found = [{**shape, "display_name": name, **item} for name, item in names.items()]
+            return web.json_response({"data": found, "has_more": False, "first_id": None, "last_id": None})
+        shape = {"object": "model", "created": 0, "owned_by": "gateway"}  # type: ignore[dict-item]
+        return web.json_response({"object": "list", "data": [{**shape, **item} for item in names.values()]})
+
+    async def _listed(self, upstream: Upstream) -> list[Any]:
+        assert self._session is not None
+        headers = {**upstream.headers(self._run_id), "Anthropic-Version": "2023-06-01"}
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            async with self._session.get(upstream.url("/models"), headers=headers, allow_redirects=False) as answer:
+                content = json.loads(self._mask.data(await _read(answer)))
+                return list(content["data"]) if answer.status == 200 and isinstance(content, dict) else []
+        return []
+
+    async def _count_tokens(self, request: web.Request, upstream: Upstream, body: dict[str, Any]) -> web.Response:
+        """Asked of the upstream; it costs nothing and is no call of a model."""
+        sent = {**body, "model": upstream.config.rename.get(body["model"], body["model"])}
+        try:
+            async with self._post(request, upstream, COUNT_TOKENS, sent) as answer:
+                data = self._mask.data(await _read(answer))
+                return web.Response(body=data, status=answer.status, content_type="application/json")
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
+            return error("anthropic", 502, "api_error", f"The upstream can't be reached ({type(failure).__name__}).")
+
+    def _post(self, request: web.Request, upstream: Upstream, path: str, body: dict[str, Any]) -> Any:
+        assert self._session is not None
+        passed = {name: request.headers[name] for name in _TO_UPSTREAM if name in request.headers}
+        # Answers are masked and counted, so they must not come compressed.
+        headers = {**passed, "Accept-Encoding": "identity", **upstream.headers(self._run_id)}
+        return self._session.post(
+            upstream.url(path),
+            data=json.dumps(body).encode(),
+            headers={**headers, "Content-Type": "application/json"},
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=upstream.config.timeout),
+        )
+
+    def _outgoing(self, call: _Call) -> tuple[dict[str, Any], bool]:
+        """The body for the upstream, and whether the agent itself asked for usage in its stream."""
+        body = {**call.body, "model": call.upstream.config.rename.get(call.model, call.model)}
+        if call.kind != "chat" or not body.get("stream"):
+            return body, True
+        options = body.get("stream_options")
+        options = options if isinstance(options, dict) else {}
+        return {**body, "stream_options": {**options, "include_usage": True}}, bool(options.get("include_usage"))
+
+    def _next(self) -> int:
+        number: int = self._record.next
+        self._record.next += 1
+        return number
+
+
+def _path(kind: Kind) -> str:
+    return next(path for path, of in PATHS.items() if of == kind).lstrip("/")
+
+
+async def _read(answer: aiohttp.ClientResponse) -> bytes:
+    data = await answer.content.read(_MAX_ANSWER + 1) if answer.content.at_eof() else b""
+    while not answer.content.at_eof():
+        data += await answer.content.readany()
+        if len(data) > _MAX_ANSWER:
+            raise ValueError("the upstream's answer is too large")
+    return data
+
+
+def _counted(tokens: Tokens) -> dict[str, Any]:
+    return {
+        "prompt_tokens": tokens.prompt,
+        "cached_tokens": tokens.cached,
+        "cache_written_tokens": tokens.cache_written,
+        "completion_tokens": tokens.completion,
+        "estimated": tokens.estimated,
+    }

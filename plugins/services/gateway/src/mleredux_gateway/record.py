@@ -1,0 +1,169 @@
+"""The record of a run's calls: `llm/calls.jsonl`, one line a call.
+
+What a request repeats of an earlier one is not written again. A line's `same` says what was left out: `{"tools": 3}` is
+the value that call 3 had there, `{"messages": [12, 40]}` the first 40 of the messages of call 12, which go before those
+of the line. `read_calls` puts it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+FOLDER = "llm"
+CALLS = "calls.jsonl"
+BEGUN = "begun.jsonl"
+MAX_BYTES = 2 << 30
+"""Of the record; after that, requests and responses are left out of it."""
+_REMEMBERED = 32
+_WORTH_SAYING = 200
+_LISTS = ("messages", "input")
+
+
+class Record:
+    """Appends to the record of one run. From one thread.
+
+    Args:
+        folder: The run's folder `llm`.
+        mask: Takes secrets out of a text.
+    """
+
+    def __init__(self, folder: Path, mask: Callable[[str], str]) -> None:
+        folder.mkdir(exist_ok=True)
+        self._mask = mask
+        self._paths = {name: folder / name for name in (CALLS, BEGUN)}
+        for path in self._paths.values():
+            _mend(path)
+        self.calls = [_without_content(call) for call in _lines(self._paths[CALLS])]
+        """Earlier calls of the run, without requests and responses."""
+        finished = {call["call"] for call in self.calls}
+        begun = {line["call"]: line for line in _lines(self._paths[BEGUN])}
+        self.interrupted = [line for number, line in begun.items() if number not in finished]
+        """Calls that had begun when the program was killed."""
+        self.next: int = max([*finished, *begun, 0]) + 1
+        self._earlier: dict[int, dict[str, Any]] = {}
+
+    def begin(self, call: int, **facts: Any) -> None:
+        """Note a call before it is forwarded, so that it counts even where its end is never seen."""
+        self._append(BEGUN, json.dumps({"call": call, **facts}))
+
+    def end(self, fields: dict[str, Any], request: dict[str, Any] | None, response: Any) -> None:
+        """Write a call that is over.
+
+        Args:
+            fields: With `call`, its number.
+            request: The request's body.
+            response: The response's body, put together where it came in a stream.
+        """
+        if self._paths[CALLS].exists() and self._paths[CALLS].stat().st_size > MAX_BYTES:
+            self._append(CALLS, json.dumps({**fields, "left_out": "The record is too large."}))
+            return
+        line = dict(fields)
+        if request is not None:
+            line["same"], line["request"] = self._shortened(int(fields["call"]), request)
+        line["response"] = response
+        self._append(CALLS, json.dumps(line, ensure_ascii=False))
+
+    def _append(self, name: str, line: str) -> None:
+        # Surrogates without a partner are JSON for some clients, and UTF-8 for nobody.
+        data = self._mask(line).encode("utf-8", "replace") + b"\n"
+        descriptor = os.open(self._paths[name], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptor, left) :]
+        finally:
+            os.close(descriptor)
+
+    def _shortened(self, call: int, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is the same as in an earlier call, and the rest."""
+        same: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        marks: dict[str, Any] = {}
+        for name, value in request.items():
+            if name in _LISTS and isinstance(value, list):
+                marks[name] = [_digest(item) for item in value]
+                earlier, count = self._longest(name, marks[name])
+                rest[name] = value[count:]
+                if count:
+                    same[name] = [earlier, count]
+            else:
+                marks[name] = _digest(value)
+                twin = next((n for n, known in self._earlier.items() if known.get(name) == marks[name]), None)
+                if twin is not None and len(json.dumps(value)) > _WORTH_SAYING:
+                    same[name] = twin
+                else:
+                    rest[name] = value
+        self._earlier[call] = marks
+        while len(self._earlier) > _REMEMBERED:
+            del self._earlier[next(iter(self._earlier))]
+        return same, rest
+
+    def _longest(self, name: str, marks: list[str]) -> tuple[int, int]:
+        best = 0, 0
+        for number, known in self._earlier.items():
+            theirs = known.get(name)
+            if not isinstance(theirs, list):
+                continue
+            count = 0
+            for mine, other in zip(marks, theirs, strict=False):
+                if mine != other:
+                    break
+                count += 1
+            if count > best[1]:
+                best = number, count
+        return best
+
+
+def read_calls(path: Path) -> Iterator[dict[str, Any]]:
+    """The calls of a record, in order of their ends, with whole requests.
+
+    Args:
+        path: `llm/calls.jsonl` of a run.
+
+    Yields:
+        Per call: `call` (its number), `time`, `seconds`, `kind` (chat, responses, messages), `model`, `stream`,
+        `upstream`, `host`, `status`, `prompt_tokens`, `cached_tokens`, `completion_tokens`, `estimated`, `cost_usd`,
+        `refused` (why it was not forwarded), `error`, `request`, `response`.
+    """
+    whole: dict[int, dict[str, Any]] = {}
+    for line in _lines(path):
+        request = line.get("request")
+        if isinstance(request, dict):
+            for name, source in line.pop("same", {}).items():
+                if isinstance(source, list):
+                    request[name] = whole[source[0]][name][: source[1]] + request[name]
+                else:
+                    request[name] = whole[source][name]
+            whole[line["call"]] = request
+        yield line
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Whole lines; half a line at the end is what a kill left."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+def _mend(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError), path.open("rb+") as file:
+        content = file.read()
+        if content and not content.endswith(b"\n"):
+            file.truncate(content.rfind(b"\n") + 1)
+
+
+def _without_content(call: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in call.items() if name not in ("request", "response", "same")}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=12).hexdigest()

@@ -1,0 +1,75 @@
+"""What agents may not ask of a provider: anything by which it would reach the network, or another run, for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mleredux_gateway.usage import Kind
+
+_OWN_TOOLS = re.compile(r"(function|custom|bash|text_editor|computer|memory|local_shell|shell|apply_patch)(_\w+)?$")
+"""Tools that run on the agent's side."""
+_REMOTE = re.compile(r"(?i)https?:|ftp:|gs:|s3:")
+_TIERS = (None, "auto", "default", "flex", "standard_only")
+_SEARCHING = re.compile(r"-search-|-search$|search-preview|search-api|deep-research")
+_MAX_DEPTH = 40
+
+
+def objection(kind: Kind, body: dict[str, Any], known_responses: set[str], *, hosted_tools: bool) -> str | None:
+    """One sentence on what is not offered, None where all is well.
+
+    Args:
+        kind: The protocol.
+        body: The request.
+        known_responses: Ids of responses that this run was given.
+        hosted_tools: Whether the upstream's own tools and remote files are allowed.
+    """
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        return "Name a model."
+    if body.get("service_tier") not in _TIERS:
+        return f"The gateway does not offer service tier {body['service_tier']!r}."
+    if kind == "responses":
+        if body.get("background"):
+            return "The gateway does not offer responses in the background: they can't be counted."
+        if body.get("conversation"):
+            return "The gateway does not offer stored conversations; send the messages."
+        earlier = body.get("previous_response_id")
+        if earlier and earlier not in known_responses:
+            return "This run was given no response of that id."
+    if hosted_tools:
+        return None
+    if body.get("web_search_options") or _SEARCHING.search(body["model"]):
+        return "The gateway does not offer search of the web."
+    for name in ("mcp_servers", "container"):
+        if body.get(name):
+            return f"The gateway does not offer {name}."
+    for tool in body.get("tools") or ():
+        type_ = tool.get("type") if isinstance(tool, dict) else None
+        if type_ is not None and not _OWN_TOOLS.match(str(type_)):
+            return f"The gateway does not offer the provider's tool {type_!r}."
+    place = "input" if kind == "responses" else "messages"
+    for remote in _remote_parts(body.get(place), 0):
+        return f"The gateway does not offer remote files ({remote}); send the content."
+    return None
+
+
+def _remote_parts(value: Any, depth: int) -> Iterator[str]:
+    """Names of parts that the provider would fetch, or find in its own store."""
+    if depth > _MAX_DEPTH:
+        yield "nested too deeply"
+    elif isinstance(value, list):
+        for item in value:
+            yield from _remote_parts(item, depth + 1)
+    elif isinstance(value, dict):
+        kind = value.get("type")
+        for name in ("image_url", "file_url", "url"):
+            found = value.get(name)
+            link = found.get("url") if isinstance(found, dict) else found
+            if isinstance(link, str) and _REMOTE.match(link) and kind not in ("tool_use", "function_call", "text"):
+                yield name
+        if value.get("file_id") and kind in ("file", "input_file", "input_image", "image", "document"):
+            yield "file_id"
+        for name in ("content", "output", "source", "file"):
+            if kind != "tool_use":
+                yield from _remote_parts(value.get(name), depth + 1)

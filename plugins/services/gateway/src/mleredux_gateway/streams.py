@@ -1,0 +1,213 @@
+"""Putting a streamed answer together while it passes through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from mleredux_gateway.usage import Kind, Tokens, tokens_of
+
+_MAX_FRAME = 32 << 20
+
+
+class Frames:
+    """Cuts bytes into server-sent events, whatever pieces they come in."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Whole events, each with the blank line at its end.
+
+        Raises:
+            ValueError: One is too large.
+        """
+        self._rest += data
+        while True:
+            ends = [
+                (found + len(mark), mark) for mark in (b"\n\n", b"\r\n\r\n") if (found := self._rest.find(mark)) >= 0
+            ]
+            if not ends:
+                break
+            end = min(ends)[0]
+            frame, self._rest = self._rest[:end], self._rest[end:]
+            yield frame
+        if len(self._rest) > _MAX_FRAME:
+            raise ValueError("an event of the stream is too large")
+
+    def rest(self) -> bytes:
+        """What came after the last whole event."""
+        return self._rest
+
+
+def content_of(frame: bytes) -> dict[str, Any] | None:
+    """The JSON object of an event, None where it holds none (`[DONE]`, comments)."""
+    lines = [line[5:].strip() for line in frame.splitlines() if line.startswith(b"data:")]
+    try:
+        found = json.loads(b"\n".join(lines))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+class Assembler(Protocol):
+    """Collects the events of one answer."""
+
+    done: bool
+    """Whether the answer came to its end."""
+
+    def feed(self, event: dict[str, Any]) -> None:
+        """Take one event."""
+
+    def tokens(self) -> Tokens | None:
+        """What the provider reported."""
+
+    def response(self) -> dict[str, Any]:
+        """The answer as it would have come without streaming, as far as it came."""
+
+
+def assembler(kind: Kind) -> Assembler:
+    """One for an answer of this protocol."""
+    made: dict[Kind, type[Assembler]] = {"chat": _Chat, "responses": _Responses, "messages": _Messages}
+    return made[kind]()
+
+
+class _Chat:
+    def __init__(self) -> None:
+        self.done = False
+        self._head: dict[str, Any] = {}
+        self._usage: Any = None
+        self._choices: dict[int, dict[str, Any]] = {}
+        self._texts: dict[tuple[int, str], list[str]] = {}
+        self._calls: dict[tuple[int, int], dict[str, Any]] = {}
+
+    def feed(self, event: dict[str, Any]) -> None:
+        for name in ("id", "model", "created", "error"):
+            if event.get(name) is not None:
+                self._head.setdefault(name, event[name])
+        self._usage = event.get("usage") or self._usage
+        for choice in event.get("choices") or ():
+            index = int(choice.get("index") or 0)
+            state = self._choices.setdefault(index, {"index": index, "finish_reason": None})
+            if choice.get("finish_reason"):
+                state["finish_reason"] = choice["finish_reason"]
+                self.done = True
+            delta = choice.get("delta") or {}
+            for name in ("content", "reasoning_content", "reasoning", "refusal"):
+                if isinstance(delta.get(name), str):
+                    self._texts.setdefault((index, name), []).append(delta[name])
+            for call in delta.get("tool_calls") or ():
+                self._call(index, call)
+            if delta.get("function_call"):
+                self._call(index, {"index": -1, "function": delta["function_call"]})
+
+    def _call(self, choice: int, call: dict[str, Any]) -> None:
+        known = self._calls.setdefault(
+            (choice, int(call.get("index") or 0)), {"id": None, "type": "function", "name": "", "arguments": []}
+        )
+        known["id"] = known["id"] or call.get("id")
+        function = call.get("function") or {}
+        known["name"] += function.get("name") or ""
+        known["arguments"].append(function.get("arguments") or "")
+
+    def tokens(self) -> Tokens | None:
+        return tokens_of("chat", self._usage)
+
+    def response(self) -> dict[str, Any]:
+        choices = []
+        for index, state in sorted(self._choices.items()):
+            message: dict[str, Any] = {"role": "assistant", "content": None}
+            message |= {name: "".join(texts) for (of, name), texts in self._texts.items() if of == index}
+            calls = [
+                {
+                    "id": call["id"],
+                    "type": call["type"],
+                    "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+                }
+                for (of, _), call in sorted(self._calls.items())
+                if of == index
+            ]
+            choices.append({**state, "message": {**message, **({"tool_calls": calls} if calls else {})}})
+        return {**self._head, "object": "chat.completion", "choices": choices, "usage": self._usage}
+
+
+class _Responses:
+    def __init__(self) -> None:
+        self.done = False
+        self._response: dict[str, Any] = {}
+        self._texts: dict[str, list[str]] = {}
+
+    def feed(self, event: dict[str, Any]) -> None:
+        if isinstance(event.get("response"), dict):
+            self._response = event["response"]
+        kind = str(event.get("type"))
+        self.done |= kind in ("response.completed", "response.incomplete", "response.failed")
+        if kind.endswith(".delta") and isinstance(event.get("delta"), str):
+            self._texts.setdefault(str(event.get("item_id")), []).append(event["delta"])
+
+    def tokens(self) -> Tokens | None:
+        return tokens_of("responses", self._response.get("usage"))
+
+    def response(self) -> dict[str, Any]:
+        if self.done:
+            return self._response
+        parts = [{"type": "partial", "id": item, "text": "".join(texts)} for item, texts in self._texts.items()]
+        return {**self._response, "output": parts}
+
+
+class _Messages:
+    def __init__(self) -> None:
+        self.done = False
+        self._message: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}
+
+    def feed(self, event: dict[str, Any]) -> None:
+        kind = event.get("type")
+        index = event.get("index") if isinstance(event.get("index"), int) else 0
+        assert isinstance(index, int)
+        if kind == "message_start" and isinstance(event.get("message"), dict):
+            self._message = dict(event["message"])
+            self._usage |= _known(self._message.get("usage"))
+        elif kind == "content_block_start":
+            self._blocks[index] = dict(event.get("content_block") or {})
+        elif kind == "content_block_delta":
+            delta = event.get("delta") or {}
+            for name in ("text", "thinking", "partial_json", "signature"):
+                if isinstance(delta.get(name), str):
+                    self._pieces.setdefault((index, name), []).append(delta[name])
+        elif kind == "message_delta":
+            self._message |= _known(event.get("delta"))
+            self._usage |= _known(event.get("usage"))
+        elif kind == "error":
+            self._message["error"] = event.get("error")
+        self.done |= kind == "message_stop"
+
+    def tokens(self) -> Tokens | None:
+        # The first event reports a token or so; the number of those written comes with the end.
+        return tokens_of("messages", self._usage) if self.done else None
+
+    def response(self) -> dict[str, Any]:
+        content = []
+        for index, block in sorted(self._blocks.items()):
+            whole = dict(block)
+            for (of, name), pieces in self._pieces.items():
+                if of == index and name == "partial_json":
+                    whole["input"] = _json("".join(pieces))
+                elif of == index:
+                    whole[name] = f"{block.get(name) or ''}{''.join(pieces)}"
+            content.append(whole)
+        return {**self._message, "content": content, "usage": self._usage}
+
+
+def _known(value: Any) -> dict[str, Any]:
+    return {name: part for name, part in value.items() if part is not None} if isinstance(value, dict) else {}
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,197 @@
+"""A rollout made of nothing but the record of calls, for agents that keep none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from mleredux.models import Agent
+from mleredux.rollout import (
+    AgentInfo,
+    FinalMetrics,
+    Metrics,
+    Observation,
+    ObservationResult,
+    Step,
+    ToolCall,
+    Trajectory,
+    write_rollout,
+)
+
+from mleredux_gateway.record import CALLS, FOLDER, read_calls
+from mleredux_gateway.turns import Turn, asked_turns, reply_turn, tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mleredux.store import Run
+
+TRAJECTORY = "trajectory.json"
+_SHORT = 20
+
+
+@dataclass
+class _Draft:
+    """A step that may still get the results of its tool calls."""
+
+    turn: Turn
+    time: str
+    call: dict[str, Any] | None = None
+    copied: bool = False
+    results: dict[str, str] = field(default_factory=dict)
+
+
+def write_trajectory(run: Run, agent: Agent) -> bool:
+    """Write `llm/trajectory.json` of a run; False where no call was answered."""
+    made = make_trajectory(read_calls(run.path / FOLDER / CALLS), agent.id, agent.version, run.id)
+    if made is not None:
+        write_rollout(made, run.path / FOLDER / TRAJECTORY)
+    return made is not None
+
+
+def make_trajectory(
+    calls: Iterable[dict[str, Any]], agent: str, version: str, session: str | None = None
+) -> Trajectory | None:
+    """Steps of a conversation, of calls that each repeat what went before.
+
+    What a request holds is a step of its own where it has not been seen before: a message that stands in a request
+    more often than among the steps is new. So it does not matter whether an agent sends one growing conversation,
+    leaves out its middle, or begins anew each time. Results of tools are put beside the call that they answer.
+
+    Args:
+        calls: As `read_calls` gives them.
+        agent: Its id.
+        version: Its version.
+        session: The run's id.
+
+    Returns:
+        The document; None where no call was answered.
+    """
+    drafts: list[_Draft] = []
+    seen: Counter[str] = Counter()
+    tools: dict[str, dict[str, Any]] = {}
+    totals: Counter[str] = Counter()
+    cost: float | None = 0.0
+    refused: list[dict[str, Any]] = []
+    for call in sorted(calls, key=lambda one: int(one["call"])):
+        if call.get("refused"):
+            refused.append(call)
+            continue
+        totals.update({name: call.get(name) or 0 for name in ("prompt_tokens", "cached_tokens", "completion_tokens")})
+        totals.update(calls=1, failed=bool(call.get("failed")))
+        cost = None if cost is None or call.get("cost_usd") is None else cost + call["cost_usd"]
+        request = call.get("request")
+        if not isinstance(request, dict):
+            continue
+        for tool in tools_of(request):
+            tools.setdefault(tool["function"]["name"], tool)
+        _add_new(asked_turns(call["kind"], request), call, drafts, seen)
+        reply = None if call["status"] != 200 else reply_turn(call["kind"], call.get("response"))
+        if reply is not None:
+            ended = datetime.fromisoformat(call["time"]) + timedelta(seconds=call.get("seconds") or 0)
+            drafts.append(_Draft(reply, ended.isoformat(), call))
+            seen[reply.key] += 1
+    if not any(draft.call for draft in drafts):
+        return None
+    steps = [_step(number, draft) for number, draft in enumerate(drafts, start=1)]
+    if refused:
+        said = f"{len(refused)} calls were not forwarded; the first: {refused[0].get('error')}"
+        steps.append(Step(step_id=len(steps) + 1, timestamp=refused[0]["time"], source="system", message=said))
+    model = next(draft.call["model"] for draft in drafts if draft.call)
+    return Trajectory(
+        session_id=session,
+        agent=AgentInfo(name=agent, version=version, model_name=model, tool_definitions=list(tools.values()) or None),
+        steps=steps,
+        notes="Made of the calls that the gateway recorded; what the agent did besides is not in it.",
+        final_metrics=FinalMetrics(
+            total_prompt_tokens=totals["prompt_tokens"],
+            total_completion_tokens=totals["completion_tokens"],
+            total_cached_tokens=totals["cached_tokens"],
+            total_cost_usd=cost,
+            total_steps=len(steps),
+            extra={"llm_calls": totals["calls"], "failed_calls": totals["failed"], "refused_calls": len(refused)},
+        ),
+    )
+
+
+def _add_new(turns: list[Turn], call: dict[str, Any], drafts: list[_Draft], seen: Counter[str]) -> None:
+    here: Counter[str] = Counter()
+    for turn in turns:
+        here[turn.key] += 1
+        if here[turn.key] <= seen[turn.key]:
+            continue
+        if turn.role == "assistant" and _said_before(turn, drafts):
+            continue
+        seen[turn.key] += 1
+        if turn.role == "tool" and _answer(turn, drafts):
+            continue
+        drafts.append(_Draft(turn, call["time"], copied=turn.role == "assistant"))
+
+
+def _said_before(turn: Turn, drafts: list[_Draft]) -> bool:
+    """Whether it is a reply that the agent has changed: cut, or without its thoughts or some of its calls."""
+    for draft in drafts:
+        if draft.turn.role != "assistant":
+            continue
+        ids = {action.id for action in draft.turn.actions if action.id}
+        if ids & {action.id for action in turn.actions}:
+            return True
+        mine, theirs = turn.text.strip(), draft.turn.text.strip()
+        shorter, longer = sorted((mine, theirs), key=len)
+        if (not mine and not turn.actions) or (len(shorter) >= _SHORT and shorter in longer) or mine == theirs:
+            return True
+    return False
+
+
+def _answer(turn: Turn, drafts: list[_Draft]) -> bool:
+    """Put a tool's result beside its call; False where there is no such call."""
+    for draft in reversed(drafts):
+        wanted = turn.answers
+        if any(wanted in (action.id, action.name) for action in draft.turn.actions) and wanted not in draft.results:
+            draft.results[str(wanted)] = turn.text
+            return True
+    return False
+
+
+def _step(number: int, draft: _Draft) -> Step:
+    turn, call = draft.turn, draft.call
+    if turn.role != "assistant":
+        source: Literal["system", "user"] = "system" if turn.role == "system" else "user"
+        return Step(step_id=number, timestamp=draft.time, source=source, message=turn.text)
+    ids = [action.id or f"call-{number}-{index}" for index, action in enumerate(turn.actions)]
+    names = {wanted: known for action, known in zip(turn.actions, ids, strict=True) for wanted in (known, action.name)}
+    results = [ObservationResult(source_call_id=names[wanted], content=text) for wanted, text in draft.results.items()]
+    return Step(
+        step_id=number,
+        timestamp=draft.time,
+        source="agent",
+        model_name=call["model"] if call else None,
+        message=turn.text,
+        reasoning_content=(turn.reasoning or None) if call else None,
+        tool_calls=[
+            ToolCall(
+                tool_call_id=known,
+                function_name=action.name,
+                arguments=action.arguments if isinstance(action.arguments, dict) else {"raw": action.arguments},
+            )
+            for action, known in zip(turn.actions, ids, strict=True)
+        ]
+        or None,
+        observation=Observation(results=results) if results else None,
+        metrics=_metrics(call) if call else None,
+        is_copied_context=True if draft.copied else None,
+        llm_call_count=1 if call else 0,
+        extra={"gateway_call": call["call"], "seconds": call.get("seconds")} if call else None,
+    )
+
+
+def _metrics(call: dict[str, Any]) -> Metrics:
+    return Metrics(
+        prompt_tokens=call["prompt_tokens"],
+        completion_tokens=call["completion_tokens"],
+        cached_tokens=call["cached_tokens"],
+        cost_usd=call["cost_usd"],
+        extra={"estimated": True} if call.get("estimated") else None,
+    )

@@ -1,0 +1,197 @@
+"""What agents get through the gateway: the providers' own clients, unmodified, as if they spoke to the provider."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+WEIGH = {"name": "weigh", "description": "Weighs.", "parameters": {"type": "object", "properties": {}}}
+CLAUDES_WEIGH: Any = {"name": "weigh", "input_schema": {"type": "object", "properties": {}}}
+
+
+def user(text: str) -> Any:
+    return [{"role": "user", "content": text}]
+
+
+def test_chat_with_tools_is_forwarded_counted_and_priced(opened):
+    agent = opened()
+    tools: Any = [{"type": "function", "function": WEIGH}]
+    answer = agent.ai.chat.completions.create(model="priced", messages=user("weigh"), tools=tools)
+    assert answer.choices[0].message.tool_calls[0].function.arguments == '{"kilos": 2}'
+    use = agent.close()
+    assert (use.calls, use.prompt_tokens, use.cached_tokens, use.completion_tokens) == (1, 1000, 400, 10)
+    assert use.cost_usd == pytest.approx((600 * 10 + 400 * 1 + 10 * 100) / 1e6)
+    assert use.models == ("priced",) and use.hosts[0].startswith("127.0.0.1:")
+    assert use.exhausted is None and use.failed == use.refused == 0
+
+
+def test_a_stream_comes_piece_by_piece_and_is_counted_though_the_agent_asked_for_no_usage(opened):
+    agent = opened()
+    began, times, text = time.monotonic(), [], ""
+    for chunk in agent.ai.chat.completions.create(model="priced", messages=user("dripping"), stream=True):
+        times.append(time.monotonic() - began)
+        assert chunk.choices, "a chunk of usage was not asked for"
+        text += chunk.choices[0].delta.content or ""
+    assert text == "drip " * 30
+    assert times[0] < times[-1] / 2, "it came all at once"
+    use = agent.close()
+    assert (use.prompt_tokens, use.completion_tokens) == (5, 5)
+    (call,) = agent.calls()
+    assert call["response"]["choices"][0]["message"]["content"] == text
+    assert call["stream"] and call["first_byte_seconds"] < call["seconds"] / 2
+    assert "stream_options" not in call["request"]
+
+
+def test_usage_in_a_stream_comes_where_it_was_asked_for(opened):
+    agent = opened()
+    chunks = list(
+        agent.ai.chat.completions.create(
+            model="priced", messages=user("hello"), stream=True, stream_options={"include_usage": True}
+        )
+    )
+    assert chunks[-1].usage.total_tokens == 120
+
+
+def test_responses_whole_and_in_a_stream(opened):
+    agent = opened()
+    tools: Any = [{"type": "function", **WEIGH}]
+    first = agent.ai.responses.create(model="priced", input="hello")
+    assert first.output_text.startswith("Hello.")
+    with agent.ai.responses.stream(model="priced", input="weigh", tools=tools, previous_response_id=first.id) as stream:
+        kinds = [event.type for event in stream]
+    assert kinds[-1] == "response.completed"
+    use = agent.close()
+    assert (use.calls, use.prompt_tokens, use.cached_tokens, use.completion_tokens) == (2, 1100, 400, 30)
+    assert agent.calls()[1]["response"]["output"][1]["name"] == "weigh"
+
+
+def test_anthropic_whole_and_in_a_stream(opened):
+    agent = opened()
+    whole = agent.claude.messages.create(model="priced", max_tokens=99, messages=user("weigh"), tools=[CLAUDES_WEIGH])
+    assert whole.content[1].input == {"kilos": 2}
+    with agent.claude.messages.stream(
+        model="priced", max_tokens=99, messages=user("weigh"), tools=[CLAUDES_WEIGH]
+    ) as stream:
+        final = stream.get_final_message()
+    assert final.content[1].input == {"kilos": 2}
+    assert agent.claude.messages.count_tokens(model="priced", messages=user("hello you")).input_tokens > 0
+    use = agent.close()
+    assert (use.calls, use.prompt_tokens, use.cached_tokens, use.completion_tokens) == (2, 2000, 800, 20)
+    one, two = ([{**block, "id": None} for block in call["response"]["content"]] for call in agent.calls())
+    assert one == two
+
+
+def test_models_are_listed_as_far_as_they_are_offered(opened):
+    agent = opened()
+    assert {model.id for model in agent.ai.models.list()} == {"alias", "priced", "unpriced"}
+    assert {model.id for model in agent.claude.models.list()} == {"priced"}
+
+
+def test_a_model_can_have_another_name_for_agents(opened, upstream):
+    agent = opened()
+    assert agent.say(model="alias").startswith("Hello")
+    assert upstream.calls[-1].model == "priced"
+    assert upstream.calls[-1].conversation == agent.run.id
+    assert agent.close().cost_usd > 0
+
+
+def test_a_model_that_is_not_offered_is_an_error_of_the_protocol(opened):
+    agent = opened()
+    with pytest.raises(openai.NotFoundError, match="offers no model 'secret-model'"):
+        agent.say(model="secret-model")
+    with pytest.raises(anthropic.NotFoundError, match="offers no model"):
+        agent.claude.messages.create(model="gpt-4o", max_tokens=9, messages=user("hello"))
+    use = agent.close()
+    assert (use.calls, use.refused) == (0, 2)
+
+
+def test_errors_of_the_upstream_reach_the_agent_and_count_as_failed(opened):
+    agent = opened()
+    with pytest.raises(openai.AuthenticationError, match=r"Wrong key \*\*\*\*\*"):
+        agent.say("leak")
+    with pytest.raises(anthropic.AuthenticationError, match=r"Wrong key \*\*\*\*\*"):
+        agent.claude.messages.create(model="priced", max_tokens=9, messages=user("leak"))
+    use = agent.close()
+    assert (use.calls, use.failed, use.prompt_tokens, use.cost_usd) == (2, 2, 0, 0)
+
+
+def test_an_upstream_that_is_down_is_an_error_of_the_protocol(opened, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    (tmp_path / "gateway.toml").write_text(
+        f'[upstreams.gone]\nprotocol = "openai"\nbase_url = "http://127.0.0.1:{port}/v1"\n'
+    )
+    agent = opened()
+    with pytest.raises(openai.InternalServerError, match="can't be reached"):
+        agent.ai.with_options(max_retries=0).chat.completions.create(model="any", messages=user("hello"))
+    assert agent.close().failed == 1
+
+
+def test_a_stream_that_breaks_off_breaks_off_for_the_agent_too_and_is_estimated(opened):
+    agent = opened()
+    with pytest.raises(httpx.RemoteProtocolError):
+        list(agent.ai.chat.completions.create(model="priced", messages=user("torn"), stream=True))
+    use = agent.close()
+    assert use.failed == 1 and use.completion_tokens > 10
+    assert agent.calls()[0]["estimated"]
+
+
+def test_an_agent_that_hangs_up_pays_for_what_was_written(opened):
+    agent = opened()
+    stream = agent.ai.chat.completions.create(model="priced", messages=user("dripping"), stream=True)
+    for _, _chunk in zip(range(5), stream, strict=False):
+        pass
+    stream.close()
+    use = agent.close()
+    assert use.calls == 1 and use.failed == 0
+    assert use.completion_tokens > 0 and agent.calls()[0]["estimated"]
+
+
+@pytest.mark.parametrize("key", ["sk-mleredux-" + "0" * 48, "another run's"])
+def test_only_the_runs_own_key_opens_it(opened, key):
+    agent, other = opened(), opened()
+    key = other.token if key == "another run's" else key
+    with httpx.Client(base_url=agent.gateway.url) as client:
+        for headers in ({"Authorization": f"Bearer {key}"}, {"X-Api-Key": key}, {}):
+            for path in ("/v1/chat/completions", "/v1/messages", "/budget"):
+                assert client.post(path, headers=headers, json={"model": "priced"}).status_code == 401
+    assert agent.token != other.token
+    assert agent.close().calls == 0
+
+
+def test_what_is_no_call_of_a_model_is_not_there(opened):
+    agent = opened()
+    headers = {"Authorization": f"Bearer {agent.token}"}
+    client = httpx.Client(base_url=agent.gateway.url, headers=headers)
+    for method, path in [
+        ("POST", "/v1/files"),
+        ("GET", "/v1/responses/resp_1"),
+        ("DELETE", "/v1/responses/resp_1"),
+        ("GET", "/v1/organization/api_keys"),
+        ("POST", "/v1/chat/completions/../files"),
+        ("POST", "/v1/batches"),
+    ]:
+        assert client.request(method, path).status_code == 404, path
+    for body in (b"", b"[]", b"{", b"\xff", b"[" * 100_000):
+        assert client.post("/v1/chat/completions", content=body).status_code == 400
+    client.close()
+
+
+def test_both_sockets_answer(opened):
+    agent = opened()
+    transport = httpx.HTTPTransport(uds=str(next(iter(_sockets(agent)))))
+    with httpx.Client(transport=transport) as client:
+        answer = client.get("http://gateway/budget", headers={"Authorization": f"Bearer {agent.token}"})
+    assert answer.json()["llm_calls"] == {"used": 0, "limit": None}
+
+
+def _sockets(agent: Any) -> list[Any]:
+    import psutil
+
+    return [c.laddr for c in psutil.Process().net_connections("unix") if str(c.laddr).endswith(".sock")]
