@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mleredux.agent_options import libraries, read_options
 from mleredux.api import plan
 from mleredux.errors import MlereduxError, PluginError
 from mleredux.models import Agent, Build
 from mleredux.plugins import Catalogue, Entry, Plugin, Ref
+from pydantic import BaseModel, Field, field_validator
 
 
 def configure(options: dict[str, Any]) -> Agent:
@@ -46,3 +48,41 @@ def test_a_fault_of_the_agent_names_it(catalogue: Catalogue) -> None:
     catalogue.entries("agents")["sized"] = Entry("sized", "agents", Plugin("x", "given"), Ref("sized"), broken)
     with pytest.raises(PluginError, match="Agent sized fails on its options"):
         catalogue.agent("sized", {})
+
+
+class Known(BaseModel):
+    """Options of an agent."""
+
+    steps: int = Field(default=3, ge=1)
+    libraries: str = "none"
+
+    @field_validator("libraries")
+    @classmethod
+    def _are_known(cls, value: str) -> str:
+        libraries(value)
+        return value
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"steps": 0}, "Agent a can't have steps=0: input should be greater than or equal to 1."),
+        ({"steps": "many"}, "Agent a can't have steps='many': input should be a valid integer"),
+        ({"libraries": "tabular; pandas"}, "libraries='tabular; pandas': 'pandas' is neither a set of libraries"),
+        ({"libraries": "-r /etc/passwd"}, "is neither a set of libraries"),
+        ({"libraries": "a==1\n-r x"}, "is neither a set of libraries"),
+        ({"libraries": "evil @ https://example.org/e.zip"}, "is neither a set of libraries"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_one_sentence(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(MlereduxError) as caught:
+        read_options("a", Known, given)
+    assert sentence in caught.value.message
+    assert caught.value.hint == "`mleredux agent show a` shows its options and their defaults."
+
+
+def test_libraries_are_sets_and_requirements() -> None:
+    found = libraries("tabular; minimal; statsmodels==0.14.5; torch>=2.5,<3")
+    assert found.debian == ("libgomp1",)
+    assert found.python[-2:] == ("statsmodels==0.14.5", "torch>=2.5,<3")
+    assert len(found.python) == len(set(found.python)) == 5
