@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import io
+import lzma
 import shutil
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Collection, Iterator, Sequence
+import zlib
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks.extras import require
 from mleredux_mlebench.blocks.placing import make_folders
-from mleredux_mlebench.blocks.trees import Folder, Tree
+from mleredux_mlebench.blocks.trees import Folder, Stream, Tree
 
 SUFFIXES = (".zip", ".7z", ".tar.gz", ".tgz", ".tar")
 _CHUNK = 1 << 20
+_DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, NotImplementedError,
+)  # fmt: skip
 
 
 def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
@@ -70,8 +75,6 @@ def _targets(pairs: Sequence[tuple[str, str]]) -> dict[str, list[Path]]:
 
 
 class _Archive(Tree):
-    damage: tuple[type[BaseException], ...] = (OSError, EOFError)
-
     def __init__(self, path: Path, where: str) -> None:
         super().__init__(where)
         self.path = path
@@ -100,7 +103,7 @@ class Zip(_Archive):
     def _zip(self) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(self.path)
-        except (zipfile.BadZipFile, OSError) as error:
+        except (*_DAMAGE, OSError) as error:
             raise self.damaged(error) from error
 
     def _list(self) -> tuple[dict[str, int], list[str]]:
@@ -108,14 +111,14 @@ class Zip(_Archive):
         files = {_clean(info.filename, self.where): info.file_size for info in infos if not info.is_dir()}
         return files, [_clean(info.filename, self.where) for info in infos if info.is_dir()]
 
-    def stream(self, wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
+    def stream(self, wanted: Collection[str]) -> Stream:
         try:
             for info in self._zip.infolist():
                 name = info.filename.removeprefix("./")
                 if name in wanted:
                     with self._zip.open(info) as content:
                         yield name, content
-        except (zipfile.BadZipFile, EOFError, ValueError) as error:
+        except _DAMAGE as error:
             raise self.damaged(error) from error
 
 
@@ -126,18 +129,18 @@ class Tar(_Archive):
     def _tar(self) -> tarfile.TarFile:
         try:
             return tarfile.open(self.path)
-        except (tarfile.TarError, OSError, EOFError) as error:
+        except (*_DAMAGE, OSError) as error:
             raise self.damaged(error) from error
 
     def _list(self) -> tuple[dict[str, int], list[str]]:
         try:
             infos = self._tar.getmembers()
-        except (tarfile.TarError, OSError, EOFError) as error:
+        except (*_DAMAGE, OSError) as error:
             raise self.damaged(error) from error
         files = {_clean(info.name, self.where): info.size for info in infos if info.isfile()}
         return files, [_clean(info.name, self.where) for info in infos if info.isdir()]
 
-    def stream(self, wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
+    def stream(self, wanted: Collection[str]) -> Stream:
         try:
             with tarfile.open(self.path) as tar:
                 for info in tar:
@@ -145,7 +148,7 @@ class Tar(_Archive):
                     content = tar.extractfile(info) if name in wanted and info.isfile() else None
                     if content is not None:
                         yield name, content
-        except (tarfile.TarError, EOFError) as error:
+        except _DAMAGE as error:
             raise self.damaged(error) from error
 
 
@@ -156,7 +159,7 @@ class SevenZip(_Archive):
         py7zr = require("py7zr", "7z")
         try:
             return py7zr.SevenZipFile(self.path)
-        except (py7zr.exceptions.ArchiveError, OSError, EOFError) as error:
+        except (py7zr.exceptions.ArchiveError, *_DAMAGE, OSError) as error:
             raise self.damaged(error) from error
 
     def _list(self) -> tuple[dict[str, int], list[str]]:
@@ -178,10 +181,10 @@ class SevenZip(_Archive):
         try:
             with self._open() as archive:
                 archive.extract(targets=list(targets), factory=_Factory(targets))
-        except (py7zr.exceptions.ArchiveError, EOFError, ValueError) as error:
+        except (py7zr.exceptions.ArchiveError, *_DAMAGE) as error:
             raise self.damaged(error) from error
 
-    def stream(self, wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
+    def stream(self, wanted: Collection[str]) -> Stream:
         with tempfile.TemporaryDirectory() as folder:
             paths = {name: Path(folder) / str(number) for number, name in enumerate(wanted)}
             self._decompress(paths)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import starmap
@@ -23,6 +24,10 @@ class Member(NamedTuple):
 
     source: str
     name: str
+
+
+Stream = Generator[tuple[str, IO[bytes]], None, None]
+"""Names and open contents, each good until the next is asked for."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,24 @@ class Tree(ABC):
         """Write files to paths that don't exist yet."""
 
     @abstractmethod
-    def stream(self, wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
+    def stream(self, wanted: Collection[str]) -> Stream:
         """The wanted files in stored order; each content is good until the next is asked for."""
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        """One file, read from front to back as it is needed.
+
+        Raises:
+            DataError: The tree has no such file.
+        """
+        self.need([name])
+        found = self.stream({name})
+        _, content = next(found)
+        try:
+            yield content
+        except Exception as error:
+            found.throw(error)  # the tree knows which errors mean that it is damaged
+            raise
 
     def read(self, name: str) -> bytes:
         """One file's bytes.
@@ -96,8 +117,8 @@ class Tree(ABC):
         Raises:
             DataError: The tree has no such file.
         """
-        self.need([name])
-        return next(content.read() for _, content in self.stream({name}))
+        with self.open(name) as content:
+            return content.read()
 
     def need(self, names: Sequence[str]) -> None:
         """Check that files are there.
@@ -192,7 +213,7 @@ class _Part(Tree):
     def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
         self.whole.extract([(self.prefix + name, target) for name, target in pairs])
 
-    def stream(self, wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
+    def stream(self, wanted: Collection[str]) -> Stream:
         for name, content in self.whole.stream({self.prefix + name for name in wanted}):
             yield name[len(self.prefix) :], content
 
@@ -225,7 +246,7 @@ class Folder(Tree):
 
         Placer().place_all((f"{self.root}/{name}", target) for name, target in pairs)
 
-    def stream(self, wanted: Collection[str]) -> Iterator[tuple[str, IO[bytes]]]:
+    def stream(self, wanted: Collection[str]) -> Stream:
         for name in wanted:
             with (self.root / name).open("rb") as content:
                 yield name, content

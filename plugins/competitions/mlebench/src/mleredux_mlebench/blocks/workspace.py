@@ -54,9 +54,8 @@ class Workspace:
             archive: The archive that holds it, where it does not lie unpacked in the raw folder.
         """
         if archive and not (self.raw / name).is_file():
-            import io
-
-            return read_csv(io.BytesIO(self.tree(archive).read(name)), name, columns, **options)
+            with self.tree(archive).open(name) as file:
+                return read_csv(file, name, columns, **options)
         return read_csv(self.path(name), name, columns, **options)
 
     def json(self, name: str, encoding: str = "utf-8") -> Any:
