@@ -1,0 +1,300 @@
+"""Preparing the ten largest tables of MLE-bench, and its rivals: pandas alone, row by row, file by file.
+
+    python benchmarks/largest_preparations.py [--task ID]… [--shares 0.125 0.25 0.5 1] [--dir DIR]
+        [--results results.json] [--markdown docs/benchmarks-preparation.md]
+
+Raw data are made up in their real shape (`_raw_tables`), at shares of their real rows, and prepared as users do, by
+`mleredux prepare ID --from FOLDER`. Back to back with each, a process reads the same largest tables with pandas and
+writes them again, which is the least that a preparation in pandas takes. What was measured before is kept in
+`--results`, so that a long measurement can be made task by task.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from _measuring import machine, table
+from _raw_tables import write_raw
+from _tables import TABLES, Table
+from mleredux_mlebench.blocks import one_hot
+from mleredux_mlebench.blocks.placing import Placer
+
+SHARES = (0.125, 0.25, 0.5, 1.0)
+Figures = dict[str, Any]
+
+READ_AND_WRITE = {
+    "icecube-neutrinos-in-deep-ice": ("train_meta.parquet",),
+    "new-york-city-taxi-fare-prediction": ("train.csv",),
+    "h-and-m-personalized-fashion-recommendations": ("transactions_train.csv",),
+    "billion-word-imputation": ("train_v2.txt.zip",),
+    "text-normalization-challenge-russian-language": ("ru_train.csv.zip",),
+    "text-normalization-challenge-english-language": ("en_train.csv.zip",),
+    "ventilator-pressure-prediction": ("train.csv",),
+    "facebook-recruiting-iii-keyword-extraction": ("Train.zip",),
+    "denoising-dirty-documents": ("../data/denoising-dirty-documents/prepared/private/answers.csv",),
+    "nfl-player-contact-detection": (
+        "train_labels.csv",
+        "train_baseline_helmets.csv",
+        "train_player_tracking.csv",
+        "train_video_metadata.csv",
+    ),
+}
+"""What the process that only reads and writes takes of the raw data: the tables that preparation cuts in two."""
+
+PANDAS = """
+import sys
+import pandas as pd
+folder, target, *names = sys.argv[1:]
+for name in names:
+    if name.endswith(".parquet"):
+        pd.read_parquet(f"{folder}/{name}").to_parquet(target)
+    elif name.endswith(".txt.zip"):
+        pd.read_csv(f"{folder}/{name}", sep="\\1", quoting=3, header=None).to_csv(target + ".zip", index=False)
+    else:
+        pd.read_csv(f"{folder}/{name}", low_memory=False).to_csv(target, index=False)
+"""
+
+
+def run(command: Sequence[str]) -> Figures:
+    """Seconds by the clock and on CPUs, and the largest memory in GB, of a process that must succeed."""
+    began = time.perf_counter()
+    with tempfile.TemporaryFile() as told:
+        process = subprocess.Popen(command, stdout=told, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            told.seek(0)
+            sys.exit(f"{' '.join(command[:4])} ended with {process.returncode}:\n{told.read().decode()[-2000:]}")
+    return {
+        "seconds": time.perf_counter() - began,
+        "cpu": used.ru_utime + used.ru_stime,
+        "gb": used.ru_maxrss * 1024 / 1e9,
+    }
+
+
+def measure(of: Table, share: float, folder: Path) -> Figures:
+    """Prepare a task's generated raw data, and read and write them with pandas."""
+    raw, data = folder / "raw", folder / "data"
+    raw.mkdir()
+    # In a process of its own: the peak of a child counts from what its parent holds when it is started.
+    run([sys.executable, __file__, "--task", of.task, "--shares", str(share), "--only-write", str(raw)])
+    read = [path.stat().st_size for path in raw.rglob("*") if path.is_file()]
+    ours = run(
+        [sys.executable, "-m", "mleredux", "prepare", of.task, "--from", str(raw), "--data-dir", str(data), "--json"]
+    )
+    pandas = run([sys.executable, "-c", PANDAS, str(raw), str(folder / "written"), *READ_AND_WRITE[of.task]])
+    return {
+        "task": of.task,
+        "share": share,
+        "rows": round((of.raw or of.answers) * share),
+        "raw_gb": sum(read) / 1e9,
+        "files": len(read),
+        "ours": ours,
+        "pandas": pandas,
+        "load": os.getloadavg()[0],
+    }
+
+
+def row_by_row(labels: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
+    """One-hot answers, one cell after the other: the published benchmark's way."""
+    answers = pd.DataFrame(0, index=labels.index, columns=list(classes))
+    for index, label in labels["label"].items():
+        answers.loc[index, label] = 1
+    return pd.concat([labels[["id"]], answers], axis=1)
+
+
+def one_copy_per_file(pairs: Sequence[tuple[str, str]]) -> None:
+    """Copies, one call for each, as the published benchmark makes them."""
+    import shutil
+
+    for source, target in pairs:
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+
+
+def clocked(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the clock and on CPUs."""
+    since, used = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - since, time.process_time() - used
+
+
+def rivals(folder: Path, rows: int = 20_000, files: int = 20_000) -> list[Figures]:
+    """One-hot answers and files put into place, each our way and the published one's."""
+    classes = [f"class {number}" for number in range(120)]
+    drawn = np.random.default_rng(0).integers(0, len(classes), rows)
+    labels = pd.DataFrame({"id": range(rows), "label": np.array(classes, object)[drawn]})
+    assert one_hot(labels, ["id"], "label", classes).equals(row_by_row(labels, classes))
+    (folder / "raw").mkdir()
+    for number in range(files):
+        (folder / "raw" / f"{number}.jpg").write_bytes(bytes(3_000 + number % 1_000))
+    names = [f"{number}.jpg" for number in range(files)]
+
+    def pairs(target: str) -> list[tuple[str, str]]:
+        return [(f"{folder}/raw/{name}", f"{folder}/{target}/{name}") for name in names]
+
+    work: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+        f"one-hot answers, {rows:,} rows of {len(classes)} classes": (
+            lambda: one_hot(labels, ["id"], "label", classes),
+            lambda: row_by_row(labels, classes),
+        ),
+        f"{files:,} files put into place": (
+            lambda: Placer().place_all(pairs("ours")),
+            lambda: one_copy_per_file(pairs("theirs")),
+        ),
+    }
+    return [
+        {"what": what, "ours": clocked(ours), "theirs": clocked(theirs)} for what, (ours, theirs) in work.items()
+    ] + [whole_tree(folder, files)]
+
+
+def whole_tree(folder: Path, files: int) -> Figures:
+    """A competition of many small pictures by the command line, and the same tree by `cp -rl` and `cp -r`."""
+    raw = folder / "tree"
+    (raw / "train_images").mkdir(parents=True)
+    names = [f"{number * 2_654_435_761 % 2**48:012x}" for number in range(files)]
+    pd.DataFrame({"id_code": names, "diagnosis": np.arange(files) % 5}).to_csv(raw / "train.csv", index=False)
+    for name in names:
+        (raw / "train_images" / f"{name}.png").write_bytes(bytes(3_500))
+    task = "aptos2019-blindness-detection"
+    ways = {
+        "ours": [sys.executable, "-m", "mleredux", "prepare", task, "--from", str(raw), "--data-dir", f"{folder}/d"],
+        "cp -rl": ["cp", "-rl", str(raw), f"{folder}/linked"],
+        "cp -r": ["cp", "-r", str(raw), f"{folder}/copied"],
+    }
+    taken = {name: run(command) for name, command in ways.items()}
+    return {
+        "what": f"`mleredux prepare`, {files:,} pictures",
+        **{name: (one["seconds"], one["cpu"]) for name, one in taken.items()},
+    }
+
+
+def as_markdown(measured: list[Figures], others: list[Figures]) -> str:
+    """The page, with what it was measured on."""
+    rows = [("task", "rows", "raw GB", "seconds", "CPU seconds", "peak GB", "× pandas, CPU", "× pandas, peak", "load")]
+    growth = [("task", "rows", "CPU seconds grow", "peak memory grows")]
+    for of in TABLES:
+        mine = sorted((one for one in measured if one["task"] == of.task), key=lambda one: float(one["share"]))
+        for one in mine:
+            ours, pandas = one["ours"], one["pandas"]
+            rows.append(
+                (
+                    f"`{of.task}`",
+                    f"{one['rows']:,}",
+                    f"{one['raw_gb']:.2f}",
+                    f"{ours['seconds']:.0f}",
+                    f"{ours['cpu']:.0f}",
+                    f"{ours['gb']:.2f}",
+                    f"{ours['cpu'] / pandas['cpu']:.2f}",
+                    f"{ours['gb'] / pandas['gb']:.2f}",
+                    f"{one['load']:.0f}",
+                )
+            )
+        if len(mine) > 1:
+            first, last = mine[0], mine[-1]
+            growth.append(
+                (
+                    f"`{of.task}`",
+                    f"×{last['rows'] / first['rows']:.1f}",
+                    f"×{last['ours']['cpu'] / first['ours']['cpu']:.1f}",
+                    f"×{last['ours']['gb'] / first['ours']['gb']:.1f}",
+                )
+            )
+    against = [("what", "ours, s (CPU)", "rival", "s (CPU)", "times as fast, CPU")]
+    named = {"theirs": "row by row, file by file", "cp -rl": "`cp -rl`", "cp -r": "`cp -r`"}
+    for one in others:
+        for rival, name in named.items():
+            if rival in one:
+                ours, theirs = one["ours"], one[rival]
+                against.append(
+                    (
+                        one["what"],
+                        f"{ours[0]:.2f} ({ours[1]:.2f})",
+                        name,
+                        f"{theirs[0]:.2f} ({theirs[1]:.2f})",
+                        f"{theirs[1] / ours[1]:.2g}",
+                    )
+                )
+    return "\n".join(
+        [
+            "# Preparing the largest tables",
+            "",
+            "Made by `python benchmarks/largest_preparations.py --markdown docs/benchmarks-preparation.md`.",
+            f"{machine()} Other work was going on there all the time: CPU seconds and ratios are what compares.",
+            "",
+            "Raw data are made up in their real shape and prepared by `mleredux prepare ID --from FOLDER`, start-up "
+            "included. *× pandas* compares with a process that, right afterwards, reads the same tables with pandas "
+            "and writes them again (icecube: parquet; billion-word: lines in a zip; denoising: its answers): "
+            "preparing also splits, writes test, answers and sample, and checks. Peak is the largest resident memory.",
+            "",
+            table(*rows),
+            "",
+            "## Growth",
+            "",
+            "From the smallest to the largest share measured.",
+            "",
+            table(*growth),
+            "",
+            "## Rivals",
+            "",
+            "The published benchmark sets one-hot answers cell by cell and copies files by one call each; `cp -rl` "
+            "links, as ours does where it can, `cp -r` copies. Its reads of 4 KB are in "
+            "[benchmarks-checksums.md](benchmarks-checksums.md).",
+            "",
+            table(*against),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    """Measure what is asked for, and print or write the page."""
+    parser = argparse.ArgumentParser(description="Preparing the ten largest tables.")
+    parser.add_argument("--task", action="append", choices=[one.task for one in TABLES])
+    parser.add_argument("--shares", type=float, nargs="*", default=SHARES)
+    parser.add_argument("--rivals", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--dir", type=Path, help="Where the files are made for the while.")
+    parser.add_argument("--results", type=Path, help="Figures of earlier calls, to go on with.")
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--only-write", type=Path, help="Write the one task's raw data there, and end.")
+    asked = parser.parse_args()
+    if asked.only_write:
+        (one,) = (of for of in TABLES if of.task in asked.task)
+        write_raw(one, asked.only_write, *asked.shares)
+        return
+    known = json.loads(asked.results.read_text()) if asked.results and asked.results.exists() else {}
+    measured: list[Figures] = known.get("measured", [])
+    others: list[Figures] = known.get("rivals", [])
+    for share in asked.shares:
+        for of in TABLES:
+            if asked.task is None or of.task in asked.task:
+                with tempfile.TemporaryDirectory(dir=asked.dir) as folder:
+                    found = measure(of, share, Path(folder))
+                measured = [one for one in measured if (one["task"], one["share"]) != (of.task, share)] + [found]
+                print(json.dumps(found), flush=True)
+                if asked.results:
+                    asked.results.write_text(json.dumps({"measured": measured, "rivals": others}))
+    if asked.rivals:
+        with tempfile.TemporaryDirectory(dir=asked.dir) as folder:
+            others = rivals(Path(folder))
+        if asked.results:
+            asked.results.write_text(json.dumps({"measured": measured, "rivals": others}))
+    page = as_markdown(measured, others)
+    print(page)
+    if asked.markdown:
+        asked.markdown.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
