@@ -102,7 +102,7 @@ def _problem(error: ValidationError) -> str:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{_bare(part)}" for part in first["loc"]).lstrip(".")
     more = error.error_count() - 1
     further = f" ({more:,} more problem{'s' if more > 1 else ''})" if more else ""
-    told = _plain(first["msg"])
+    told = _plain(first["msg"].removeprefix("Value error, "))
     return f"{place}: {told}{further}." if place else f"{told}{further}."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -27,3 +28,16 @@ class Document(Part):
     """What an agent hands in."""
 
     notes: Text = Field(default="", description="Free text; kept, not scored.")
+
+
+def once(names: Iterable[str], what: str) -> None:
+    """Refuse a name that occurs twice.
+
+    Raises:
+        ValueError: One does.
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{name[:60]!r} is among {what} twice")
+        seen.add(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mleredux_techniques.schemas.base import Count, Document, Name, Part, Text
 
@@ -131,3 +131,20 @@ class CvAnalysis(Document):
     time: TimeOrder | None = Field(description="The order in time by which the test was split off; null where none.")
     method: CvMethod
     rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> CvAnalysis:
+        method = self.method
+        if (self.problem == "regression") != (self.smallest_class is None):
+            raise ValueError("smallest_class is null where the target is a number, and only there")
+        if isinstance(method, (GroupKFold, StratifiedGroupKFold)) and (
+            self.groups is None or self.groups.key != method.groups
+        ):
+            raise ValueError("method keeps groups together that groups does not name")
+        if isinstance(method, TimeSeriesSplit) and (self.time is None or self.time.column != method.time_column):
+            raise ValueError("method goes by a time that time does not name")
+        if self.duplicate_rows >= max(self.train_rows, 1) or self.shared_rows > self.test_rows:
+            raise ValueError("duplicate_rows or shared_rows is larger than the table")
+        if self.smallest_class is not None and self.smallest_class > self.train_rows:
+            raise ValueError("smallest_class is larger than the training table")
+        return self

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from mleredux_techniques.schemas.base import MAX_ITEMS, Count, Document, Name, Part, Text
+from mleredux_techniques.schemas.base import MAX_ITEMS, Count, Document, Name, Part, Text, once
 
 FeatureType = Literal["numeric", "binary", "nominal", "ordinal", "datetime", "text", "identifier", "constant"]
 
@@ -99,3 +99,14 @@ class EncodingAnalysis(Document):
         "`numeric` with the encoding `none`, or left out where it holds texts.",
     )
     rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> EncodingAnalysis:
+        once((feature.column for feature in self.features), "features")
+        for feature in self.features:
+            name, distinct = feature.column[:60], feature.cardinality
+            if (feature.type == "constant") != (distinct <= 1):
+                raise ValueError(f"{name!r} has {distinct} values, yet its type is {feature.type}")
+            if (feature.type == "binary" and distinct != 2) or (feature.type == "ordinal" and distinct == 2):
+                raise ValueError(f"{name!r} has {distinct} values, yet its type is {feature.type}")
+        return self

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mleredux_techniques.schemas.base import MAX_ITEMS, Count, Document, Name, Part, Text
 
@@ -90,3 +91,24 @@ class ImbalanceAnalysis(Document):
         min_length=1, max_length=3, description="Recommended strategies, best first; the first one is carried out."
     )
     rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> ImbalanceAnalysis:
+        counts = self.class_counts
+        for field in ("majority_class", "minority_class"):
+            if getattr(self, field) not in counts:
+                raise ValueError(f"{field} is not among class_counts")
+        if counts[self.majority_class] < max(counts.values()) or counts[self.minority_class] > min(counts.values()):
+            raise ValueError("majority_class or minority_class contradicts class_counts")
+        if min(counts.values()) > 0:
+            ratio = max(counts.values()) / min(counts.values())
+            if abs(self.imbalance_ratio - ratio) > 0.05 * ratio:
+                raise ValueError("imbalance_ratio contradicts class_counts")
+        words = {word for bound, word in SEVERITIES if self.imbalance_ratio < bound * 1.02}
+        words &= {"balanced"} | {word for bound, word in _LOWEST if self.imbalance_ratio >= bound * 0.98}
+        if self.severity not in words:
+            raise ValueError("severity contradicts imbalance_ratio")
+        return self
+
+
+_LOWEST = tuple((bound, word) for (bound, _), (_, word) in itertools.pairwise(SEVERITIES))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from mleredux_techniques.schemas.base import MAX_ITEMS, Count, Document, Name, Part, Share, Text
+from mleredux_techniques.schemas.base import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 
 LeakKind = Literal[
     "copy",
@@ -77,3 +77,21 @@ class LeakageAnalysis(Document):
     )
     risks: list[Risk] = Field(max_length=50, description="Leaks, each once; empty where there is none.")
     rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> LeakageAnalysis:
+        once((item.column for item in self.feature_strengths), "feature_strengths")
+        once((name for risk in self.risks for name in risk.columns), "columns of risks")
+        once((risk.kind for risk in self.risks if not risk.columns), "risks without columns")
+        told = {item.column: item.strength for item in self.feature_strengths}
+        for risk in self.risks:
+            if risk.kind == "duplicate_rows" and (risk.columns or not self.shared_rows):
+                raise ValueError("duplicate_rows is a risk of rows, and needs shared_rows above 0")
+            if risk.kind != "duplicate_rows" and risk.mitigation.name == "drop_duplicates":
+                raise ValueError(f"drop_duplicates does nothing about {risk.kind}")
+            if risk.mitigation.name == "drop_columns" and not risk.columns and risk.kind != "id_order":
+                raise ValueError(f"a risk of kind {risk.kind} names no columns to drop")
+            for name in risk.columns:
+                if len(risk.columns) == 1 and abs(told.get(name, risk.strength) - risk.strength) > 0.05:
+                    raise ValueError(f"the strength of {name[:60]!r} differs between risks and feature_strengths")
+        return self

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from mleredux_techniques.schemas.base import MAX_ITEMS, Count, Document, Name, Part, Text
+from mleredux_techniques.schemas.base import MAX_ITEMS, Count, Document, Name, Part, Text, once
 
 Mechanism = Literal["MCAR", "MAR", "MNAR"]
 
@@ -54,7 +54,7 @@ class MissingColumn(Part):
     """One column with missing values."""
 
     column: Name
-    missing: Count = Field(description="Training rows in which it is missing.")
+    missing: Annotated[int, Field(ge=1)] = Field(description="Training rows in which it is missing.")
     mechanism: Mechanism = Field(
         description="MCAR: missing anywhere alike; MAR: depends on other columns; MNAR: depends on the value itself."
     )
@@ -82,3 +82,25 @@ class MissingAnalysis(Document):
         default=[], max_length=200, description="Columns that are missing together in most of the rows."
     )
     rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> MissingAnalysis:
+        once((item.column for item in self.columns), "columns")
+        counts = {item.column: item.missing for item in self.columns}
+        for item in self.columns:
+            if item.mechanism != "MAR" and item.depends_on:
+                raise ValueError(f"{item.column[:60]!r} is {item.mechanism}, yet depends_on names columns")
+            if item.column in item.depends_on:
+                raise ValueError(f"{item.column[:60]!r} depends on itself: that is MNAR")
+        groups = []
+        for group in self.together:
+            once(group.columns, "columns of a group in together")
+            groups.append(frozenset(group.columns))
+            for name in group.columns:
+                if name not in counts:
+                    raise ValueError(f"together names {name[:60]!r}, which is not among columns")
+                if group.rows > counts[name]:
+                    raise ValueError(f"together has more rows than {name[:60]!r} has missing values")
+        if len(set(groups)) < len(groups):
+            raise ValueError("together names the same columns twice")
+        return self

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from mleredux_techniques.schemas.base import MAX_ITEMS, Document, Name, Part, Text
+from mleredux_techniques.schemas.base import MAX_ITEMS, Document, Name, Part, Text, once
 
 ModelFamily = Literal[
     "linear_model",
@@ -111,3 +111,14 @@ class ScalingAnalysis(Document):
         max_length=7, description="Families of models whose predictions don't depend on the scale of the features."
     )
     rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> ScalingAnalysis:
+        once((feature.column for feature in self.features), "features")
+        once(self.not_needed_for, "not_needed_for")
+        deviations = [feature.std for feature in self.features]
+        if deviations and min(deviations) > 0:
+            spread = max(deviations) / min(deviations)
+            if abs(self.spread - spread) > 0.1 * spread:
+                raise ValueError("spread contradicts the standard deviations of features")
+        return self
