@@ -37,6 +37,9 @@ EXIT_CANCELLED = 130
 @click.option("--gpus", type=click.IntRange(min=0), help="GPUs of the agent.")
 @click.option("--grace", type=Duration(), help="Time between SIGTERM and SIGKILL.")
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="What the agent may reach (docker).")
+@click.option("--llm-calls", type=click.IntRange(min=0), help="Calls of language models through the gateway.")
+@click.option("--llm-tokens", type=click.IntRange(min=0), help="Tokens of these calls, read and written.")
+@click.option("--llm-cost", "llm_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="Cost of these calls.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option("--obfuscated", is_flag=True, help="Give the description without the competition's name and story.")
 @click.option("--context", type=click.File(encoding="utf-8"), help="A text file to add to what the agent is told.")
@@ -98,6 +101,7 @@ def _plan(ctx: click.Context, asked: dict[str, Any]) -> list[dict[str, Any]]:
         known = ", ".join(found.entries("agents")) or "none is installed"
         raise click.UsageError(f"Name an agent with --agent; there are: {known}.")
     names = ("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace")
+    names += ("llm_calls", "llm_tokens", "llm_cost_usd")
     limits = {name: asked[name] for name in names if asked[name] is not None}
     context = asked["context"].read() if asked["context"] else None
     return [

@@ -94,7 +94,8 @@ class RunExtra(_Convention):
     valid_submission: bool | None = None
     submissions: list[SubmissionFact] = []
     made_from: str | None = None
-    """`agent` (its own document), `native logs`, or `events` (put together from events, logs and code)."""
+    """`agent` (its own document), `native logs`, `llm calls` (the gateway's record of them), or `events` (put together
+    from events, logs and code)."""
 
 
 _Model = TypeVar("_Model", bound=_Convention)

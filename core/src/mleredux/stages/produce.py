@@ -22,7 +22,7 @@ _AGENT_FOLDERS = ("output", "attempts")
 _STILL_WRITTEN = "events.jsonl"
 _OWN_FILES = ("run.json", _STILL_WRITTEN, "report.json", "scores.json")
 _MASK = b"*****"
-_MASKED_FOLDERS = ("output", "logs", "submissions", "attempts")
+_MASKED_FOLDERS = ("output", "logs", "submissions", "attempts", "llm")
 _ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)
 
 

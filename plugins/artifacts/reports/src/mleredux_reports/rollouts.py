@@ -1,6 +1,8 @@
-"""`rollout.json`: the agent's own trace where it is valid, else one read from native logs, else one put together."""
+"""`rollout.json`: the agent's own trace, else that of its native logs, of its recorded calls, or one put together."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from mleredux.errors import MlereduxError
 from mleredux.models import Artifact
@@ -27,6 +29,8 @@ from mleredux_reports.reconstruct import reconstruct
 
 OWN = "rollout/trajectory.json"
 """Where an agent leaves its own trace, in its output folder."""
+FROM_CALLS = "llm/trajectory.json"
+"""Where a gateway leaves the trace that it made of the recorded calls, in the run's folder."""
 _NAMED_PROBLEMS = 5
 
 
@@ -34,9 +38,11 @@ def produce_rollout(run: Run) -> Artifact:
     """Write the run's standard trace."""
     said: list[str] = []
     made_from = "agent"
-    trajectory = _own(run, said)
+    trajectory = _read(run.output_dir, OWN, f"The agent's own output/{OWN}", said)
     if trajectory is None:
         made_from, trajectory = "native logs", _native(run, said)
+    if trajectory is None:
+        made_from, trajectory = "llm calls", _read(run.path, FROM_CALLS, f"The record's {FROM_CALLS}", said)
     if trajectory is None:
         made_from, trajectory = "events", reconstruct(run)
         said.append("Put together from the run's events, logs and code.")
@@ -89,11 +95,11 @@ def run_facts(run: Run, made_from: str) -> RunExtra:
     )
 
 
-def _own(run: Run, said: list[str]) -> Trajectory | None:
-    found = excerpt(run.output_dir, OWN, head=MAX_BYTES)
+def _read(folder: Path, name: str, where: str, said: list[str]) -> Trajectory | None:
+    """A document that lies in a folder; what is wrong with it is said in the notes."""
+    found = excerpt(folder, name, head=MAX_BYTES)
     if found is None:
         return None
-    where = f"The agent's own output/{OWN}"
     if found.left_out:
         said.append(f"{where} is larger than the limit of {MAX_BYTES:,} bytes; it was not read.")
         return None
