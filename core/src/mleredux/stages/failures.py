@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mleredux.errors import AgentBroken, Cancelled, DataError, MlereduxError, NotFound, PluginError, TaskBroken
+from mleredux.errors import (
+    AgentBroken,
+    Cancelled,
+    DataError,
+    MlereduxError,
+    NotApplicable,
+    NotFound,
+    PluginError,
+    TaskBroken,
+)
 from mleredux.models import Cause
 
 
@@ -26,7 +35,7 @@ def failure_of(error: Exception) -> Failure:
         return Failure(Cause.CANCELLED, str(error))
     if isinstance(error, AgentBroken):
         return Failure(Cause.AGENT_CRASHED, str(error))
-    if isinstance(error, (TaskBroken, DataError, NotFound, PluginError)):
+    if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)):
         return Failure(Cause.TASK_BROKEN, str(error))
     message = str(error) if isinstance(error, MlereduxError) else f"{type(error).__name__}: {error}"
     return Failure(Cause.ENVIRONMENT_BROKE, message)
