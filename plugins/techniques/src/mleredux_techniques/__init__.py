@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from mleredux.hookspecs import hookimpl
 from mleredux.plugins import Ref
+
+if TYPE_CHECKING:
+    from mleredux.models import Artifact
+    from mleredux.store import Run
 
 mleredux_contract = 1
 
@@ -16,3 +21,18 @@ TECHNIQUES = ("imbalance", "missing", "encoding", "cv", "scaling", "leakage")
 def mleredux_register_techniques() -> Iterable[Ref]:
     """The six techniques, imported when they are used."""
     return [Ref(name, f"{__name__}.techniques:{name}") for name in TECHNIQUES]
+
+
+@hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """The verb `curriculum`."""
+    title = "Collect what technique runs established about a task, for `mleredux run --context`."
+    return [Ref("curriculum", f"{__name__}.command:command", {"title": title})]
+
+
+@hookimpl
+def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
+    """Feedback on technique runs."""
+    from mleredux_techniques.feedback import produce
+
+    return produce(run)

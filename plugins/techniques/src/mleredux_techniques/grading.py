@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from importlib import import_module
 from typing import Any
 
 from mleredux.models import Grader, GradingInput, Score
@@ -41,6 +40,7 @@ def score(technique: str, document: Document, given: GradingInput) -> Score:
     from mleredux_techniques import facts as facts_part
     from mleredux_techniques.dataset import load
     from mleredux_techniques.preparing import TRUTH_FILE
+    from mleredux_techniques.recommendation import recommendation
 
     truth = json.loads((given.private / TRUTH_FILE).read_bytes())
     dataset = load(given.private)
@@ -52,6 +52,7 @@ def score(technique: str, document: Document, given: GradingInput) -> Score:
         "formula": FORMULA,
         "facts": as_json(facts),
         "efficacy": as_json(efficacy),
+        "recommendation": recommendation(document, dataset),
         "sample": dataset.sample or None,
         "planted": dataset.planted.get("kinds") if dataset.planted else None,
     }
@@ -65,12 +66,12 @@ def combined(facts: float, efficacy: float | None) -> float:
 
 def carry_out(technique: str, dataset: Any, document: Document) -> Efficacy:
     """The efficacy part. What can't be carried out earns nothing."""
+    from mleredux_techniques.efficacy import measure
+
     if not dataset.features:
         return Efficacy(None, None, None, None, None)
     try:
-        part: Efficacy = import_module(f"mleredux_techniques.efficacy.{technique}").measure(document, dataset)
-    except ModuleNotFoundError:
-        raise
+        part = measure(technique, document, dataset)
     except Exception as error:  # whatever a document makes the models do is the document's doing
         from mleredux_techniques.results import Figure
 

@@ -14,17 +14,10 @@ from mleredux_techniques.description import compose
 from mleredux_techniques.grading import grader
 from mleredux_techniques.preparing import prepare
 from mleredux_techniques.schemas import DOCUMENTS
+from mleredux_techniques.texts import TITLES
 
 HERE = Path(__file__).parent
 VERSION = "1"
-TITLES = {
-    "imbalance": "Class imbalance: how strong, and what to do",
-    "missing": "Missing values: where, why, and what to put there",
-    "encoding": "Encoding: types of features, and how they become numbers",
-    "cv": "Cross-validation: an estimate that the private test confirms",
-    "scaling": "Scaling: which features need it, and how",
-    "leakage": "Leakage: what makes a score too good to be true",
-}
 _PLANTED = re.compile(r"planted-(0|[1-9][0-9]{0,8})")
 _WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
 WITH_TABLES = ("Tabular", "Text Classification", "Text (Other)", "Forecasting", "Training LLMs", "Signal Processing")

@@ -87,6 +87,8 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
         if name not in facts or name in needed or feature.type not in facts[name]["types"]
     }
     right = {name for name in needed & set(given) if given[name].type in facts[name]["types"]}
+    types = {name: " or ".join(fact["types"]) for name, fact in facts.items()}
+    distinct = some(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
     counted = sum(close(given[name].cardinality, facts[name]["cardinality"]) for name in right)
     return total(
         [
@@ -98,8 +100,8 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
                     {name: given[name].type for name in sorted(claimed)[:50]},
                     {name: facts[name]["types"] for name in sorted(needed)[:50]},
                 ),
-                f"{len(right)} of {len(needed)} features that are no plain numbers have the right type; "
-                f"wrong or missing: {some(sorted((needed | claimed) - right))}.",
+                f"Features that are no plain numbers: {some(f'{n} {types[n]}' for n in sorted(needed))}. "
+                f"Wrong or missing: {some(sorted((needed | claimed) - right))}.",
             ),
             part(
                 "cardinalities",
@@ -109,7 +111,7 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
                     {name: given[name].cardinality for name in sorted(right)[:50]},
                     {name: facts[name]["cardinality"] for name in sorted(needed)[:50]},
                 ),
-                f"{counted:g} of {len(needed)} have the right number of different values.",
+                f"Different values: {distinct}. {counted:g} of {len(needed)} were told right.",
             ),
         ]
     )

@@ -8,7 +8,7 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques.columns import class_name
 from mleredux_techniques.dataset import Dataset
-from mleredux_techniques.facts.marks import close, part, shortened, total, versus
+from mleredux_techniques.facts.marks import close, part, shortened, some, total, versus
 from mleredux_techniques.results import Facts
 from mleredux_techniques.schemas.imbalance import SEVERITIES, ImbalanceAnalysis
 
@@ -48,6 +48,7 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
     given = {class_name(name): count for name, count in document.class_counts.items()}
     right = sum(close(given[name], count) for name, count in counts.items() if name in given)
     largest, smallest = max(counts.values()), min(counts.values())
+    told = some(f"{name} {count:,}" for name, count in counts.items())
     named = class_name(document.majority_class), class_name(document.minority_class)
     return total(
         [
@@ -56,7 +57,7 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
                 0.45,
                 right / max(len(counts), len(given)),
                 versus(shortened(given), shortened(counts)),
-                f"{right:g} of {len(counts)} classes have the right number of rows.",
+                f"Rows by class: {told}. {right:g} of {len(counts)} were told right.",
             ),
             part(
                 "imbalance ratio",

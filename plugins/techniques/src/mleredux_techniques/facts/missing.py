@@ -113,7 +113,8 @@ def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
                 0.25,
                 sum(marks.values()) / len(set(counts) | set(given)),
                 versus({name: item.missing for name, item in list(given.items())[:50]}, shortened(counts)),
-                f"{sum(marks.values()):g} of {len(counts)} columns have the right number of missing values.",
+                f"Missing values by column: {some(f'{name} {count:,}' for name, count in counts.items())}. "
+                f"{sum(marks.values()):g} of {len(counts)} were told right.",
             ),
             _assess_together(document, truth),
             *_assess_mechanisms(document, truth, {name for name, mark in marks.items() if mark == 1}),
@@ -156,7 +157,8 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
                 {name: given[name].mechanism for name in list(facts)[:50] if name in given},
                 {name: fact["mechanism"] for name, fact in list(facts.items())[:50]},
             ),
-            f"{credit:g} of {len(facts)} mechanisms are right (MAR for MNAR and the reverse count half).",
+            f"Mechanisms: {some(name + ' ' + fact['mechanism'] for name, fact in facts.items())}. {credit:g} of "
+            f"{len(facts)} were told right (what no data can tell apart counts half).",
         )
     ]
     driven = {name: fact for name, fact in facts.items() if fact["mechanism"] == "MAR" and fact["depends_on"]}

@@ -1,0 +1,37 @@
+"""`mleredux curriculum`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from mleredux.cli.output import json_option, print_json, runs_dir_option
+
+
+@click.command("curriculum")
+@click.argument("task")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write; else standard output."
+)
+@click.option("--most", type=click.IntRange(min=1), default=3, show_default=True, help="Recommendations a technique.")
+@runs_dir_option
+@json_option
+def command(task: str, output: Path | None, most: int, runs_dir: str | None, as_json: bool) -> None:
+    """Collect what technique runs established about TASK, best ones first, as Markdown for `mleredux run --context`."""
+    from mleredux.store import RunStore
+    from mleredux.store.files import write_atomically
+
+    from mleredux_techniques.curriculum import collect, text
+
+    lessons = collect(RunStore(runs_dir), task, most=most)
+    written = text(task, lessons)
+    if output is not None:
+        write_atomically(output, written)
+    if as_json:
+        print_json({"task": task, "lessons": [asdict(lesson) for lesson in lessons]})
+    elif output is None:
+        click.echo(written, nl=False)
+    else:
+        runs = sum(len(lesson.runs) for lesson in lessons)
+        click.echo(f"{output}: findings of {runs} runs of {len(lessons)} techniques.")

@@ -1,0 +1,101 @@
+"""What a technique run can learn from its grade: every component with its figures, as JSON and as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from mleredux.models import Artifact
+from mleredux.store.files import write_atomically
+
+from mleredux_techniques.texts import TITLES
+
+if TYPE_CHECKING:
+    from mleredux.models import Report
+    from mleredux.store import Run
+
+JSON_FILE, TEXT_FILE = "feedback.json", "feedback.md"
+_LONG = 400
+
+
+def produce(run: Run) -> Iterable[Artifact]:
+    """Write the feedback of a graded technique run; nothing for other runs."""
+    report = run.report
+    if report is None or not is_technique(run.spec.task):
+        return []
+    content = {
+        "run": run.id,
+        "task": run.spec.task,
+        "agent": run.spec.agent,
+        "score": report.score,
+        "valid": report.valid_submission,
+        "message": report.message,
+        **report.details,
+    }
+    write_atomically(run.path / JSON_FILE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_atomically(run.path / TEXT_FILE, text(run.spec.task, report))
+    return [
+        Artifact(path=JSON_FILE, media_type="application/json", producer="techniques", title="Feedback (JSON)"),
+        Artifact(path=TEXT_FILE, media_type="text/markdown", producer="techniques", title="Feedback"),
+    ]
+
+
+def is_technique(task: str) -> bool:
+    """Whether a task's id is that of one of ours."""
+    return "@" in task and task.partition("@")[0].partition("+")[0] in TITLES
+
+
+def text(task: str, report: Report) -> str:
+    """The grade explained, as Markdown."""
+    return "\n".join(_lines(task, report)) + "\n"
+
+
+def _lines(task: str, report: Report) -> Iterator[str]:
+    details = report.details
+    technique = task.partition("@")[0].partition("+")[0]
+    yield f"# {task}: {'no score' if report.score is None else f'{report.score:.3f}'}\n"
+    yield f"{TITLES[technique]}.\n"
+    if report.score is None or not details:
+        yield report.message or "There was no document to grade."
+        return
+    facts, efficacy = details["facts"], details["efficacy"]
+    yield f"{details['formula']}.\n"
+    spread = "" if efficacy["uncertainty"] is None else f" ± {efficacy['uncertainty']:.3f}"
+    told = "not told by these data" if efficacy["score"] is None else f"{efficacy['score']:.3f}{spread}"
+    yield f"- facts: {facts['score']:.3f}\n- efficacy: {told}"
+    if details.get("sample"):
+        yield f"- {details['sample']}"
+    yield "\n## Facts\n"
+    yield "| component | score | weight | given | true |\n|---|---|---|---|---|"
+    for part in facts["parts"]:
+        value = part["value"] if isinstance(part["value"], dict) else {"given": part["value"]}
+        shown = [_cell(value.get("given")), _cell(value.get("true"))]
+        yield f"| {part['name']} | {part['score']:.2f} | {part['weight']:.2f} | {' | '.join(shown)} |"
+    yield ""
+    yield from (f"- **{part['name']}**: {part['explanation']}" for part in facts["parts"])
+    yield "\n## Efficacy\n"
+    yield "Recommended:\n"
+    yield from (f"- {line}" for line in details["recommendation"])
+    yield ""
+    for part in efficacy["parts"]:
+        yield f"- **{part['name']}** {_figure(part['value'])}: {part['explanation']}"
+    if not efficacy["parts"]:
+        yield "Nothing was carried out: these data have no features to train models on."
+
+
+def _cell(value: Any) -> str:
+    return _short(value).replace("|", "\\|") if value is not None else "none"
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, dict) and "mean" in value:
+        error = value.get("standard_error")
+        return f"{value['mean']:.4f}" + (f" ± {error:.4f}" if error is not None else "")
+    return f"({_short(value)})" if value is not None else ""
+
+
+def _short(value: Any) -> str:
+    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    told = " ".join(told.split())
+    return told if len(told) <= _LONG else told[:_LONG] + "…"
