@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.models import Cause, Limits, Outcome
-from mleredux.protocols import Exit, Handle
+from mleredux.protocols import Exit, Handle, Usage
 from mleredux.submissions.intake import disk_usage
 
 _POLL = 0.1
@@ -32,6 +32,7 @@ class Watch:
         emit: Writes an event.
         cancelled: Whether somebody asked to stop.
         look: Called about every second, for submission versions.
+        measure: Told what the agent uses, ten times a second: seconds since its start, and usage.
     """
 
     folders: tuple[Path, ...]
@@ -39,6 +40,7 @@ class Watch:
     emit: Emit
     cancelled: Callable[[], bool]
     look: Callable[[], None] = lambda: None
+    measure: Callable[[float, Usage], None] = lambda _seconds, _usage: None
     max_memory: float = 0.0
     cpu_seconds: float | None = None
     _next_look: float = field(default=0.0)
@@ -83,6 +85,7 @@ def supervise(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
 
 def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tuple[Cause, str, str] | None:
     usage = handle.usage()
+    watch.measure(now - handle.started_at, usage)
     if usage.memory_mb is not None:
         watch.max_memory = max(watch.max_memory, usage.memory_mb)
         if usage.memory_mb > limits.memory_mb:

@@ -12,6 +12,8 @@ from mleredux.errors import Cancelled, SandboxError
 from mleredux.models import Agent, Cause, Event, Outcome, State, Verdict
 from mleredux.protocols import Built, Gateway, Launch, Sandbox
 from mleredux.sandboxes.supervise import Watch, supervise
+from mleredux.sandboxes.timeline import FILE as RESOURCES_FILE
+from mleredux.sandboxes.timeline import Timeline
 from mleredux.stages.briefing import environment, write_briefing
 from mleredux.stages.context import StageContext
 from mleredux.stages.data_watch import check_data, note_data
@@ -115,6 +117,7 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
         emit=run.emit,
         cancelled=session.cancelled,
         look=session.look,
+        measure=Timeline(run.logs_dir / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:
         outcome = supervise(handle, launch.limits, watch)
@@ -195,8 +198,9 @@ def _clear(run: Run, launch: Launch) -> None:
         aside = run.path / "attempts" / str(sum(1 for _ in (run.path / "attempts").glob("*")) + 1)
         aside.mkdir(parents=True)
         shutil.move(run.output_dir, aside / "output")
-        if run.agent_log.exists():
-            shutil.move(run.agent_log, aside / "agent.log")
+        for log in (run.agent_log, run.logs_dir / RESOURCES_FILE):
+            if log.exists():
+                shutil.move(log, aside / log.name)
         run.output_dir.mkdir()
     (launch.task_dir / "notice.txt").unlink(missing_ok=True)
     for name in _OUTPUT_FOLDERS:

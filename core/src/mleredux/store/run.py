@@ -18,6 +18,7 @@ from mleredux.store.states import TRANSITIONS
 if TYPE_CHECKING:
     from mleredux.protocols import Launch
     from mleredux.rollout import Trajectory
+    from mleredux.sandboxes.timeline import Sample
 
 SCORES_FILE = "scores.json"
 
@@ -205,6 +206,12 @@ class Run:
         if not path.exists():
             return []
         return [VersionScore.model_validate(item) for item in json.loads(path.read_bytes())]
+
+    def resources(self) -> list[Sample]:
+        """What the agent used over its time."""
+        from mleredux.sandboxes.timeline import FILE, read_timeline
+
+        return read_timeline(self.logs_dir / FILE)
 
     def submissions(self) -> list[SubmissionVersion]:
         """Versions of the submission file, oldest first."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mleredux.models import Event, Report, VersionScore
+from mleredux.sandboxes.timeline import Sample
 
-from mleredux_reports.words import duration, number, round_duration
+from mleredux_reports.words import duration, megabytes, number, round_duration
 
 _RUG = 240
 _TICKS = 400
+LINE_HEIGHT = 26
+_LINE_POINTS = 500
 _AXIS_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 
@@ -108,10 +113,20 @@ class Tick:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A resource over time: corners of an area, `x` in thousandths of the width, `y` in pixels of `LINE_HEIGHT`."""
+
+    name: str
+    corners: str
+    peak: str
+
+
+@dataclass(frozen=True)
 class Timeline:
-    """States and events over the time of a run."""
+    """States, resources and events over the time of a run."""
 
     rows: list[Row]
+    lines: list[Line]
     ticks: list[Tick]
     axis: list[Mark]
     total: str
@@ -128,8 +143,12 @@ _TOLD = {
 }
 
 
-def timeline_of(events: list[Event]) -> Timeline | None:
-    """The drawing of a run's events, from its first state to its last event."""
+def timeline_of(events: list[Event], samples: list[Sample] | None = None) -> Timeline | None:
+    """The drawing of a run's events, from its first state to its last event.
+
+    Args:
+        samples: What the agent used, after its start.
+    """
     states = [event for event in events if event.type == "state"]
     if not states:
         return None
@@ -158,7 +177,42 @@ def timeline_of(events: list[Event]) -> Timeline | None:
         for event in events
         if event.type in _TOLD
     ]
-    return Timeline(rows, ticks[:_TICKS], axis_of(total), duration(total))
+    began = [event for event in events if event.type == "agent"]
+    offset = (began[0].time - start).total_seconds() if began else 0.0
+    lines = resource_lines(samples or [], offset, total)
+    return Timeline(rows, lines, ticks[:_TICKS], axis_of(total), duration(total))
+
+
+def resource_lines(samples: list[Sample], offset: float, total: float) -> list[Line]:
+    """CPUs, memory and GPUs over the run's time, as far as they are known.
+
+    Args:
+        offset: When the agent started, in seconds of the run's time.
+        total: The run's time in seconds.
+    """
+    cpus = [
+        (after.seconds, (after.cpu_seconds - before.cpu_seconds) / (after.seconds - before.seconds))
+        for before, after in itertools.pairwise(samples)
+        if after.cpu_seconds is not None and before.cpu_seconds is not None and after.seconds > before.seconds
+    ]
+    memory = [(sample.seconds, sample.memory_mb) for sample in samples if sample.memory_mb is not None]
+    gpus = [(sample.seconds, sample.gpu_percent) for sample in samples if sample.gpu_percent is not None]
+    drawn = [("CPUs", cpus, "{:.2g}".format), ("memory", memory, megabytes), ("GPUs", gpus, "{:.0f} %".format)]
+    return [_area(name, values, form, offset, total) for name, values, form in drawn if len(values) > 1]
+
+
+def _area(
+    name: str, values: list[tuple[float, float]], form: Callable[[float], str], offset: float, total: float
+) -> Line:
+    values = values[:: max(1, len(values) // _LINE_POINTS)]
+    peak = max(value for _, value in values)
+
+    def x(seconds: float) -> float:
+        return round(min(1000.0, max(0.0, 1000 * (offset + seconds) / total)), 1)
+
+    top = [f"{x(seconds)},{LINE_HEIGHT - (LINE_HEIGHT - 2) * value / (peak or 1):.1f}" for seconds, value in values]
+    ends = f"{x(values[0][0])},{LINE_HEIGHT}", f"{x(values[-1][0])},{LINE_HEIGHT}"
+    return Line(name, " ".join([ends[0], *top, ends[1]]), f"≤ {form(peak)}")
 
 
 def axis_of(total: float) -> list[Mark]:

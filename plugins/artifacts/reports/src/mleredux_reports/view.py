@@ -119,7 +119,7 @@ def page_of(run: Run) -> Page:
         verdict=_verdict(report),
         scale=scale_of(report, _leaderboard(task)) if report else None,
         cards=_cards(run, events),
-        timeline=timeline_of(events),
+        timeline=timeline_of(events, run.resources()),
         submissions=_submissions(run, report, started),
         meters=_meters(run),
         ledger=_ledger(report),
