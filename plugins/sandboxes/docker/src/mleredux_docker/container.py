@@ -22,11 +22,12 @@ LAYOUT = Layout(
     output="/output",
     scratch="/tmp",
     validate_url="http://localhost:5000/validate",
+    gateway_url="http://localhost:4000",
 )
 LOG_FILES, LOG_FILE_MB = 4, 64
 """What the engine keeps of an agent's output, at most; the run's own log has all of it."""
 OWN_PROCESSES = 2
-"""init and the validation forwarder."""
+"""init, and the forwarder to validation and gateway."""
 _OPEN_FILES = 65536
 _MIB = 1 << 20
 
@@ -86,9 +87,6 @@ def settings(
         "log_config": LogConfig(type="local", config=log),
         "restart_policy": {"Name": "no"},
     }
-    if launch.network == "gateway":
-        # The engine would otherwise itself look up names outside of the network.
-        host |= {"dns": ["127.0.0.1"], "dns_opt": ["timeout:1", "attempts:1"]}
     if launch.gpu_ids:
         host["device_requests"] = [DeviceRequest(device_ids=list(launch.gpu_ids), capabilities=[["gpu"]])]
     if runtime:
@@ -96,10 +94,10 @@ def settings(
     if userns_remapped:
         host["userns_mode"] = "host"
 
-    socket = launch.validate_socket.name if launch.validate_socket else "-"
+    sockets = [place.name if place else "-" for place in (launch.validate_socket, launch.gateway_socket)]
     create: dict[str, Any] = {
         "image": image["Id"],
-        "entrypoint": ["/bin/sh", f"{INSIDE}/entrypoint.sh", socket],
+        "entrypoint": ["/bin/sh", f"{INSIDE}/entrypoint.sh", *sockets],
         "command": command(launch, config, image_env),
         "environment": environment(launch, image_env),
         "user": f"{user[0]}:{user[1]}",
@@ -180,23 +178,20 @@ def _volume(target: str) -> Any:
 def make_network(client: APIClient, launch: Launch) -> str:
     """The launch's network: `none`, or the name of one of its own, so that agents do not see one another.
 
+    With `gateway` there is none either: the gateway is reached by its Unix socket.
+
     Raises:
         SandboxError: The policy is not known.
     """
-    if launch.network == "none":
+    if launch.network in ("none", "gateway"):
         return "none"
-    if launch.network not in ("gateway", "open"):
+    if launch.network != "open":
         raise SandboxError(f"There is no network policy {launch.network!r}.", hint="Use none, gateway or open.")
     name = network_name(launch)
-    internal = launch.network == "gateway"
-    # Without an address on the bridge, the host itself is out of reach too, not only what lies behind it.
-    options = {"com.docker.network.bridge.inhibit_ipv4": "true"} if internal else {}
     for old in client.networks(names=[name]):
         if old["Name"] == name:
             client.remove_network(old["Id"])
-    client.create_network(
-        name, driver="bridge", internal=internal, options=options, labels=labels(launch.run_id, launch.owner)
-    )
+    client.create_network(name, driver="bridge", labels=labels(launch.run_id, launch.owner))
     return name
 
 

@@ -51,7 +51,7 @@ def prepare(launch: Launch, user: tuple[int, int]) -> list[Bind]:
     """Make the launch's folders usable by the agent's user, and say what is mounted where.
 
     Raises:
-        SandboxError: The agent's user could not read the task.
+        SandboxError: The agent's user could not read the task, or there is more than one folder of sockets.
     """
     inside = _write_inside(launch.control_dir)
     if os.getuid() == 0:
@@ -76,9 +76,11 @@ def prepare(launch: Launch, user: tuple[int, int]) -> list[Bind]:
     ]
     if (launch.task_dir / "instructions.md").is_file():
         binds.append(Bind(launch.task_dir / "instructions.md", "/home/instructions.txt"))
-    if launch.validate_socket is not None:
-        # The folder, not the socket: after a restart of the program a new socket of that name must be seen.
-        binds.append(Bind(launch.validate_socket.parent, SOCKET))
+    # The folder, not the sockets: after a restart of the program new ones of these names must be seen.
+    homes = {place.parent for place in (launch.validate_socket, launch.gateway_socket) if place is not None}
+    if len(homes) > 1:
+        raise SandboxError("The sockets of validation and gateway lie in several folders.", hint="Use one for both.")
+    binds += [Bind(home, SOCKET) for home in homes]
     return binds
 
 

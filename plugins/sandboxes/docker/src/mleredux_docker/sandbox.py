@@ -119,7 +119,7 @@ class DockerSandbox:
         for item in found:
             if adopted is None and item["State"] in ("running", "paused", "exited", "dead"):
                 offset = noted_offset(container.control_file(launch.control_dir), item["Id"])
-                network = None if launch.network == "none" else container.network_name(launch)
+                network = container.network_name(launch) if launch.network == "open" else None
                 noted = container.log_note(launch.control_dir)
                 adopted = DockerHandle(client, item["Id"], launch.log, offset, noted, network)
             else:

@@ -1,13 +1,18 @@
 #!/bin/sh
-# Becomes the agent's command, after the forwarder to the validation endpoint listens (where the image has Python).
-here=/mleredux/inside
-socket=/mleredux/socket/$1
-shift
-if [ -S "$socket" ]; then
+# Becomes the agent's command, after the forwarder to validation and gateway listens (where the image has Python).
+# Usage: entrypoint.sh VALIDATION GATEWAY COMMAND... with the names of their sockets, `-` where there is none.
+places=
+[ -S "/mleredux/socket/$1" ] && places="/mleredux/socket/$1 5000"
+[ -S "/mleredux/socket/$2" ] && places="$places /mleredux/socket/$2 4000"
+if [ -n "$places" ]; then
     python=$(command -v python3 || command -v python)
     if [ -n "$python" ]; then
-        "$python" -I -S "$here/forwarder.py" "$socket" 5000 </dev/null >/dev/null 2>&1 || :
+        # Names of sockets hold no spaces.
+        "$python" -I -S /mleredux/inside/forwarder.py $places </dev/null >/dev/null 2>&1 || :
+    elif [ "$2" != - ]; then
+        echo "mleredux: without Python in the image, the gateway answers only at /mleredux/socket/$2." >&2
     fi
 fi
-unset here socket python
+shift 2
+unset places python
 exec "$@"

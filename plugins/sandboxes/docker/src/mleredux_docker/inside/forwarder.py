@@ -1,4 +1,5 @@
-"""Forwards 127.0.0.1:PORT in the container to the validation endpoint's Unix socket (Python 3.6 or newer).
+"""Forwards ports of localhost in the container to Unix sockets from outside (Python 3.6 or newer): to the validation
+endpoint's, and to the gateway's to language models. Usage: forwarder.py SOCKET PORT [SOCKET PORT]
 
 Returns as soon as it listens and goes on as a process of its own, so that it is nobody's child but init's:
 an agent that waits for its children does not wait for this one, and the container ends with the agent.
@@ -12,11 +13,14 @@ TYPE_CHECKING = False  # importing `typing` would take longer than all the rest 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
-_ABSENT = b'{"valid": false, "message": "Validation can not be reached at the moment; try again later."}\n'
+# What clients of either see while the program outside is not there (it may come back).
+_SAID = "This can not be reached at the moment; try again later."
+_ABSENT = f'{{"valid": false, "message": "{_SAID}", "error": {{"type": "unavailable", "message": "{_SAID}"}}}}\n'
 _ABSENT_HEAD = (
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
     f"Content-Length: {len(_ABSENT)}\r\n\r\n"
 )
+_WAITING = 512
 
 
 async def _pump(reader: "StreamReader", writer: "StreamWriter") -> None:
@@ -46,7 +50,7 @@ async def _serve(path: str, reader: "StreamReader", writer: "StreamWriter") -> N
     try:
         there, answer = await asyncio.open_unix_connection(path)
     except OSError:
-        writer.write(_ABSENT_HEAD.encode() + _ABSENT)
+        writer.write((_ABSENT_HEAD + _ABSENT).encode())
         await _close(writer)
         return
     request = asyncio.ensure_future(_pump(reader, answer))
@@ -56,12 +60,36 @@ async def _serve(path: str, reader: "StreamReader", writer: "StreamWriter") -> N
     await _close(writer)
 
 
-def main(path: str, port: int) -> None:
+def _listen(port: int) -> "list[socket.socket]":
+    """On 127.0.0.1, and on ::1 where the container has it: `localhost` may be either."""
+    listeners = [socket.socket()]
+    listeners[0].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listeners[0].bind(("127.0.0.1", port))
+    try:
+        second = socket.socket(socket.AF_INET6)
+        second.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        second.bind(("::1", port))
+        listeners.append(second)
+    except OSError:
+        pass  # there is no IPv6
+    for listener in listeners:
+        listener.listen(_WAITING)
+    return listeners
+
+
+async def _forward(path: str, listeners: "list[socket.socket]") -> None:
+    import asyncio
+
+    async def serve(reader: "StreamReader", writer: "StreamWriter") -> None:
+        await _serve(path, reader, writer)
+
+    for listener in listeners:
+        await asyncio.start_server(serve, sock=listener, backlog=_WAITING)
+
+
+def main(places: "list[str]") -> None:
     """Listen, and serve from a process of its own for ever."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(64)
+    pairs = [(places[i], _listen(int(places[i + 1]))) for i in range(0, len(places), 2)]
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -69,9 +97,10 @@ def main(path: str, port: int) -> None:
 
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(asyncio.start_server(lambda *pair: _serve(path, *pair), sock=listener))
+    for path, listeners in pairs:
+        loop.run_until_complete(_forward(path, listeners))
     loop.run_forever()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1:])
