@@ -71,6 +71,18 @@ TALK: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="session")
+def planted_key() -> str:
+    """The upstream's key: nothing that is kept of a run may hold it."""
+    return UPSTREAM_KEY
+
+
+@pytest.fixture(scope="session")
+def config_text() -> str:
+    """`gateway.toml`, with `{url}` for the upstream's address."""
+    return CONFIG
+
+
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ScriptedLlm]:
     with ScriptedLlm(TALK, key=UPSTREAM_KEY) as running:
