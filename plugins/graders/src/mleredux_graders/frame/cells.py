@@ -31,12 +31,9 @@ class Cells:
 
     def strings(self, chosen: Array | slice = slice(None)) -> list[str]:
         """The matched cells, or some of them, as str."""
-        rows, content = self.rows[chosen], self.texts.data.tobytes()
+        rows, content = self.rows[chosen], self.texts.data.data
         places = zip(self.texts.starts[rows].tolist(), self.texts.ends[rows].tolist(), strict=True)
-        if self.texts.ascii:
-            text = content.decode("ascii")
-            return [text[start:end] for start, end in places]
-        return [content[start:end].decode("utf-8", "surrogatepass") for start, end in places]
+        return [str(content[start:end], "utf-8", "surrogatepass") for start, end in places]
 
     def equal(self, other: Cells) -> Array:
         """Whether matched cells are equal, booleans, shape (rows,)."""
@@ -80,8 +77,7 @@ def _cells(table: Table, rows: Array, name: str, missing: Missing, numbers: Numb
             Utf8.of_cells(texts(table[name][rows], name, missing=missing, numbers=numbers)), np.arange(len(rows))
         )
     gaps = np.asarray(column.isna(), dtype=bool)
-    if gaps.any():
-        if missing == "refuse":
-            refuse(gaps[rows], EMPTY.format(name=name))
-        column = column.fillna("nan" if missing == "nan" else "")
-    return Cells(Utf8.of_column(column), rows)
+    if missing == "refuse" and gaps.any():
+        refuse(gaps[rows], EMPTY.format(name=name))
+    found = Utf8.of_column(column)
+    return Cells(found.filled(gaps, b"nan") if missing == "nan" and gaps.any() else found, rows)

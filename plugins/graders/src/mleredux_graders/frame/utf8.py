@@ -21,7 +21,18 @@ _HASHED = 512
 _BLOCK = 1 << 15
 """Texts that are worked on at once, so that what is made on the way stays in the processor's cache."""
 
-_MASKS = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], dtype=np.uint64)
+_HEAD = 3 * _WORD
+"""Bytes of each text that are gathered for comparing."""
+
+_HEAD_MASKS = np.array(
+    [[(1 << 8 * count) - 1 >> 64 * word & (1 << 64) - 1 for word in range(3)] for count in range(_HEAD + 1)],
+    dtype=np.uint64,
+)
+"""What keeps so many of the first 24 bytes, shape (25, 3)."""
+
+_ALL_FOUR = 0x01010101
+"""Four times True, as one number."""
+
 _LOWER = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -31,7 +42,7 @@ class Utf8:
     """Texts in UTF-8, in one piece of memory.
 
     Attributes:
-        data: All bytes, and at least eight more, shape (bytes,).
+        data: All bytes, and 32 more, shape (bytes,).
         starts: Where each text begins, rising, shape (texts,).
         lengths: Bytes of each, shape (texts,).
     """
@@ -44,7 +55,7 @@ class Utf8:
     def of(cls, data: Array | bytes, starts: Array, lengths: Array) -> Utf8:
         """Texts in memory that may end where the last one does."""
         given = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
-        padded = np.zeros(len(given) + _WORD, dtype=np.uint8)
+        padded = np.zeros(len(given) + _HEAD + _WORD, dtype=np.uint8)
         padded[: len(given)] = given
         return cls(padded, starts, lengths)
 
@@ -93,45 +104,44 @@ class Utf8:
         return not (self.data >= 0x80).any()
 
     @cached_property
-    def _windows(self) -> Array:
-        """The eight bytes from each place on, as one number."""
-        return np.ndarray((len(self.data) - _WORD + 1,), "<u8", self.data.data, strides=(1,))
-
-    @cached_property
-    def _heads(self) -> tuple[Array, Array]:
-        """The first and the second eight bytes of each text."""
-        first, second = np.empty((2, len(self)), dtype=np.uint64)
+    def _heads(self) -> Array:
+        """The length and the first 24 bytes of each text as numbers, uint64, shape (texts, 4)."""
+        windows = self._windows(f"V{_HEAD}")
+        heads = np.empty((len(self), 1 + _HEAD // _WORD), dtype=np.uint64)
         for start in range(0, len(self), _BLOCK):
             part = slice(start, start + _BLOCK)
-            first[part] = self._words(part, 0)
-            second[part] = self._words(part, _WORD)
-        return first, second
+            words = windows[self.starts[part]].view("<u8").reshape(-1, _HEAD // _WORD)
+            heads[part, 0] = self.lengths[part]
+            heads[part, 1:] = words & _HEAD_MASKS.take(self.lengths[part], axis=0, mode="clip")
+        return heads
 
-    def _words(self, texts: Array | slice, at: int) -> Array:
+    def _windows(self, kind: str) -> Array:
+        """The bytes from each place on, as one value of this type."""
+        size = np.dtype(kind).itemsize
+        return np.ndarray((len(self.data) - size + 1,), kind, self.data.data, strides=(1,))
+
+    def _words(self, texts: Array, at: int) -> Array:
         """Eight bytes of texts as one number, zeros beyond their ends, uint64.
 
         Args:
-            at: The place in each text of the first byte.
+            at: The place of the first byte in each text, which must be longer.
         """
-        left = self.lengths[texts] - at
-        if (left >= _WORD).all():
-            return np.asarray(self._windows[self.starts[texts] + at])
-        left = np.clip(left, 0, _WORD)
-        return np.asarray(self._windows[np.where(left > 0, self.starts[texts] + at, 0)] & _MASKS[left])
+        words: Array = self._windows("<u8")[self.starts[texts] + at]
+        return words & _HEAD_MASKS[: _WORD + 1, 0].take(self.lengths[texts] - at, mode="clip")
 
     @cached_property
     def hashes(self) -> Array:
         """Equal numbers for equal texts, mostly others for others, uint64, shape (texts,)."""
-        first, second = self._heads
         found = np.empty(len(self), dtype=np.uint64)
         for start in range(0, len(self), _BLOCK):
+            mixed, *words = self._heads[start : start + _BLOCK].T
+            for word in words:
+                mixed = _mixed(mixed, word)
             lengths = self.lengths[start : start + _BLOCK]
-            here = np.arange(start, start + len(lengths))
-            mixed = _mixed(_mixed(lengths.astype(np.uint64), first[here]), second[here])
-            for at in range(2 * _WORD, min(int(lengths.max()), _HASHED), _WORD):
+            for at in range(_HEAD, min(int(lengths.max()), _HASHED), _WORD):
                 longer = np.flatnonzero(lengths > at)
-                mixed[longer] = _mixed(mixed[longer], self._words(here[longer], at))
-            found[here] = mixed
+                mixed[longer] = _mixed(mixed[longer], self._words(longer + start, at))
+            found[start : start + _BLOCK] = mixed
         return found
 
     def equal(self, these: Array, those: Array, other: Utf8 | None = None) -> Array:
@@ -141,19 +151,20 @@ class Utf8:
             those: As many texts of the other column (or of this one).
         """
         other = other or self
-        lengths = self.lengths[these]
-        same: Array = lengths == other.lengths[those]
-        for mine, theirs in zip(self._heads, other._heads, strict=True):
-            same &= mine[these] == theirs[those]
+        same = np.empty(len(these), dtype=bool)
+        for start in range(0, len(these), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            alike = self._heads.take(these[part], axis=0) == other._heads.take(those[part], axis=0)
+            same[part] = alike.view(np.uint32).ravel() == _ALL_FOUR
         alive = np.flatnonzero(same)
-        for at in range(2 * _WORD, _HASHED, _WORD):
-            alive = alive[lengths[alive] > at]
+        for at in range(_HEAD, _HASHED, _WORD):
+            alive = alive[self.lengths[these[alive]] > at]
             if not len(alive):
                 return same
             differ = self._words(these[alive], at) != other._words(those[alive], at)
             same[alive[differ]] = False
             alive = alive[~differ]
-        for pair in alive[lengths[alive] > _HASHED]:  # of hundreds of bytes each, so that there are few
+        for pair in alive[self.lengths[these[alive]] > _HASHED]:  # of hundreds of bytes each, so that there are few
             same[pair] = self.cell(int(these[pair])) == other.cell(int(those[pair]))
         return same
 
@@ -165,6 +176,13 @@ class Utf8:
         for place in repeats[~self.equal(repeats, firsts[repeats])]:  # whose hashes agree by chance, or on purpose
             firsts[place] = seen.setdefault(self.cell(int(place)), int(place))
         return firsts
+
+    def filled(self, gaps: Array, text: bytes) -> Utf8:
+        """The same with another text in place of some empty ones (booleans)."""
+        added = np.frombuffer(text * int(np.count_nonzero(gaps)), dtype=np.uint8)
+        data = np.insert(self.data, np.repeat(self.starts[gaps], len(text)), added)
+        lengths = np.where(gaps, len(text), self.lengths)
+        return Utf8(data, np.cumsum(lengths) - lengths, lengths)
 
     def among(self, others: Utf8) -> Array:
         """Which of the texts are equal to one of the others, booleans, shape (texts,)."""

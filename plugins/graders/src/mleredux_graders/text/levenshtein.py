@@ -11,6 +11,9 @@ from mleredux.errors import InvalidSubmission
 from mleredux_graders.frame import Array, Rows, define
 from mleredux_graders.text.cells import TextOptions, matched_texts
 
+_AT_ONCE = 1 << 13
+"""Pairs of texts that are made into Python's own, which takes most of the time where memory has to grow for them."""
+
 
 class LevenshteinOptions(TextOptions):
     """What the Levenshtein distance takes."""
@@ -40,15 +43,18 @@ def levenshtein(y_true: Sequence[str] | Array, y_pred: Sequence[str] | Array) ->
     return distances
 
 
-def _as_characters(cells: Sequence[str], name: str, codes: dict[int, str], other: str | None = None) -> list[str]:
+def _as_characters(
+    cells: Sequence[str], name: str, codes: dict[int, str], other: str | None = None, before: int = 0
+) -> list[str]:
     """Sequences of whole numbers as text, one character per distinct number.
 
     Args:
         codes: Characters by number; new numbers are added.
         other: The character of all new numbers instead. (Those that no true sequence has never match anything.)
+        before: Cells that come before these.
     """
     result = []
-    for row, cell in enumerate(cells, start=1):
+    for row, cell in enumerate(cells, start=before + 1):
         try:
             pieces = [int(piece) for piece in cell.split()]
         except ValueError:
@@ -62,18 +68,18 @@ def _as_characters(cells: Sequence[str], name: str, codes: dict[int, str], other
 
 def _score(rows: Rows, options: LevenshteinOptions) -> float:
     true, predicted = matched_texts(rows, options)
+    codes: dict[int, str] = {}
     if options.tokens == "integers":
-        codes: dict[int, str] = {}
-        y_true = _as_characters(true.strings(), rows.truth[0], codes)
-        y_pred = _as_characters(predicted.strings(), rows.targets[0], codes, chr(0x10FFFF))
-        distances = levenshtein(y_true, y_pred)
-    else:
-        wrong = np.flatnonzero(~true.equal(predicted))
-        distances = np.zeros(len(rows))
-        distances[wrong] = levenshtein(true.strings(wrong), predicted.strings(wrong))
+        everything = _as_characters(true.strings(), rows.truth[0], codes)
+    distances, lengths = np.empty((2, len(rows)))
+    for start in range(0, len(rows), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        y_true, y_pred = true.strings(part), predicted.strings(part)
+        if options.tokens == "integers":
+            y_true, y_pred = everything[part], _as_characters(y_pred, rows.targets[0], codes, chr(0x10FFFF), start)
+        distances[part], lengths[part] = levenshtein(y_true, y_pred), [len(text) for text in y_true]
     if options.average == "pooled":
-        lengths = [len(text) for text in (y_true if options.tokens == "integers" else true.strings())]
-        return float(distances.sum() / sum(lengths))
+        return float(distances.sum() / lengths.sum())
     return float(np.average(distances, weights=rows.weight))
 
 
