@@ -171,7 +171,7 @@ def test_a_container_that_was_made_but_never_started_is_removed_not_adopted(make
     assert containers(launch.run_id) == []
 
 
-@pytest.mark.parametrize("network", ["none", "gateway"])
+@pytest.mark.parametrize("network", ["none", "open"])
 def test_what_a_killed_program_left_behind_is_swept_away_and_nothing_else(
     network, make_launch, sandbox, tmp_path, containers
 ):
