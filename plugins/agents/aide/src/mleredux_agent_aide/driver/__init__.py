@@ -1,0 +1,1 @@
+"""Runs aideml inside the sandbox; imports nothing of mleredux."""

@@ -1,0 +1,99 @@
+"""What is kept of AIDE's work: journal, each node's submission, and the best of them handed in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from aide.journal import Journal, Node
+from aide.utils.config import save_run
+
+from mleredux_agent_aide.driver.settings import Settings
+
+KEPT_BYTES = 50_000_000
+"""Larger submissions of nodes are not kept, only handed in."""
+
+
+class Keeper:
+    """Keeps what a run makes, each file whole or not at all.
+
+    Args:
+        settings: Where things go.
+        config: AIDE's configuration, whose `log_dir` is a place for it to write.
+        facts: What the reader of the journal should know besides.
+    """
+
+    def __init__(self, settings: Settings, config: Any, facts: dict[str, Any]) -> None:
+        self.settings, self.config = settings, config
+        self.facts: dict[str, Any] = {**facts, "nodes": {}}
+        self.staging = Path(config.log_dir)
+        self.working = Path(config.workspace_dir) / "working"
+        self.version = 0
+        self._handed_in: Node | None = None
+        self._submissions: dict[str, Path] = {}
+
+    def before(self) -> None:
+        """Take away the submission of the node before, so that it is not taken for the next one's."""
+        self._made().unlink(missing_ok=True)
+
+    def after(self, journal: Journal) -> None:
+        """Keep everything after a node was added."""
+        node = journal[-1]
+        made = self._made()
+        if made.is_file() and not made.is_symlink():
+            kept = self.settings.scratch / "submissions" / f"{node.step:04d}{made.suffix}"
+            kept.parent.mkdir(exist_ok=True)
+            shutil.move(made, kept)
+            self._submissions[node.id] = kept
+            self._keep_submission(node, kept)
+        self._hand_in(journal)
+        self.save(journal)
+
+    def save(self, journal: Journal) -> None:
+        """Write AIDE's logs."""
+        self.staging.mkdir(parents=True, exist_ok=True)
+        save_run(self.config, journal)
+        (self.staging / "run.json").write_text(json.dumps(self.facts, indent=1), encoding="utf-8")
+        for path in self.staging.iterdir():
+            copy(path, self.settings.logs / path.name)
+        best = journal.get_best_node(only_good=False)
+        code = self.settings.output / "code" / "best_solution.py"
+        code.parent.mkdir(parents=True, exist_ok=True)
+        code.write_text(best.code, encoding="utf-8")
+
+    def _made(self) -> Path:
+        named = self.working / self.settings.submission.name
+        return named if named.exists() else self.working / "submission.csv"
+
+    def _keep_submission(self, node: Node, path: Path) -> None:
+        fact: dict[str, Any] = {"bytes": path.stat().st_size}
+        if fact["bytes"] <= KEPT_BYTES:
+            name = f"submissions/{path.name}"
+            copy(path, self.settings.logs / name)
+            fact["submission"] = name
+        self.facts["nodes"][node.id] = fact
+
+    def _hand_in(self, journal: Journal) -> None:
+        """Hand in the best node's submission; a buggy node's only while there is no other."""
+        candidates = [node for node in journal.nodes if node.id in self._submissions]
+        good = [node for node in candidates if not node.is_buggy]
+        if not candidates or (not good and self._handed_in is not None):
+            return
+        best = max(good, key=lambda node: node.metric) if good else candidates[0]
+        if best is self._handed_in:
+            return
+        copy(self._submissions[best.id], self.settings.submission)
+        self._handed_in = best
+        self.version += 1
+        self.facts["nodes"][best.id]["version"] = self.version
+        print(f"handed in the submission of node {best.step} ({best.metric})", flush=True)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file such that the target is never half written."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    shutil.copyfile(source, part)
+    part.replace(target)

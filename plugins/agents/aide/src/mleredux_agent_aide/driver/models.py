@@ -1,0 +1,73 @@
+"""AIDE's ways to language models, led to the run's gateway."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from aide import agent as aide_agent
+from aide import backend
+from aide.backend import backend_anthropic, backend_openai
+
+NO_TEMPERATURE = -1.0
+"""Stands for None in AIDE's configuration, whose temperatures are numbers."""
+LONGEST_WAIT = 60.0
+_FINAL_STATUS = (401, 402, 403)
+_FINAL_WORDS = ("budget", "insufficient_quota")
+
+
+class NoMoreCalls(BaseException):
+    """The models will not answer again in this run: the budget is spent, or the key is refused."""
+
+
+def use_gateway(options: dict[str, Any]) -> None:
+    """Make AIDE ask the gateway of `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`, whatever the model's name.
+
+    By itself AIDE asks OpenAI at its public address for all models of OpenAI's names, has addresses of its own for
+    Gemini and OpenRouter, and repeats calls for ever, also where a budget is spent.
+    """
+    if base := os.environ.get("OPENAI_BASE_URL"):
+        backend_openai.OPENAI_BASE_URL = base
+        backend.provider_to_query_func["gemini"] = backend_openai.query
+        backend.provider_to_query_func["openrouter"] = backend_openai.query
+    backend_openai.backoff_create = call
+    backend_anthropic.backoff_create = call
+    original = backend.query
+
+    def query(**arguments: Any) -> Any:
+        if arguments.get("temperature") == NO_TEMPERATURE:
+            arguments["temperature"] = None
+        return original(**{"max_tokens": options.get("max_tokens"), **arguments})
+
+    aide_agent.query = query
+
+
+def call(create: Callable[..., Any], retried: tuple[type[Exception], ...], *args: Any, **arguments: Any) -> Any:
+    """Call a model, again after errors that pass.
+
+    Raises:
+        NoMoreCalls: The error does not pass.
+    """
+    wait = 1.5
+    while True:
+        try:
+            return create(*args, **arguments)
+        except Exception as error:
+            if is_final(error):
+                raise NoMoreCalls(str(error)) from error
+            if not isinstance(error, retried):
+                raise
+            print(f"the model does not answer ({error}); asking again in {wait:g} s", flush=True)
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
+
+
+def is_final(error: Exception) -> bool:
+    """Whether an error of a model's API comes again whenever it is asked."""
+    status = getattr(error, "status_code", None)
+    if status is None:
+        return False
+    said = str(error).lower()
+    return status in _FINAL_STATUS or (status == 429 and any(word in said for word in _FINAL_WORDS))

@@ -1,0 +1,93 @@
+"""Real AIDE in its container, with the gateway and a scripted model, on a starter competition."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import mleredux
+import pytest
+from mleredux.plugins.catalogue import set_current
+from mleredux.rollout import read_rollout, step_extra
+from mleredux.store import Run
+from mleredux_scripted import ScriptedLlm
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"
+KEY = "sk-planted-9b1c7f52e0"
+OPTIONS = {
+    "code_model": "gpt-4.1",
+    "feedback_model": "gpt-4.1-mini",
+    "steps": 3,
+    "drafts": 1,
+    "debug_prob": 1.0,
+    "exec_timeout": 120,
+    "libraries": "none",
+}
+
+
+@pytest.fixture(scope="module")
+def run(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A run of three steps."""
+    home = tmp_path_factory.mktemp("aide")
+    with ScriptedLlm(SCENARIO, key=KEY) as llm, pytest.MonkeyPatch.context() as patch:
+        for name, value in llm.environment(KEY).items():
+            patch.setenv(name, value)
+        patch.setenv("XDG_CONFIG_HOME", str(home))
+        set_current(None)
+        made = mleredux.run(
+            "digits", "aide", sandbox="docker", options=OPTIONS, time_limit=300,
+            limits={"cpus": 2, "memory_mb": 2048}, runs_dir=home / "runs", data_dir=home / "data",
+        )  # fmt: skip
+        assert not llm.unmatched, llm.unmatched
+        yield made
+    set_current(None)
+
+
+def log(run: Run) -> str:
+    return run.agent_log.read_text(encoding="utf-8", errors="replace")
+
+
+def test_it_is_graded(run: Run) -> None:
+    assert str(run.state) == "done", f"{run.message}\n{log(run)}"
+    assert run.report is not None and run.report.valid_submission
+    assert run.report.score is not None and run.report.score > 0.97
+
+
+def test_the_rollout_shows_bug_fix_and_improvement(run: Run) -> None:
+    rollout = read_rollout(run.path / "rollout.json")
+    facts = [step_extra(step) for step in rollout.steps[1:]]
+    assert [(f.stage, f.is_buggy) for f in facts] == [("draft", True), ("debug", False), ("improve", False)]
+    assert [f.parent_id for f in facts] == [None, facts[0].node_id, facts[1].node_id]
+    assert facts[1].validation_metric is not None and facts[2].validation_metric is not None
+    assert facts[0].validation_metric is None and facts[1].validation_metric < facts[2].validation_metric
+    assert "KeyError" in str(rollout.steps[1].observation)
+    assert rollout.agent.version == "0.2.2" and rollout.agent.model_name == "gpt-4.1"
+
+
+def test_submissions_of_nodes_are_kept_and_the_best_is_handed_in(run: Run) -> None:
+    logs = run.output_dir / "logs" / "aide"
+    kept = sorted(path.name for path in (logs / "submissions").iterdir())
+    assert kept == ["0001.csv", "0002.csv"]
+    assert (run.output_dir / "submission.csv").read_bytes() == (logs / "submissions" / "0002.csv").read_bytes()
+    journal = json.loads((logs / "journal.json").read_text())
+    assert (run.output_dir / "code" / "best_solution.py").read_text() == journal["nodes"][2]["code"]
+    assert {"journal.json", "config.yaml", "tree_plot.html", "best_solution.py", "run.json"} <= set(os.listdir(logs))
+    assert len(run.submissions()) == 2
+
+
+def test_calls_and_cost_are_in_the_ledger(run: Run) -> None:
+    assert run.report is not None and run.report.ledger is not None and run.report.ledger.llm is not None
+    used = run.report.ledger.llm
+    assert used.calls == 6
+    assert used.prompt_tokens == 3 * 2000 + 3 * 1000 and used.completion_tokens == 3 * 300 + 3 * 50
+    assert used.cost_usd is not None and used.cost_usd > 0
+    assert run.report.ledger.network == "gateway"
+
+
+def test_the_key_is_nowhere(run: Run) -> None:
+    for path in run.path.rglob("*"):
+        if path.is_file():
+            assert KEY.encode() not in path.read_bytes(), path

@@ -1,0 +1,1 @@
+"""Runs mini-swe-agent inside the sandbox; imports nothing of mleredux."""

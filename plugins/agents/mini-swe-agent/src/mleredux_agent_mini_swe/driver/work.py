@@ -1,0 +1,116 @@
+"""mini-swe-agent with its own configuration, told of the task, its calls led to the run's gateway."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import litellm
+from minisweagent.agents.default import DefaultAgent
+from minisweagent.config import get_config_from_spec
+from minisweagent.environments.local import LocalEnvironment
+from minisweagent.models.litellm_model import LitellmModel
+from minisweagent.models.litellm_textbased_model import LitellmTextbasedModel
+
+LOG = "mini-swe-agent.traj.json"
+_ANTHROPIC = ("claude", "anthropic/")
+_SHORTEST = 5
+
+
+class Environment(LocalEnvironment):  # type: ignore[misc]
+    """Commands in this container, none beyond the deadline.
+
+    Attributes:
+        deadline: Unix time.
+    """
+
+    deadline: float
+
+    def execute(self, action: dict[str, Any], cwd: str = "", *, timeout: int | None = None) -> dict[str, Any]:
+        """Run a command."""
+        left = max(_SHORTEST, int(self.deadline - time.time()))
+        result: dict[str, Any] = super().execute(action, cwd, timeout=min(timeout or self.config.timeout, left))
+        return result
+
+
+class Agent(DefaultAgent):  # type: ignore[misc]
+    """The agent, whose trajectory is never half written."""
+
+    def add_messages(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+        """Add messages, and show them in the run's log."""
+        for message in messages:
+            text = message.get("content") or ""
+            commands = [action.get("command") for action in message.get("extra", {}).get("actions", [])]
+            shown = "\n".join([str(text), *(f"$ {command}" for command in commands)])
+            print(f"[{message.get('role')}] {shown[:4000]}", flush=True)
+        added: list[dict[str, Any]] = super().add_messages(*messages)
+        return added
+
+    def save(self, path: Path | None, *extra_dicts: dict[str, Any]) -> dict[str, Any]:
+        """Write the trajectory."""
+        data: dict[str, Any] = self.serialize(*extra_dicts)
+        if path:
+            part = path.with_name(f".{path.name}.part")
+            part.write_text(json.dumps(data, indent=1), encoding="utf-8")
+            part.replace(path)
+        return data
+
+
+def work(options: dict[str, Any], deadline: float) -> str:
+    """Let the agent work.
+
+    Returns:
+        Its own word for how it ended.
+    """
+    output = Path(os.environ["MLEREDUX_OUTPUT_DIR"])
+    text = options["actions"] == "text"
+    config = get_config_from_spec("mini_textbased.yaml" if text else "mini.yaml")
+    arguments: dict[str, Any] = {**config["model"].get("model_kwargs", {})}
+    for name in ("temperature", "max_tokens"):
+        if options[name] is not None:
+            arguments[name] = options[name]
+    given = {**config["model"], "model_name": model_name(options["model"]), "model_kwargs": arguments}
+    if model_name(options["model"]).startswith("anthropic/"):
+        given["set_cache_control"] = "default_end"
+    kind = LitellmTextbasedModel if text else LitellmModel
+    # A budget that is spent is refused for ever.
+    kind.abort_exceptions = [*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError]
+    environment = Environment(
+        **{**config["environment"], "cwd": str(output), "timeout": options["command_timeout"]},
+    )
+    environment.deadline = deadline
+    own = {name: config["agent"][name] for name in ("system_template", "instance_template")}
+    logs = output / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    agent = Agent(
+        kind(**given),
+        environment,
+        **own,
+        step_limit=options["steps"],
+        cost_limit=0,
+        wall_time_limit_seconds=max(1, int(deadline - time.time())),
+        output_path=logs / LOG,
+    )
+    try:
+        return str(agent.run(task_text()).get("exit_status", "ended"))
+    except Exception as error:  # it has noted the traceback in its trajectory
+        return f"{type(error).__name__}: {error}"
+
+
+def model_name(name: str) -> str:
+    """The model as LiteLLM shall reach it: Anthropic's by Anthropic's protocol, all others by OpenAI's."""
+    if name.startswith(_ANTHROPIC):
+        return f"anthropic/{name.removeprefix('anthropic/')}"
+    return f"openai/{name.removeprefix('openai/')}"
+
+
+def task_text() -> str:
+    """What the agent is told."""
+    folder = Path(os.environ.get("MLEREDUX_TASK_DIR", "/task"))
+    parts = [
+        (folder / name).read_text(encoding="utf-8", errors="replace") for name in ("instructions.md", "description.md")
+    ]
+    return "solve a machine learning task.\n\n" + "\n\n".join(parts)

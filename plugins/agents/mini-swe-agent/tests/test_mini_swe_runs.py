@@ -1,0 +1,73 @@
+"""Real mini-swe-agent in its container, with the gateway and a scripted model, on a starter competition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import mleredux
+import pytest
+from mleredux.plugins.catalogue import set_current
+from mleredux.rollout import Step, read_rollout, step_extra
+from mleredux.store import Run
+from mleredux_scripted import ScriptedLlm
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"
+KEY = "sk-planted-41d0c6a7be"
+
+
+@pytest.fixture(scope="module")
+def run(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A run of five calls."""
+    home = tmp_path_factory.mktemp("mini-swe")
+    with ScriptedLlm(SCENARIO, key=KEY) as llm, pytest.MonkeyPatch.context() as patch:
+        for name, value in llm.environment(KEY).items():
+            patch.setenv(name, value)
+        patch.setenv("XDG_CONFIG_HOME", str(home))
+        set_current(None)
+        made = mleredux.run(
+            "digits", "mini-swe-agent", sandbox="docker", options={"model": "gpt-4.1", "libraries": "none"},
+            time_limit=300, limits={"cpus": 2, "memory_mb": 2048}, runs_dir=home / "runs", data_dir=home / "data",
+        )  # fmt: skip
+        assert not llm.unmatched, llm.unmatched
+        yield made
+    set_current(None)
+
+
+def agent_steps(run: Run) -> list[Step]:
+    return [step for step in read_rollout(run.path / "rollout.json").steps if step.source == "agent"]
+
+
+def test_it_is_graded(run: Run) -> None:
+    assert str(run.state) == "done", f"{run.message}\n{run.agent_log.read_text(errors='replace')}"
+    assert run.report is not None and run.report.valid_submission
+    assert run.report.score is not None and run.report.score > 0.97
+
+
+def test_the_rollout_shows_bug_fix_and_improvement(run: Run) -> None:
+    steps = agent_steps(run)
+    assert [step_extra(step).is_buggy for step in steps] == [True, False, False, False, None]
+    texts = [str(step.observation.results[0].content) if step.observation else "" for step in steps]
+    assert "KeyError: 'label'" in texts[0]
+    fixed, improved = (float(text.partition("validation metric: ")[2]) for text in texts[1:3])
+    assert 0.8 < fixed < improved
+    assert "well-formed" in texts[3] or "valid" in texts[3]
+    calls = steps[0].tool_calls
+    assert calls and calls[0].function_name == "bash" and "code/solution.py" in calls[0].arguments["command"]
+
+
+def test_tokens_and_cost_are_counted_in_rollout_and_ledger(run: Run) -> None:
+    rollout = read_rollout(run.path / "rollout.json")
+    assert rollout.final_metrics and rollout.final_metrics.total_prompt_tokens == 13_500
+    assert run.report is not None and run.report.ledger is not None and run.report.ledger.llm is not None
+    used = run.report.ledger.llm
+    assert (used.calls, used.prompt_tokens, used.completion_tokens) == (5, 13_500, 760)
+    assert used.cost_usd is not None and used.cost_usd > 0
+    assert run.report.ledger.validations == 1
+
+
+def test_the_key_is_nowhere(run: Run) -> None:
+    for path in run.path.rglob("*"):
+        if path.is_file():
+            assert KEY.encode() not in path.read_bytes(), path
