@@ -14,7 +14,7 @@ from mleredux_mlebench.blocks.contents import (
     Written,
     Zip,
 )
-from mleredux_mlebench.blocks.declare import PRIVATE_SAMPLE, change_preparation, competition
+from mleredux_mlebench.blocks.declare import PRIVATE_SAMPLE, competition
 from mleredux_mlebench.blocks.extras import require
 from mleredux_mlebench.blocks.fast_floats import fast_floats, read_fast
 from mleredux_mlebench.blocks.recipes import FilesOfRows, TableSplit
@@ -48,7 +48,6 @@ __all__ = [
     "Zip",
     "by_group",
     "bytes_feature",
-    "change_preparation",
     "classes",
     "competition",
     "fast_floats",

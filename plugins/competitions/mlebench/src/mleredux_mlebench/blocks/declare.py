@@ -31,7 +31,7 @@ def competition(
     types: Mapping[str, Any] | None = None,
     version: str = "1",
     tags: tuple[str, ...] = (),
-    variants: Mapping[str, Callable[[Any], Any]] | None = None,
+    fixed: Callable[[Any], Any] | None = None,
     elsewhere: Mapping[str, str] | None = None,
     public_board: bool = False,
     unstable: tuple[str, ...] = (),
@@ -51,7 +51,7 @@ def competition(
         extra_columns: Whether further columns are ignored (True) or refused.
         types: Types of columns where the sample's values mislead.
         version: Raised whenever prepared bytes, the metric or the thresholds change.
-        variants: Further variants beside `private`.
+        fixed: The variant that mends what is wrong (see `mended`).
         elsewhere: Raw files that are not on Kaggle: where each comes from, by its name among the raw files.
         public_board: Whether thresholds and leaderboard are those of Kaggle's public board, not the final one.
         unstable: Prepared files, such as parquet tables, whose bytes depend on versions of libraries: they are not
@@ -96,7 +96,7 @@ def competition(
         complexity=facts.get("complexity"),
         sets=tuple(facts["sets"]),
         tags=tags,
-        variants={"private": private, **(variants or {})},
+        variants={"private": private} | ({"fixed": fixed} if fixed else {}),
     )
 
 
@@ -116,12 +116,3 @@ def private(task: Competition) -> Competition:
             "note": "The test set is this installation's own: thresholds and leaderboard are of the published split.",
         }
     )
-
-
-def change_preparation(task: Competition, recipe: Recipe, **changes: Any) -> Competition:
-    """The same task prepared by another recipe, as a variant: checksums of published files no longer hold.
-
-    Args:
-        changes: Further fields of the task that differ (`metric`, `thresholds`, `version`).
-    """
-    return task.model_copy(update={"prepare": Preparation(recipe), "checksums": {}, **changes})

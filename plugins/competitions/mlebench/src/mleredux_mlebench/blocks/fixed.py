@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mleredux.models import Competition, Metric
 
-from mleredux_mlebench.blocks.declare import change_preparation
-from mleredux_mlebench.blocks.recipes import TableSplit
-from mleredux_mlebench.blocks.workspace import Preparation, Recipe
+from mleredux_mlebench.blocks.recipes import Group, TableSplit
+from mleredux_mlebench.blocks.workspace import Preparation, Recipe, Workspace
 
 NOTE = "Faults of the published task are mended in it: its score can't be compared with those of the published one."
 DESCRIPTIONS = ("description", "description_obfuscated")
@@ -45,56 +45,56 @@ class Fixed:
         )
 
 
-def held_out_by(recipe: str | Recipe, *, wrong: str = "", done: str = "") -> Fixed:
-    """Hold out whole groups, where the published split tears apart rows that tell of one another.
+def drawn_by_content(recipe: Recipe, tree: str, inside: str = "") -> Recipe:
+    """A recipe whose seeds follow from the sizes of raw files, where answers follow from a public seed and no more.
 
-    Args:
-        recipe: The column of a `TableSplit` whose values are held out; else the recipe that does it.
-        wrong: See `Fixed`.
-        done: See `Fixed`.
+    Everybody with the same raw data gets the same split; without them, nothing tells it.
     """
 
-    def change(task: Competition) -> Competition:
-        new = recipe
-        if isinstance(new, str):
-            assert isinstance(task.prepare, Preparation) and isinstance(task.prepare.recipe, TableSplit)
-            new = replace(task.prepare.recipe, group=new)
-        return change_preparation(task, new)
+    def prepare(w: Workspace) -> None:
+        if w.settings.salt is None:
+            told = repr(w.tree(tree, inside).sizes()).encode()
+            w.settings = replace(w.settings, salt=hashlib.blake2b(told).digest())
+        recipe(w)
 
-    return Fixed(change, wrong, done)
+    return prepare
 
 
-def graded_by(
-    metric: Metric, *, wrong: str = "", done: str = "", submission: Mapping[str, Any] | None = None, **changes: Any
+def mended(
+    recipe: Recipe | None = None,
+    *,
+    wrong: str,
+    done: str,
+    group: Group | None = None,
+    metric: Metric | None = None,
+    submission: Mapping[str, Any] | None = None,
+    **changes: Any,
 ) -> Fixed:
-    """Grade the same files as the metric is meant, without the oddities of the published grader.
+    """Declare how a published task is mended: other files from the same raw data, another metric, or both.
 
     Args:
-        metric: The metric without them.
+        recipe: Prepares the other files; the published checksums hold no longer.
         wrong: See `Fixed`.
         done: See `Fixed`.
+        group: Instead of `recipe`, where the published one is a `TableSplit`: what it should hold out whole, because
+            rows of one group tell of one another.
+        metric: The metric without the oddities of the published grader.
         submission: Fields of the submission that differ.
         changes: Further fields of the task that differ.
     """
 
     def change(task: Competition) -> Competition:
-        asked = task.submission.model_copy(update=dict(submission or {}))
-        return task.model_copy(update={"metric": metric, "submission": asked, **changes})
-
-    return Fixed(change, wrong, done)
-
-
-def prepared_by(recipe: Recipe, *, wrong: str = "", done: str = "", **changes: Any) -> Fixed:
-    """Prepare other files from the same raw data, without what gives answers away or went wrong.
-
-    Args:
-        recipe: The other recipe.
-        wrong: See `Fixed`.
-        done: See `Fixed`.
-        changes: Further fields of the task that differ.
-    """
-
-    def change(task: Competition) -> Competition:
-        return change_preparation(task, recipe, **changes)
+        new = recipe
+        if group is not None:
+            assert isinstance(task.prepare, Preparation) and isinstance(task.prepare.recipe, TableSplit)
+            new = replace(task.prepare.recipe, group=group)
+        update = dict(changes)
+        if new is not None:
+            update |= {"prepare": Preparation(new), "checksums": {}}
+        if metric is not None:
+            update["metric"] = metric
+        if submission is not None:
+            update["submission"] = task.submission.model_copy(update=dict(submission))
+        return task.model_copy(update=update)
 
     return Fixed(change, wrong, done)

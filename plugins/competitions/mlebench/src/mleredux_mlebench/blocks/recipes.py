@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Columns = str | tuple[str, ...]
+Group = str | Callable[[Workspace, "pd.DataFrame"], "pd.Series[Any]"]
+"""A column, or what tells each row's group (a series by the rows' index)."""
 
 
 def columns(names: Columns) -> tuple[str, ...]:
@@ -73,8 +75,9 @@ class TableSplit:
         test_size: Share (rounded up) or number of test rows.
         train_size: Share (rounded down) of training rows, where that is what is stated.
         seed: The published seed.
-        group: A column whose values are split instead of rows (see `Workspace.split_groups`).
+        group: What is split instead of rows (see `Workspace.split_groups`): a column, or a function that tells groups.
         joined: See `Workspace.split_groups`.
+        stratified: Whether the rows of each value of the first target are split in the same shares.
         read: Options of `pandas.read_csv`.
         write: Options of `DataFrame.to_csv`, for all tables.
         before: A change of the whole table before the split.
@@ -99,8 +102,9 @@ class TableSplit:
     test_size: float | None = 0.1
     train_size: float | None = None
     seed: int = 0
-    group: str | None = None
+    group: Group | None = None
     joined: bool = False
+    stratified: bool = False
     read: Mapping[str, Any] = field(default_factory=dict)
     write: Mapping[str, Any] = field(default_factory=dict)
     before: Callable[[Workspace, pd.DataFrame], pd.DataFrame] | None = None
@@ -133,9 +137,11 @@ class TableSplit:
         rows = w.table(self.table, known, archive=self.archive, **self.read)
         rows = self.before(w, rows) if self.before else rows
         if self.group is None:
-            train, test = w.split(rows, self.test_size, self.seed, train_size=self.train_size)
+            labels = rows[targets[0]] if self.stratified else None
+            train, test = w.split(rows, self.test_size, self.seed, train_size=self.train_size, stratify=labels)
         else:
-            train, test = w.split_groups(rows, self.group, self.test_size or 0.1, self.seed, joined=self.joined)
+            group = self.group(w, rows) if callable(self.group) else self.group
+            train, test = w.split_groups(rows, group, self.test_size or 0.1, self.seed, joined=self.joined)
         for also in self.files:
             also(w, train, test)
         train, test = self.after(w, train, test) if self.after else (train, test)

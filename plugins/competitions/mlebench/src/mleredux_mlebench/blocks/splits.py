@@ -67,17 +67,17 @@ def take(items: Any, positions: Any) -> Any:
     return [items[position] for position in positions] if isinstance(items, Sequence) else items[positions]
 
 
-def by_group(table: pd.DataFrame, column: str, train: Any, test: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows of the training and of the test groups, each in raw order."""
-    groups = table[column]
+def by_group(table: pd.DataFrame, group: Any, train: Any, test: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of the training and of the test groups, each in raw order; `group` is a column, or a series of groups."""
+    groups = table[group] if isinstance(group, str) else group
     return table[groups.isin(list(train))], table[groups.isin(list(test))]
 
 
-def joined_groups(table: pd.DataFrame, column: str, groups: Sequence[Any]) -> pd.DataFrame:
-    """Rows of the groups, group after group in the order given, in raw order inside each."""
+def joined_groups(table: pd.DataFrame, group: Any, groups: Sequence[Any]) -> pd.DataFrame:
+    """Rows of the groups, group after group in the order given, in raw order inside each; `group` as in `by_group`."""
     import numpy as np
     import pandas as pd
 
-    rank = pd.Index(groups).get_indexer(pd.Index(table[column]))
+    rank = pd.Index(groups).get_indexer(pd.Index(table[group] if isinstance(group, str) else group))
     kept = np.flatnonzero(rank >= 0)
     return table.iloc[kept[np.argsort(rank[kept], kind="stable")]]

@@ -188,6 +188,10 @@ class Tree(ABC):
         """Names of the files that end so, sorted as text."""
         return sorted(name for name in self.files if name.endswith(suffix))
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each file by name, sorted by it."""
+        return {name: self.files[name] for name in sorted(self.files)}
+
     def inside(self, folder: str) -> Tree:
         """The part of the tree below a folder."""
         return _Part(self, folder.rstrip("/") + "/") if folder else self
@@ -238,8 +242,11 @@ class Folder(Tree):
                         folders.append(name)
                         pending.append(name + "/")
                     else:
-                        files[name] = -1  # sizes cost a system call each, and nothing asks for them
+                        files[name] = -1  # sizes cost a system call each; `sizes` asks for them
         return files, folders
+
+    def sizes(self) -> dict[str, int]:
+        return {name: (self.root / name).stat().st_size for name in sorted(self.files)}
 
     def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
         from mleredux_mlebench.blocks.placing import Placer

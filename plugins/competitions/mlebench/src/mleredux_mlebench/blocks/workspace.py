@@ -111,19 +111,21 @@ class Workspace:
         return take(items, train), take(items, test)
 
     def split_groups(
-        self, table: pd.DataFrame, column: str, test_size: float = 0.1, seed: int = 0, *, joined: bool = False
+        self, table: pd.DataFrame, group: Any, test_size: float = 0.1, seed: int = 0, *, joined: bool = False
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Split the distinct values of a column, and send every row where its value went.
 
         Args:
+            group: The column's name, or a series of the rows' groups.
             joined: Whether values are split in ascending order, and rows written value after value in the
                 order drawn; else values are split in order of first appearance, and rows keep the raw order.
         """
-        values = table[column].drop_duplicates()
+        groups = table[group] if isinstance(group, str) else group
+        values = groups.drop_duplicates()
         if joined:
             train, test = self.split(values.sort_values().to_numpy(), test_size, seed)
-            return joined_groups(table, column, train), joined_groups(table, column, test)
-        return by_group(table, column, *self.split(values.to_numpy(), test_size, seed))
+            return joined_groups(table, groups, train), joined_groups(table, groups, test)
+        return by_group(table, groups, *self.split(values.to_numpy(), test_size, seed))
 
     def public(self, name: str, what: Any, **options: Any) -> None:
         """Note what the public file (or folder, for chosen files) of this name will hold.

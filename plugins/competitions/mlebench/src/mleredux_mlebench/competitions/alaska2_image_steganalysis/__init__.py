@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
+from mleredux_mlebench.blocks.fixed import drawn_by_content, mended
 
 COVER = "Cover"
 ALTERED = ("JMiPOD", "JUNIWARD", "UERD")
@@ -39,4 +40,9 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Label",),
     metric=Metric(grader="weighted-roc-auc"),
+    fixed=mended(
+        drawn_by_content(prepare, COVER),
+        wrong="The answers follow from the public seed, whatever the pictures show.",
+        done="The seed follows from the sizes of the raw pictures.",
+    ),
 )

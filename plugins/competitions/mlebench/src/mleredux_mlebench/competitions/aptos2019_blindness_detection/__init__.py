@@ -1,6 +1,8 @@
 """APTOS 2019 Blindness Detection: retina photographs."""
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks.likeness import look_alikes
 
 COMPETITION = competition(
     "aptos2019-blindness-detection",
@@ -11,4 +13,9 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train_images", source="{id_code}.png", train="train_images", test="test_images")],
     ),
     metric=Metric(grader="quadratic-weighted-kappa"),
+    fixed=mended(
+        group=look_alikes("train_images", "{id_code}.png"),
+        wrong="Copies of pictures, some with another grade, are in training and test.",
+        done="Pictures that look the same on a grid of 17 by 16 cells are held out together.",
+    ),
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from functools import partial
 from typing import IO
 
 from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition
+from mleredux_mlebench.blocks.fixed import mended
 
 SENTENCES, TEST = "train_v2.txt", "test_v2.txt"
 SHARE = 0.01
@@ -20,14 +22,19 @@ def lines(tree: Tree) -> Iterator[str]:
         yield from io.TextIOWrapper(content, encoding="utf-8")
 
 
-def prepare(w: Workspace) -> None:
-    """Draw lines and words from one stream of random numbers; the training lines are read again when written."""
+def prepare(w: Workspace, repeats: bool = True) -> None:
+    """Draw lines and words from one stream of random numbers; the training lines are read again when written.
+
+    Args:
+        repeats: Whether sentences that are held out may train where they stand a second time, as published.
+    """
     import numpy as np
 
     tree = w.tree(f"{SENTENCES}.zip")
     random = np.random.RandomState(w.seed(0))
     share = w.settings.test_size or SHARE
     held_out: set[int] = set()
+    asked: set[str] = set()
     truth, damaged = [HEADER], [HEADER]
     for number, line in enumerate(lines(tree)):
         if random.random_sample() > share:
@@ -39,10 +46,13 @@ def prepare(w: Workspace) -> None:
             truth.append(f'{len(held_out)},"{sentence}"\n')
             damaged.append(f'{len(held_out)},"{" ".join(words)}"\n')
             held_out.add(number)
+            if not repeats:
+                asked.add(line.strip())
 
     def write_train(file: IO[bytes]) -> None:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")  # gathers lines: each write to an archive is slow
-        text.writelines(line for number, line in enumerate(lines(tree)) if number not in held_out)
+        kept = (line for number, line in enumerate(lines(tree)) if number not in held_out)
+        text.writelines(kept if repeats else (line for line in kept if line.strip() not in asked))
         text.flush()
         text.detach()
 
@@ -60,4 +70,9 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("sentence",),
     metric=Metric(grader="levenshtein"),
+    fixed=mended(
+        partial(prepare, repeats=False),
+        wrong="Sentences of the test may stand in training, too.",
+        done="Sentences that are held out are left out of training wherever they stand.",
+    ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Json, Metric, Workspace, by_group, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 Records = list[dict[str, Any]]
 SAME = ("attribute", "category", "sensor", "visibility")
@@ -87,14 +87,12 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="map-boxes-3d"),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, mended=True),
-            wrong=(
-                "The maps of the training part list the test drives, and test samples may list their "
-                "annotations, which tells how many objects they hold."
-            ),
-            done="Each part's maps list its own drives, and test samples name no annotations.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, mended=True),
+        wrong=(
+            "The maps of the training part list the test drives, and test samples may list their annotations, which "
+            "tells how many objects they hold."
+        ),
+        done="Each part's maps list its own drives, and test samples name no annotations.",
+    ),
 )

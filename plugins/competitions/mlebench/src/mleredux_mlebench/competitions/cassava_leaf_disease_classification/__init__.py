@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from mleredux_mlebench.blocks import Metric, Workspace, bytes_feature, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 
 def prepare(w: Workspace, test_records: bool = True) -> None:
@@ -40,11 +40,9 @@ COMPETITION = competition(
     id_columns=("image_id",),
     target_columns=("label",),
     metric=Metric(grader="accuracy"),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, test_records=False),
-            wrong="The TFRecord files of the test hold its labels.",
-            done="They are left out; the images are there as JPEG.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, test_records=False),
+        wrong="The TFRecord files of the test hold its labels.",
+        done="They are left out; the images are there as JPEG.",
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import held_out_by
+from mleredux_mlebench.blocks.fixed import mended
 
 COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language")
 
@@ -27,11 +27,9 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="word-jaccard", options={"missing": "blank", "both_empty": "zero"}),
-    variants={
-        "fixed": held_out_by(
-            partial(prepare, group="context"),
-            wrong="Questions on one article are in training and test.",
-            done="Articles are held out whole.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, group="context"),
+        wrong="Questions on one article are in training and test.",
+        done="Articles are held out whole.",
+    ),
 )

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,18 +46,16 @@ COMPETITION = competition(
     "champs-scalar-coupling",
     prepare=SPLIT,
     metric=Metric(grader="group-log-mae", options={"group": "type", "match": "join"}),
-    variants={
-        "fixed": prepared_by(
-            replace(SPLIT, files=[partial(molecules, every=True)]),
-            metric=Metric(grader="group-log-mae", options={"group": "type"}),
-            wrong=(
-                "The geometry of test molecules, the main input, is missing, and rows may be repeated, "
-                "which lowers the mean error."
-            ),
-            done=(
-                "The geometry of all molecules is public, and every row must occur once; there still is "
-                "no floor under the error."
-            ),
-        )
-    },
+    fixed=mended(
+        replace(SPLIT, files=[partial(molecules, every=True)]),
+        metric=Metric(grader="group-log-mae", options={"group": "type"}),
+        wrong=(
+            "The geometry of test molecules, the main input, is missing, and rows may be repeated, which lowers the "
+            "mean error."
+        ),
+        done=(
+            "The geometry of all molecules is public, and every row must occur once; there still is no floor under "
+            "the error."
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mleredux_mlebench.blocks import Metric, Workspace, Zip, competition
+from mleredux_mlebench.blocks.fixed import drawn_by_content, mended
 
 
 def numbered(names: list[str]) -> list[str]:
@@ -40,4 +41,9 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("label",),
     metric=Metric(grader="log-loss"),
+    fixed=mended(
+        drawn_by_content(prepare, "train.zip", "train"),
+        wrong="The answers follow from the public seed and the names of Kaggle's files, whatever the pictures show.",
+        done="The seed follows from the sizes of the raw pictures.",
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 FREQUENT = "javascript c# python php java"
 
@@ -13,7 +13,8 @@ FREQUENT = "javascript c# python php java"
 def prepare(w: Workspace, group: str | None = None) -> None:
     """Split the questions; the sample has the texts too, as the published one does."""
     columns = ("Id", "Title", "Body", "Tags")
-    rows = w.table("Train.csv", columns, archive="Train.zip", dtype={"Id": str, "Tags": str})
+    read = {"keep_default_na": False} if group else {}  # a question may have the one tag "null"
+    rows = w.table("Train.csv", columns, archive="Train.zip", dtype={"Id": str, "Tags": str}, **read)
     train, test = w.split_groups(rows, group) if group else w.split(rows)
     hidden = test.drop(columns="Tags")
     w.public("train.csv", train)
@@ -28,15 +29,13 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Tags",),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, group="Title"),
-            metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
-            wrong=(
-                "Copies of one question are in training and test, and predicted tags that occur nowhere "
-                "in the answers cost nothing."
-            ),
-            done="Questions of one title are held out whole, and every wrong tag counts.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, group="Title"),
+        metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
+        wrong=(
+            "Copies of one question are in training and test, and predicted tags that occur nowhere in the answers "
+            "cost nothing."
+        ),
+        done="Questions of one title are held out whole, and every wrong tag counts.",
+    ),
 )

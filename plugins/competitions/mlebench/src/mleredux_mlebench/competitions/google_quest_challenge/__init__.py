@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, classes, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,15 +63,13 @@ COMPETITION = competition(
     prepare=SPLIT,
     extra_columns=False,
     metric=Metric(grader="spearman", options={"match": "sorted", "keep_nan": True, "rank_text": True}),
-    variants={
-        "fixed": prepared_by(
-            replace(SPLIT, group=QUESTION, after=whole_questions),
-            metric=Metric(grader="spearman"),
-            wrong=(
-                "Answers to one question, which share its labels, are in training and test; ids are not "
-                "compared, and a constant column makes the score NaN."
-            ),
-            done="Questions are held out whole, ids are compared, and what can't be ranked is refused.",
-        )
-    },
+    fixed=mended(
+        replace(SPLIT, group=QUESTION, after=whole_questions),
+        metric=Metric(grader="spearman"),
+        wrong=(
+            "Answers to one question, which share its labels, are in training and test; ids are not compared, and a "
+            "constant column makes the score NaN."
+        ),
+        done="Questions are held out whole, ids are compared, and what can't be ranked is refused.",
+    ),
 )

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 FOLDER = Path(__file__).parent
 LOG = ("t_dat", "customer_id", "article_id", "price", "sales_channel_id")
@@ -44,16 +44,14 @@ COMPETITION = competition(
     metric=Metric(
         grader="map-at-k", options={"k": 12, "missing": "nan", "numbers": "text", "match": "sorted-covering"}
     ),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, as_described=True),
-            wrong=(
-                "Eight days are held out instead of seven, and article ids in log and answers lack the "
-                "zero that the description and the sample show."
-            ),
-            done="Seven days are held out, and article ids have ten digits everywhere.",
-            description=FOLDER / "description_fixed.md",
-            description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
-        )
-    },
+    fixed=mended(
+        partial(prepare, as_described=True),
+        wrong=(
+            "Eight days are held out instead of seven, and article ids in log and answers lack the zero that the "
+            "description and the sample show."
+        ),
+        done="Seven days are held out, and article ids have ten digits everywhere.",
+        description=FOLDER / "description_fixed.md",
+        description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
+    ),
 )

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
 
 VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote")
+WINDOWS = (
+    "label_id",
+    "eeg_id",
+    "eeg_label_offset_seconds",
+    "spectrogram_id",
+    "spectrogram_label_offset_seconds",
+    "patient_id",
+)
 SUMS = {"row_sum": {"decimals": 5}}
 
 
-def shares(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame) -> None:
+def shares(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame, id: str = "eeg_id") -> None:
     """The right forecast, votes as shares of their row; and the examples, which belong to no row."""
     votes = test[list(VOTES)]
-    w.private("gold_submission.csv", test[["eeg_id"]].join(votes.div(votes.sum(axis=1), axis=0)))
+    w.private("gold_submission.csv", test[[id]].join(votes.div(votes.sum(axis=1), axis=0)))
     w.public("example_figures", w.tree("example_figures").all())
 
 
@@ -57,18 +66,23 @@ COMPETITION = competition(
             "check_further_columns": True,
         },
     ),
-    variants={
-        "fixed": prepared_by(
-            replace(SPLIT, group="patient_id"),
-            metric=Metric(grader="kl-divergence", options=SUMS),
-            wrong=(
-                "Recordings of one patient are in training and test, and empty cells are graded as better "
-                "than the truth."
-            ),
-            done=(
-                "Patients are held out whole, and a missing probability is refused; windows of one test "
-                "recording still can't be told apart."
-            ),
-        )
-    },
+    fixed=mended(
+        replace(
+            SPLIT,
+            ids="label_id",
+            group="patient_id",
+            test_columns=WINDOWS,
+            files=[*SPLIT.files[:-1], partial(shares, id="label_id")],
+        ),
+        submission={"id_columns": ("label_id",)},
+        metric=Metric(grader="kl-divergence", options=SUMS),
+        wrong=(
+            "Recordings of one patient are in training and test, empty cells are graded as better than the truth, "
+            "and windows of one test recording can't be told apart."
+        ),
+        done=(
+            "Patients are held out whole, a missing probability is refused, and each window has its `label_id`, which "
+            "submissions name, and its place in the recordings."
+        ),
+    ),
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import held_out_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,42 +18,33 @@ def unique_images(_w: Workspace, rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["image"] != TWICE]
 
 
-def visits(w: Workspace, rows: pd.DataFrame) -> pd.DataFrame:
-    """The same with the visit of each picture: pictures of one hotel at one time."""
-    return unique_images(w, rows).assign(visit=rows["hotel_id"].astype(str) + " " + rows["timestamp"].astype(str))
+def visits(_w: Workspace, rows: pd.DataFrame) -> pd.Series:
+    """The visit of each picture: pictures of one hotel at one time."""
+    return rows["hotel_id"].astype(str) + " " + rows["timestamp"].astype(str)
 
-
-def no_visit(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both parts without that column again."""
-    return train.drop(columns="visit"), test.drop(columns="visit")
-
-
-SPLIT = TableSplit(
-    ids="image",
-    targets="hotel_id",
-    fill={"hotel_id": "36363 53586 18807 64314 60181"},
-    before=unique_images,
-    test=None,
-    files=[
-        FilesOfRows(
-            tree="train_images",
-            source="{chain}/{image}",
-            train="train_images",
-            test="test_images",
-            test_name="{image}",
-        )
-    ],
-)
 
 COMPETITION = competition(
     "hotel-id-2021-fgvc8",
-    prepare=SPLIT,
+    prepare=TableSplit(
+        ids="image",
+        targets="hotel_id",
+        fill={"hotel_id": "36363 53586 18807 64314 60181"},
+        before=unique_images,
+        test=None,
+        files=[
+            FilesOfRows(
+                tree="train_images",
+                source="{chain}/{image}",
+                train="train_images",
+                test="test_images",
+                test_name="{image}",
+            )
+        ],
+    ),
     metric=Metric(grader="map-at-k", options={"k": 5, "missing": "nan", "numbers": "text"}),
-    variants={
-        "fixed": held_out_by(
-            replace(SPLIT, group="visit", before=visits, after=no_visit),
-            wrong="Pictures of one room, taken on one visit, are in training and test.",
-            done="Pictures of one hotel at one time are held out together.",
-        )
-    },
+    fixed=mended(
+        group=visits,
+        wrong="Pictures of one room, taken on one visit, are in training and test.",
+        done="Pictures of one hotel at one time are held out together.",
+    ),
 )

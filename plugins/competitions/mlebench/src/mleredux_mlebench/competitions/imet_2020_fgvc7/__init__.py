@@ -1,7 +1,7 @@
 """iMet Collection 2020 - FGVC7: attributes of works of art."""
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 COMPETITION = competition(
     "imet-2020-fgvc7",
@@ -16,11 +16,9 @@ COMPETITION = competition(
         copies=("labels.csv",),
     ),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
-            wrong="Predicted labels that occur nowhere in the answers cost nothing.",
-            done="Every wrong label counts; the mean is still that over all labels.",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
+        wrong="Predicted labels that occur nowhere in the answers cost nothing.",
+        done="Every wrong label counts; the mean is still that over all labels.",
+    ),
 )

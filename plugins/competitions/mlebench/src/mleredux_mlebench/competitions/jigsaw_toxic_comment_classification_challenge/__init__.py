@@ -5,7 +5,7 @@ from __future__ import annotations
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, classes, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 ID = "jigsaw-toxic-comment-classification-challenge"
 LABELS = classes(ID)
@@ -42,11 +42,9 @@ COMPETITION = competition(
     target_columns=LABELS,
     extra_columns=False,
     metric=Metric(grader="roc-auc", options={**SCORED, "column_order": "file"}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="roc-auc", options=SCORED),
-            wrong="Columns are taken by position, so labels in another order score badly without a word.",
-            done="Columns are taken by name.",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="roc-auc", options=SCORED),
+        wrong="Columns are taken by position, so labels in another order score badly without a word.",
+        done="Columns are taken by name.",
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mleredux_mlebench.blocks import Metric, Workspace, classes, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 ID = "jigsaw-unintended-bias-in-toxicity-classification"
 IDENTITIES = classes(ID)
@@ -28,13 +28,11 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("prediction",),
     metric=Metric(grader="bias-roc-auc", options={**SCORED, "binarize": True}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="bias-roc-auc", options=SCORED),
-            wrong="Predictions are cut to 0 or 1 before they are ranked.",
-            done="Predictions are ranked as they are.",
-            description=FOLDER / "description_fixed.md",
-            description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="bias-roc-auc", options=SCORED),
+        wrong="Predictions are cut to 0 or 1 before they are ranked.",
+        done="Predictions are ranked as they are.",
+        description=FOLDER / "description_fixed.md",
+        description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
+    ),
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import held_out_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,43 +36,34 @@ def gold(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame) -> None:
     w.private("gold_submission.csv", test[["image_id"]].assign(labels=test["labels"].map(points)))
 
 
-def books(_w: Workspace, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the book of each page (`umgy003-020` and `100241706_00003_2` begin with it)."""
-    return rows.assign(book=rows["image_id"].str.extract(r"^([^-_]+)", expand=False))
+def books(_w: Workspace, rows: pd.DataFrame) -> pd.Series:
+    """The book of each page (`umgy003-020` and `100241706_00003_2` begin with it)."""
+    return rows["image_id"].str.extract(r"^([^-_]+)", expand=False)
 
-
-def no_book(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both parts without that column again."""
-    return train.drop(columns="book"), test.drop(columns="book")
-
-
-SPLIT = TableSplit(
-    ids="image_id",
-    targets="labels",
-    fill={"labels": "U+003F 1 1 U+FF2F 2 2"},
-    test=None,
-    files=[
-        FilesOfRows(
-            tree="train_images.zip",
-            source="{image_id}.jpg",
-            train="train_images.zip",
-            test="test_images.zip",
-            zipped=True,
-        ),
-        gold,
-    ],
-    copies=("unicode_translation.csv",),
-)
 
 COMPETITION = competition(
     "kuzushiji-recognition",
-    prepare=SPLIT,
+    prepare=TableSplit(
+        ids="image_id",
+        targets="labels",
+        fill={"labels": "U+003F 1 1 U+FF2F 2 2"},
+        test=None,
+        files=[
+            FilesOfRows(
+                tree="train_images.zip",
+                source="{image_id}.jpg",
+                train="train_images.zip",
+                test="test_images.zip",
+                zipped=True,
+            ),
+            gold,
+        ],
+        copies=("unicode_translation.csv",),
+    ),
     metric=Metric(grader="located-f1", options={"missing": "blank"}),
-    variants={
-        "fixed": held_out_by(
-            replace(SPLIT, group="book", before=books, after=no_book),
-            wrong="Pages of one book, so of one hand, are in training and test.",
-            done="Books are held out whole.",
-        )
-    },
+    fixed=mended(
+        group=books,
+        wrong="Pages of one book, so of one hand, are in training and test.",
+        done="Books are held out whole.",
+    ),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import Files, Metric, TableSplit, Workspace, classes, competition, texts
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,16 +22,23 @@ def images(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
     w.private("images", Files(tree, ()))
 
 
+SPLIT = TableSplit(
+    archive="train.csv.zip",
+    ids="id",
+    targets="species",
+    classes=SPECIES,
+    fill=dict.fromkeys(SPECIES, 1 / 99),
+    files=[images],
+)
+
 COMPETITION = competition(
     ID,
-    prepare=TableSplit(
-        archive="train.csv.zip",
-        ids="id",
-        targets="species",
-        classes=SPECIES,
-        fill=dict.fromkeys(SPECIES, 1 / 99),
-        files=[images],
-    ),
+    prepare=SPLIT,
     extra_columns=False,
     metric=Metric(grader="log-loss", options={"row_sum": {"rtol": 1e-05, "atol": 1e-06}}),
+    fixed=mended(
+        replace(SPLIT, stratified=True),
+        wrong="The 99 leaves of the test are drawn without regard to the 99 species, so many have none.",
+        done="Of each species the same share is held out: one leaf of ten.",
+    ),
 )

@@ -8,7 +8,7 @@ from typing import IO, Any
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, Written, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 FOLDER = "timit_11/timit_11"
 STRETCH = 1_000
@@ -71,14 +71,12 @@ COMPETITION = competition(
     target_columns=("ClassId",),
     types={"ClassId": "integer"},
     metric=Metric(grader="accuracy"),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, stretch=STRETCH),
-            wrong=(
-                "Overlapping windows of speech are split one by one, so frames of the test and their "
-                "neighbours' labels are in the training part."
-            ),
-            done="Stretches of 1,000 windows are held out, and windows that overlap them are left out.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, stretch=STRETCH),
+        wrong=(
+            "Overlapping windows of speech are split one by one, so frames of the test and their neighbours' labels "
+            "are in the training part."
+        ),
+        done="Stretches of 1,000 windows are held out, and windows that overlap them are left out.",
+    ),
 )

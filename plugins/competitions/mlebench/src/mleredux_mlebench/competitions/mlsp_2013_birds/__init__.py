@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import Metric, Text, Workspace, competition
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +37,12 @@ def cells(recordings: dict[int, set[int]]) -> pd.DataFrame:
     return pd.DataFrame(pairs, columns=["Id", "Probability"])
 
 
-def prepare(w: Workspace) -> None:
-    """Renumber Kaggle's training recordings, the only labelled ones, and draw the test from them."""
+def prepare(w: Workspace, by_day: bool = False) -> None:
+    """Renumber Kaggle's training recordings, the only labelled ones, and draw the test from them.
+
+    Args:
+        by_day: Whether recordings of one site and day are held out together, and tables keep their own headers.
+    """
 
     def table(name: str, *columns: str) -> pd.DataFrame:
         return w.table(f"{FOLDER}/essential_data/{name}", columns, archive=f"{FOLDER}.zip")
@@ -44,7 +50,12 @@ def prepare(w: Workspace) -> None:
     tree = w.tree(f"{FOLDER}.zip", inside=FOLDER)
     folds, names = table("CVfolds_2.txt", "rec_id", "fold"), table("rec_id2filename.txt", "rec_id", "filename")
     kept = folds[folds["fold"] == 0].reset_index(drop=True)
-    held_out = set(kept.sample(frac=w.settings.test_size or SHARE, random_state=w.seed(0)).index)
+    if by_day:
+        # `PC13_20090531_050000_0020` is a recording of site PC13 on 31 May 2009.
+        day = names.set_index("rec_id")["filename"].str.extract(r"^([^_]+_[^_]+)", expand=False)
+        held_out = set(w.split_groups(kept, kept["rec_id"].map(day), SHARE)[1].index)
+    else:
+        held_out = set(kept.sample(frac=w.settings.test_size or SHARE, random_state=w.seed(0)).index)
     new = {old: number for number, old in enumerate(kept["rec_id"])}
 
     def lines(name: str) -> list[tuple[int, str]]:
@@ -67,8 +78,8 @@ def prepare(w: Workspace) -> None:
     for name in SEGMENTS:
         path = f"supplemental_data/{name}.txt"
         # All three get the header of the first, as published.
-        header = "rec_id,[histogram of segment features]\n"
-        w.public(path, Text(header + "".join(f"{number}{rest}\n" for number, rest in lines(path))))
+        header = tree.read(path).decode().splitlines()[0] if by_day else "rec_id,[histogram of segment features]"
+        w.public(path, Text(f"{header}\n" + "".join(f"{number}{rest}\n" for number, rest in lines(path))))
     examples = names["filename"][(EXAMPLES + "/" + names["filename"] + ".bmp").isin(set(tree.files))]
     files = [f"{folder}/{name}{end}" for folder, end in PER_RECORDING.items() for name in names["filename"]]
     w.public("", tree.pick([*AS_THEY_ARE, *files, *(EXAMPLES + "/" + examples + ".bmp")]))
@@ -83,4 +94,9 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Probability",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+    fixed=mended(
+        partial(prepare, by_day=True),
+        wrong="Recordings of one site and day are in training and test, and two tables have the header of a third.",
+        done="Recordings of one site and day are held out together, and tables have their own headers.",
+    ),
 )

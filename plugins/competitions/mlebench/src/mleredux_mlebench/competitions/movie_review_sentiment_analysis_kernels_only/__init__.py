@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from mleredux_mlebench.blocks import Csv, Metric, Workspace, Zip, competition
-from mleredux_mlebench.blocks.fixed import held_out_by
+from mleredux_mlebench.blocks.fixed import mended
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:
-    """Split the phrases."""
+    """Split the phrases; where sentences are held out whole, phrases such as "null" stay, too."""
     columns = ("PhraseId", "SentenceId", "Phrase", "Sentiment")
-    table = w.table("train.tsv", columns, archive="train.tsv.zip", sep="\t")
+    read = {"keep_default_na": False} if group else {}
+    table = w.table("train.tsv", columns, archive="train.tsv.zip", sep="\t", **read)
     train, test = w.split_groups(table, group, 0.3) if group else w.split(table, 0.3)
     for name, rows in (("train.tsv", train), ("test.tsv", test.drop(columns="Sentiment"))):
         w.public(f"{name}.zip", Zip({name: Csv(rows, {"sep": "\t"})}))
@@ -28,11 +29,9 @@ COMPETITION = competition(
     target_columns=("Sentiment",),
     types={"Sentiment": "integer"},
     metric=Metric(grader="accuracy"),
-    variants={
-        "fixed": held_out_by(
-            partial(prepare, group="SentenceId"),
-            wrong="Phrases of one sentence are in training and test.",
-            done="Sentences are held out whole.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, group="SentenceId"),
+        wrong='Phrases of one sentence are in training and test, and phrases such as "null" become empty cells.',
+        done="Sentences are held out whole, and phrases stay as they are.",
+    ),
 )

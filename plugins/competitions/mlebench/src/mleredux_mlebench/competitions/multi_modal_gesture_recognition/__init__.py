@@ -8,7 +8,7 @@ from functools import partial
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, Written, by_group, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 from mleredux_mlebench.competitions.multi_modal_gesture_recognition.labels import without_labels
 
 GESTURES = range(1, 21)
@@ -53,11 +53,9 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Sequence",),
     metric=Metric(grader="levenshtein", options={"tokens": "integers", "average": "pooled", "numbers": "text"}),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, labelled=False),
-            wrong="The MATLAB files of test recordings hold their labels.",
-            done="The labels are taken out of these files.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, labelled=False),
+        wrong="The MATLAB files of test recordings hold their labels.",
+        done="The labels are taken out of these files.",
+    ),
 )

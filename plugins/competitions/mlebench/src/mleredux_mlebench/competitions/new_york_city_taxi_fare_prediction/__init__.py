@@ -1,7 +1,7 @@
 """New York City Taxi Fare Prediction: 55 million rides, of which few are held out."""
 
 from mleredux_mlebench.blocks import Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 COMPETITION = competition(
     "new-york-city-taxi-fare-prediction",
@@ -14,11 +14,9 @@ COMPETITION = competition(
         copies=("GCP-Coupons-Instructions.rtf",),
     ),
     metric=Metric(grader="rmse", options={"match": "sorted"}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="rmse"),
-            wrong="Keys are sorted but never compared, so that any keys are graded.",
-            done="Rows are matched by their keys, and unknown keys are refused.",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="rmse"),
+        wrong="Keys are sorted but never compared, so that any keys are graded.",
+        done="Rows are matched by their keys, and unknown keys are refused.",
+    ),
 )

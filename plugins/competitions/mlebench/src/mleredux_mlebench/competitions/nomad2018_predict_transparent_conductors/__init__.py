@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition, renumbered
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,12 +38,10 @@ COMPETITION = competition(
     ),
     id_columns=(),
     metric=Metric(grader="rmsle", options={"match": "position"}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="rmsle"),
-            submission={"id_columns": ("id",)},
-            wrong="Rows are matched by position, whatever their ids.",
-            done="Rows are matched by id.",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="rmsle"),
+        submission={"id_columns": ("id",)},
+        wrong="Rows are matched by position, whatever their ids.",
+        done="Rows are matched by id.",
+    ),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,15 +48,13 @@ COMPETITION = competition(
     target_columns=("FVC", "Confidence"),
     ids_fixed=False,
     metric=Metric(grader="laplace-log-likelihood", options={"last": 3, "missing_rows": "drop"}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="laplace-log-likelihood", options={"last": 3}),
-            submission={"ids_fixed": True},
-            wrong=(
-                "Rows that are left out are not scored, so leaving out hard patients raises the score; an "
-                "empty value makes it NaN."
-            ),
-            done="Every scored row must be there, with a value.",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="laplace-log-likelihood", options={"last": 3}),
+        submission={"ids_fixed": True},
+        wrong=(
+            "Rows that are left out are not scored, so leaving out hard patients raises the score; an empty value "
+            "makes it NaN."
+        ),
+        done="Every scored row must be there, with a value.",
+    ),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks.likeness import look_alikes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,4 +28,9 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train", source="{Id}.jpg")],
     ),
     metric=Metric(grader="rmse", options={"bounds": [1, 100]}),
+    fixed=mended(
+        group=look_alikes("train", "{Id}.jpg"),
+        wrong="Copies of pictures, or nearly, some with another score, are in training and test.",
+        done="Pictures that look the same on a grid of 17 by 16 cells are held out together.",
+    ),
 )

@@ -1,7 +1,8 @@
 """Plant Pathology 2021 - FGVC8: apple leaves with any number of diseases."""
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks.likeness import look_alikes
 
 COMPETITION = competition(
     "plant-pathology-2021-fgvc8",
@@ -15,11 +16,16 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train_images", source="{image}", train="train_images", test="test_images")],
     ),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
-            wrong="Predicted labels that occur nowhere in the answers cost nothing.",
-            done="Every wrong label counts; the mean is still that over all labels.",
-        )
-    },
+    fixed=mended(
+        group=look_alikes("train_images", "{image}"),
+        metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
+        wrong=(
+            "Copies of pictures are in training and test, and predicted labels that occur nowhere in the answers cost "
+            "nothing."
+        ),
+        done=(
+            "Pictures that look the same on a grid of 17 by 16 cells are held out together, and every wrong label "
+            "counts; the mean is still that over all labels."
+        ),
+    ),
 )

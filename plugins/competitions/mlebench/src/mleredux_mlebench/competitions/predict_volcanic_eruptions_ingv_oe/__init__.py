@@ -1,7 +1,7 @@
 """INGV - Volcanic Eruption Prediction: ten minutes of ten sensors, one file per segment."""
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 COMPETITION = competition(
     "predict-volcanic-eruptions-ingv-oe",
@@ -13,11 +13,9 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train", source="{segment_id}.csv")],
     ),
     metric=Metric(grader="mae", options={"match": "join", "decimals": 0}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="mae", options={"decimals": 0}),
-            wrong="Rows may be repeated, which lowers the mean error.",
-            done="Every segment must occur once.",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="mae", options={"decimals": 0}),
+        wrong="Rows may be repeated, which lowers the mean error.",
+        done="Every segment must occur once.",
+    ),
 )

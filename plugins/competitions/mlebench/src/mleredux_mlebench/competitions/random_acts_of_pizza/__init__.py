@@ -7,7 +7,7 @@ from functools import partial
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Json, Metric, Workspace, Zip, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if_known"
 
@@ -49,11 +49,9 @@ COMPETITION = competition(
     id_columns=(ID,),
     target_columns=(TARGET,),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, givers=False),
-            wrong=("Records of the test name the giver of the pizza where known, and only who got one has a giver."),
-            done="No record names the giver.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, givers=False),
+        wrong="Records of the test name the giver of the pizza where known, and only who got one has a giver.",
+        done="No record names the giver.",
+    ),
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, classes, competition
-from mleredux_mlebench.blocks.fixed import held_out_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ID = "ranzcr-clip-catheter-line-classification"
 SCORED = classes(ID)
+UNSCORED = ("CVC - Normal", "Swan Ganz Catheter Present")
 
 
 def courses(w: Workspace, train: pd.DataFrame, _test: pd.DataFrame) -> None:
@@ -20,21 +22,23 @@ def courses(w: Workspace, train: pd.DataFrame, _test: pd.DataFrame) -> None:
     w.public("train_annotations.csv", table[table["StudyInstanceUID"].isin(train["StudyInstanceUID"])])
 
 
+SPLIT = TableSplit(
+    ids="StudyInstanceUID",
+    targets=SCORED,
+    fill=dict.fromkeys(SCORED, 0),
+    test=None,
+    files=[FilesOfRows(tree="train", source="{StudyInstanceUID}.jpg"), courses],
+)
+EVERY = (*SCORED, *UNSCORED)
+
 COMPETITION = competition(
     ID,
-    prepare=TableSplit(
-        ids="StudyInstanceUID",
-        targets=SCORED,
-        fill=dict.fromkeys(SCORED, 0),
-        test=None,
-        files=[FilesOfRows(tree="train", source="{StudyInstanceUID}.jpg"), courses],
-    ),
+    prepare=SPLIT,
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    variants={
-        "fixed": held_out_by(
-            "PatientID",
-            wrong="Images of one patient are in training and test.",
-            done="Patients are held out whole; two of the eleven labels are still not scored.",
-        )
-    },
+    fixed=mended(
+        replace(SPLIT, group="PatientID", targets=EVERY, fill=dict.fromkeys(EVERY, 0)),
+        submission={"target_columns": EVERY},
+        wrong="Images of one patient are in training and test, and two of the eleven labels are not scored.",
+        done="Patients are held out whole, and the mean is that of all eleven labels.",
+    ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence, Sized
 from functools import partial
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
 
@@ -64,11 +64,9 @@ COMPETITION = competition(
             "other_weights": [1, 2],
         },
     ),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, train_share=0.9),
-            wrong="The share meant for the test is that of the training part: a tenth is left to train on.",
-            done="Nine tenths are training studies.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, train_share=0.9),
+        wrong="The share meant for the test is that of the training part: a tenth is left to train on.",
+        done="Nine tenths are training studies.",
+    ),
 )

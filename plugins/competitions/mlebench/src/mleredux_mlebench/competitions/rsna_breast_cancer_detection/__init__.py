@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, Workspace, competition, texts
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 KNOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 IMAGES = FilesOfRows(
@@ -34,11 +34,9 @@ COMPETITION = competition(
     id_columns=("prediction_id",),
     target_columns=("cancer",),
     metric=Metric(grader="probabilistic-f1", options={"missing": "zero-score", "refuse_all_negative": True}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="probabilistic-f1"),
-            wrong="A missing prediction scores 0 without a word, and all-negative ones are refused.",
-            done="A missing prediction is refused, and all-negative ones score 0.",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="probabilistic-f1"),
+        wrong="A missing prediction scores 0 without a word, and all-negative ones are refused.",
+        done="A missing prediction is refused, and all-negative ones score 0.",
+    ),
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,14 +34,11 @@ COMPETITION = competition(
     "seti-breakthrough-listen",
     prepare=SPLIT,
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    variants={
-        "fixed": prepared_by(
-            replace(SPLIT, files=[SAMPLES]),
-            wrong=(
-                "The withdrawn first version of the data is public with its labels, and may hold signals "
-                "of test samples."
-            ),
-            done="It is left out.",
-        )
-    },
+    fixed=mended(
+        replace(SPLIT, files=[SAMPLES]),
+        wrong=(
+            "The withdrawn first version of the data is public with its labels, and may hold signals of test samples."
+        ),
+        done="It is left out.",
+    ),
 )

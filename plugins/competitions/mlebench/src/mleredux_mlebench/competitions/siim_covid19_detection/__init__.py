@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, by_group, competition
+from mleredux_mlebench.blocks import Metric, Tree, Workspace, by_group, competition, require
+from mleredux_mlebench.blocks.fixed import mended
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STUDIES, IMAGES = "train_study_level.csv", "train_image_level.csv"
 APPEARANCES = {
@@ -16,14 +23,36 @@ APPEARANCES = {
 WHOLE_IMAGE = " 1 0 0 1 1"
 
 
-def prepare(w: Workspace) -> None:
-    """Split the studies; images follow. Answers are the studies', then the images', each sorted by id."""
+def patients(studies: pd.Series, tree: Tree) -> pd.Series:
+    """The patient of each study, as the header of its first image names them; a study without one is its own."""
+    dicom = require("pydicom", "dicom")
+    first: dict[str, str] = {}
+    for name in tree.names(".dcm"):
+        first.setdefault(name.partition("/")[0], name)
+    found = []
+    for study in studies.str.removesuffix("_study"):
+        if study not in first:
+            raise DataError(f"The raw data have no image of study {study}.", hint="Get the raw data again.")
+        with tree.open(first[study]) as file:
+            header = dicom.dcmread(file, stop_before_pixels=True, specific_tags=["PatientID"], force=True)
+        found.append(str(header.get("PatientID", "")) or study)
+    return studies.map(dict(zip(studies, found, strict=True)))
+
+
+def prepare(w: Workspace, by_patient: bool = False) -> None:
+    """Split the studies; images follow. Answers are the studies', then the images', each sorted by id.
+
+    Args:
+        by_patient: Whether patients are held out whole.
+    """
     import numpy as np
     import pandas as pd
 
     studies = w.table(STUDIES, ("id", *APPEARANCES))
     images = w.table(IMAGES, ("id", "boxes", "label", "StudyInstanceUID"))
-    train, test = (part.sort_values("id") for part in w.split(studies))
+    folders = w.tree("train")
+    drawn = w.split_groups(studies, patients(studies["id"], folders)) if by_patient else w.split(studies)
+    train, test = (part.sort_values("id") for part in drawn)
     images = images.assign(study=images["StudyInstanceUID"].astype(str) + "_study")
     if not images["study"].isin(studies["id"]).all():
         raise DataError(f"{IMAGES} has images of studies that {STUDIES} lacks.", hint="Get the raw data again.")
@@ -33,7 +62,6 @@ def prepare(w: Workspace) -> None:
     seen = words[test[list(APPEARANCES)].to_numpy().argmax(axis=1)] + WHOLE_IMAGE
     ids = pd.concat([test["id"], test_images["id"]])
     none = ["negative" + WHOLE_IMAGE] * len(test) + ["none" + WHOLE_IMAGE] * len(test_images)
-    folders = w.tree("train")
     w.public(STUDIES, train)
     w.public(IMAGES, train_images)
     w.public("sample_submission.csv", pd.DataFrame({"id": ids, "PredictionString": none}))
@@ -48,4 +76,9 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="average-precision-boxes", options={"iou": 0.5}),
+    fixed=mended(
+        partial(prepare, by_patient=True),
+        wrong="Images of one patient may be in training and test.",
+        done="Patients, as the headers of the images name them, are held out whole; the metric stays.",
+    ),
 )

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, bytes_feature, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KNOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
 TEST_FILES = ("train00", "train06")
+Divide = Callable[[Workspace, "pd.DataFrame"], tuple["pd.DataFrame", "pd.DataFrame"]]
 
 
-def prepare(w: Workspace, test_records: bool = True) -> None:
-    """Send each image where its TFRecord file went; files are numbered anew in each part.
-
-    Args:
-        test_records: Whether the TFRecord files of the test are public too, with the labels in them, as published.
-    """
-    table, records = w.table("train.csv", (*KNOWN, "target")), w.tree("tfrecords")
+def by_records(w: Workspace, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Send each image where its TFRecord file went; the files are public, numbered anew in each part."""
+    records = w.tree("tfrecords")
     labelled = [name for name in records.names(".tfrec") if name.startswith("train")]
     test_files = [name for name in labelled if name.partition("-")[0] in TEST_FILES]
     files = {"train": [name for name in labelled if name not in test_files], "test": test_files}
@@ -27,15 +29,24 @@ def prepare(w: Workspace, test_records: bool = True) -> None:
         raise DataError(f"tfrecords has no files {' and '.join(TEST_FILES)}.", hint="Get the raw data again.")
     held_out = {image for name in test_files for image in bytes_feature(w.path(f"tfrecords/{name}"), "image_name")}
     is_test = table["image_name"].isin(held_out)
-    train, test = table[~is_test], table[is_test]
+    for part, old in files.items():
+        names = [f"{part}{n:02d}-{name.partition('-')[2]}" for n, name in enumerate(old)]
+        w.public("tfrecords", records.pick(old, names))
+    return table[~is_test], table[is_test]
+
+
+def by_patient(w: Workspace, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Hold out whole patients, an eighth as in the published test."""
+    return w.split_groups(table, "patient_id", 1 / 8)
+
+
+def prepare(w: Workspace, divide: Divide = by_records) -> None:
+    """Divide the table; DICOM and JPEG images follow."""
+    train, test = divide(w, w.table("train.csv", (*KNOWN, "target")))
     for folder, kind in (("", ".dcm"), ("jpeg/", ".jpg")):
         images = w.tree(f"{folder}train")
         for part, rows in (("train", train), ("test", test)):
             w.public(f"{folder}{part}", images.pick(rows["image_name"] + kind))
-    for part, old in files.items():
-        names = [f"{part}{n:02d}-{name.partition('-')[2]}" for n, name in enumerate(old)]
-        if part == "train" or test_records:
-            w.public("tfrecords", records.pick(old, names))
     w.public("train.csv", train)
     w.public("test.csv", test[KNOWN])
     w.public("sample_submission.csv", test[["image_name"]].assign(target=0))
@@ -48,14 +59,9 @@ COMPETITION = competition(
     id_columns=("image_name",),
     target_columns=("target",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, test_records=False),
-            wrong="The TFRecord files of the test hold its labels.",
-            done=(
-                "They are left out; the images are there as JPEG and DICOM. Images of one patient may "
-                "still be on both sides."
-            ),
-        )
-    },
+    fixed=mended(
+        partial(prepare, divide=by_patient),
+        wrong="The TFRecord files of the test hold its labels, and images of one patient may be on both sides.",
+        done="Patients are held out whole, and TFRecord files left out; the images are there as JPEG and DICOM.",
+    ),
 )

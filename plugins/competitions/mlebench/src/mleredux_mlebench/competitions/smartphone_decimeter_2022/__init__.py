@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition, read_fast
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 TRUTH, TRACK = "ground_truth.csv", "span_log.nmea"
 PERCENTILES = {"group": "tripId", "percentiles": [50, 95]}
@@ -61,15 +61,13 @@ COMPETITION = competition(
         grader="haversine-percentiles",
         options={**PERCENTILES, "match": "group-position", "keep_nan": True},
     ),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, hidden=(TRUTH, TRACK)),
-            metric=Metric(grader="haversine-percentiles", options=PERCENTILES),
-            wrong=(
-                "A log in the folders of test drives holds the true track; time stamps are never "
-                "compared, and an empty coordinate makes the score NaN."
-            ),
-            done=("That log is left out, rows are matched by trip and time, and empty coordinates are refused."),
-        )
-    },
+    fixed=mended(
+        partial(prepare, hidden=(TRUTH, TRACK)),
+        metric=Metric(grader="haversine-percentiles", options=PERCENTILES),
+        wrong=(
+            "A log in the folders of test drives holds the true track; time stamps are never compared, and an empty "
+            "coordinate makes the score NaN."
+        ),
+        done="That log is left out, rows are matched by trip and time, and empty coordinates are refused.",
+    ),
 )

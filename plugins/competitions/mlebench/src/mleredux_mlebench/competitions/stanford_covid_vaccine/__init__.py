@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import JsonLines, Metric, Workspace, competition, renumbered
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks.likeness import linked
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
 SCORED = {"scored": ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"], "keep": "keep"}
-SHARE = 0.1
+SHARE, ALIKE = 0.1, 0.8
 TEN_DECIMALS = {"float_format": "%.10f"}
 
 
@@ -41,17 +43,34 @@ def bases(test: pd.DataFrame) -> pd.DataFrame:
     return table.assign(keep=keep)
 
 
-def prepare(w: Workspace) -> None:
-    """Draw the test from the molecules of good quality; a tenth of all."""
+def families(sequences: pd.Series) -> pd.Series:
+    """The family of each sequence: sequences are joined that have the same base at four of five places or more."""
+    import numpy as np
+    import pandas as pd
+
+    bases = sequences.str.ljust(sequences.str.len().max()).to_numpy(dtype="S")
+    return pd.Series(linked(bases.view(np.uint8).reshape(len(bases), -1), ALIKE), index=sequences.index)
+
+
+def prepare(w: Workspace, by_family: bool = False) -> None:
+    """Draw the test from the molecules of good quality; a tenth of all.
+
+    Args:
+        by_family: Whether molecules that are nearly the same are held out together.
+    """
     import pandas as pd
 
     rows, unlabelled = (pd.read_json(w.path(f"{name}.json"), lines=True) for name in ("train", "test"))
     w.table("sample_submission.csv", ("id_seqpos", *TARGETS))
-    drawn = rows[rows["SN_filter"] > 0].sample(
-        n=int((w.settings.test_size or SHARE) * len(rows)), random_state=w.seed(0)
-    )
-    is_test = rows.index.isin(drawn.index)
-    train, test = renumbered(rows[~is_test], "index"), renumbered(rows[is_test], "index")
+    if by_family:
+        train, test = w.split_groups(rows, families(rows["sequence"]), SHARE)
+        test = test[test["SN_filter"] > 0]
+    else:
+        good = rows[rows["SN_filter"] > 0]
+        drawn = good.sample(n=int((w.settings.test_size or SHARE) * len(rows)), random_state=w.seed(0))
+        is_test = rows.index.isin(drawn.index)
+        train, test = rows[~is_test], rows[is_test]
+    train, test = renumbered(train, "index"), renumbered(test, "index")
     answers = bases(test)
     w.public("train.json", JsonLines(train))
     w.public("test.json", JsonLines(test[list(unlabelled.columns)]))
@@ -65,14 +84,16 @@ COMPETITION = competition(
     id_columns=("id_seqpos",),
     target_columns=TARGETS,
     metric=Metric(grader="mcrmse", options={**SCORED, "keep_by_file_row": True}),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="mcrmse", options=SCORED),
-            wrong=(
-                "Which rows are scored is taken by their place in the submission, so rows in another "
-                "order are graded wrongly."
-            ),
-            done="Which rows are scored follows from their ids.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, by_family=True),
+        metric=Metric(grader="mcrmse", options=SCORED),
+        wrong=(
+            "Molecules that are nearly the same are in training and test, and which rows are scored is taken by their "
+            "place in the submission, so rows in another order are graded wrongly."
+        ),
+        done=(
+            "Molecules that agree at four of five bases are held out together, those of poor quality left out with "
+            "them, and which rows are scored follows from their ids."
+        ),
+    ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition
-from mleredux_mlebench.blocks.fixed import held_out_by
+from mleredux_mlebench.blocks.fixed import mended
 
 COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
 TARGET = "is_iceberg"
@@ -68,11 +68,9 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=(TARGET,),
     metric=Metric(grader="log-loss"),
-    variants={
-        "fixed": held_out_by(
-            partial(prepare, scenes=True),
-            wrong="Pictures of one scene, which share angle and mostly label, are in training and test.",
-            done="Pictures of one angle are held out together.",
-        )
-    },
+    fixed=mended(
+        partial(prepare, scenes=True),
+        wrong="Pictures of one scene, which share angle and mostly label, are in training and test.",
+        done="Pictures of one angle are held out together.",
+    ),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
+from mleredux_mlebench.blocks.fixed import mended
 from mleredux_mlebench.blocks.one_pass import one_pass
 from mleredux_mlebench.blocks.splits import split_positions
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RECORDS = "simplified-nq-train.jsonl"
+ADDRESS = re.compile(rb'"document_url":\s*"((?:[^"\\]|\\.)*)"')
 BLOCK, SHARE = 1_000, 0.1
 ASKED = ["example_id", "question_text", "document_text", "long_answer_candidates"]
 
@@ -39,27 +43,45 @@ def submission_rows(test: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"example_id": ids, "PredictionString": texts})
 
 
-def write(w: Workspace, seed: int, *files: IO[bytes]) -> None:
-    """One pass over the records: every block of lines is split on its own, with the same seed."""
+def held_out(w: Workspace) -> set[str]:
+    """A tenth of the articles, found in a pass of their own that looks for addresses only."""
+    with w.path(RECORDS).open("rb") as lines:
+        found = dict.fromkeys(address[1] for line in lines for address in ADDRESS.finditer(line))
+    return {json.loads(b'"' + address + b'"') for address in w.split(list(found), SHARE)[1]}
+
+
+def write(w: Workspace, seed: int, by_article: bool, *files: IO[bytes]) -> None:
+    """One pass over the records: every block of lines is split on its own, with the same seed.
+
+    Args:
+        by_article: Whether articles are held out whole instead.
+    """
     import pandas as pd
+
+    articles = held_out(w) if by_article else set()
 
     train_file, test_file, answers_file, sample_file, gold_file = files
     with pd.read_json(w.path(RECORDS), lines=True, chunksize=BLOCK) as blocks:
         for number, block in enumerate(blocks):
             rows = block.assign(example_id=block["example_id"].astype(str))
-            positions = split_positions(len(rows), test_size=w.settings.test_size or SHARE, seed=seed)
-            train, test = (rows.iloc[chosen] for chosen in positions)
+            if by_article:
+                is_test = rows["document_url"].isin(articles)
+                train, test = rows[~is_test], rows[is_test]
+            else:
+                positions = split_positions(len(rows), test_size=w.settings.test_size or SHARE, seed=seed)
+                train, test = (rows.iloc[chosen] for chosen in positions)
             gold = submission_rows(test)
             for part, file in ((train, train_file), (test[ASKED], test_file), (test, answers_file)):
-                file.write(part.to_json(orient="records", lines=True).encode())
+                if len(part):
+                    file.write(part.to_json(orient="records", lines=True).encode())
             for part, file in ((gold.assign(PredictionString=""), sample_file), (gold, gold_file)):
                 file.write(part.to_csv(index=False, header=number == 0, lineterminator="\n").encode())
 
 
-def prepare(w: Workspace) -> None:
+def prepare(w: Workspace, by_article: bool = False) -> None:
     """Note the five files that are written together."""
     w.path(RECORDS)
-    train, test, held_out, sample, gold = one_pass(partial(write, w, w.seed(0)), 5)
+    train, test, held_out, sample, gold = one_pass(partial(write, w, w.seed(0), by_article), 5)
     w.public(RECORDS, train)
     w.public("simplified-nq-test.jsonl", test)
     w.public("sample_submission.csv", sample)
@@ -74,4 +96,9 @@ COMPETITION = competition(
     id_columns=("example_id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="natural-questions-f1"),
+    fixed=mended(
+        partial(prepare, by_article=True),
+        wrong="Questions on one article, and the article's annotations, are in training and test.",
+        done="Articles are held out whole; rightly blank rows still count as hits.",
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 NOISE = "_background_noise_"
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
@@ -48,17 +48,14 @@ COMPETITION = competition(
     id_columns=("fname",),
     target_columns=("label",),
     metric=Metric(grader="accuracy"),
-    variants={
-        "fixed": prepared_by(
-            partial(prepare, speakers=True),
-            wrong=(
-                "The true labels are all the folder names instead of the twelve labels of the contest, "
-                "and speakers are in training and test."
-            ),
-            done=(
-                "The true labels are ten command words and unknown; silence is not asked for. Speakers "
-                "are held out whole."
-            ),
-        )
-    },
+    fixed=mended(
+        partial(prepare, speakers=True),
+        wrong=(
+            "The true labels are all the folder names instead of the twelve labels of the contest, and speakers are "
+            "in training and test."
+        ),
+        done=(
+            "The true labels are ten command words and unknown; silence is not asked for. Speakers are held out whole."
+        ),
+    ),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import prepared_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,14 +54,12 @@ COMPETITION = competition(
         grader="mask-precision",
         options={**MASKS, "empty_counts_as_full": True},
     ),
-    variants={
-        "fixed": prepared_by(
-            replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
-            metric=Metric(grader="mask-precision", options=MASKS),
-            wrong=("An empty prediction is graded as the full image, and the depths of test images are missing."),
-            done="An empty prediction is empty, and the depths of all images are public.",
-            description=HERE / "description_fixed.md",
-            description_obfuscated=HERE / "description_obfuscated_fixed.md",
-        )
-    },
+    fixed=mended(
+        replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
+        metric=Metric(grader="mask-precision", options=MASKS),
+        wrong="An empty prediction is graded as the full image, and the depths of test images are missing.",
+        done="An empty prediction is empty, and the depths of all images are public.",
+        description=HERE / "description_fixed.md",
+        description_obfuscated=HERE / "description_obfuscated_fixed.md",
+    ),
 )

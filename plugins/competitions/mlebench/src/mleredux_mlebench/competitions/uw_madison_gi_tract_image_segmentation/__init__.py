@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Files, Member, Metric, Tree, Workspace, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,11 +71,9 @@ COMPETITION = competition(
         grader="dice-hausdorff",
         options={**MASKS, "match": "position-shortest"},
     ),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="dice-hausdorff", options=MASKS),
-            wrong="Rows are matched by position, and a short submission is graded on the rows it has.",
-            done="Rows are matched by id and class, and all must be there.",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="dice-hausdorff", options=MASKS),
+        wrong="Rows are matched by position, and a short submission is graded on the rows it has.",
+        done="Rows are matched by id and class, and all must be there.",
+    ),
 )

@@ -7,7 +7,7 @@ import struct
 from mleredux.errors import DataError
 
 from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 from mleredux_mlebench.kaggle import KaggleLeaderboard
 
 ID = "vesuvius-challenge-ink-detection"
@@ -56,17 +56,15 @@ COMPETITION = competition(
     metric=METRIC,
     public_board=True,
     # The final leaderboard is fetched rather than shipped, and has no published thresholds.
-    variants={
-        "fixed": graded_by(
-            METRIC,
-            thresholds=None,
-            leaderboard=None,
-            fetch_leaderboard=KaggleLeaderboard(ID),
-            wrong=(
-                "Thresholds and leaderboard are those of Kaggle's public board, which ranked by other "
-                "fragments than the final one."
-            ),
-            done="The final leaderboard is used where it has been fetched; without it there are no medals.",
-        )
-    },
+    fixed=mended(
+        metric=METRIC,
+        thresholds=None,
+        leaderboard=None,
+        fetch_leaderboard=KaggleLeaderboard(ID),
+        wrong=(
+            "Thresholds and leaderboard are those of Kaggle's public board, which ranked by other fragments than the "
+            "final one."
+        ),
+        done="The final leaderboard is used where it has been fetched; without it there are no medals.",
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mleredux_mlebench.blocks import Metric, Workspace, by_group, competition, texts
-from mleredux_mlebench.blocks.fixed import graded_by
+from mleredux_mlebench.blocks.fixed import mended
 
 BOX = ("x_min", "y_min", "x_max", "y_max")
 NO_FINDING = 14
@@ -44,19 +44,16 @@ COMPETITION = competition(
         grader="coco-map",
         options={"iou": [0.4], "corners_as_sizes": True, "number_zero_is_unmatched": True},
     ),
-    variants={
-        "fixed": graded_by(
-            Metric(grader="coco-map", options={"iou": [0.4]}),
-            wrong=(
-                "The right and lower edges of boxes are taken for their sizes, and the first true box can "
-                "never be found."
-            ),
-            done=(
-                "Boxes are compared as they are, and all can be found; of several boxes of a class in an "
-                "image, only the first is true still."
-            ),
-            description=FOLDER / "description_fixed.md",
-            description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
-        )
-    },
+    fixed=mended(
+        metric=Metric(grader="coco-map", options={"iou": [0.4]}),
+        wrong=(
+            "The right and lower edges of boxes are taken for their sizes, and the first true box can never be found."
+        ),
+        done=(
+            "Boxes are compared as they are, and all can be found; of several boxes of a class in an image, only the "
+            "first is true still."
+        ),
+        description=FOLDER / "description_fixed.md",
+        description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
+    ),
 )
