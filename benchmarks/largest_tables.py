@@ -1,0 +1,226 @@
+"""Grading the ten largest tables of MLE-bench at their real row counts, beside reading their CSV files with pandas.
+
+    python benchmarks/largest_tables.py [--only TEXT] [--dir DIR] [--markdown docs/benchmarks-grading.md]
+
+For each table, answers and a submission of its real shape are made up (see `_tables.py`). Measured are, in turns in one
+process: `pandas.read_csv` of both files, and the grader (which reads them too); at an eighth, a quarter, half and all
+of the rows. Then as whole processes: `mleredux grade`, and Python that only reads both files; with their peak memory.
+Aim: grading takes at most three times the time of reading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from _measuring import machine, table
+from _raw_tables import save_csv
+from _tables import TABLES, Table, graded
+
+SHARES = (0.125, 0.25, 0.5, 1.0)
+ROUNDS = 3
+AIM = 3.0
+READ = "import sys, pandas\nfor path in sys.argv[1:]: pandas.read_csv(path)"
+WATCH = """
+import json, resource, subprocess, sys, time
+began = time.perf_counter()
+code = subprocess.call(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+spent = [time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]
+open(sys.argv[1], "w").write(json.dumps(spent))
+sys.exit(code)
+"""
+"""A small process that starts the measured one: Linux counts the memory of who starts a process as the process's."""
+
+PLUGIN = '''
+import os
+from mleredux import hookimpl
+from mleredux.models import Competition
+from mleredux.plugins.loading import resolve
+
+@hookimpl
+def mleredux_register_tasks():
+    """The measured task without its published checksums, as the data are made up."""
+    import mleredux_mlebench
+    for ref in mleredux_mlebench.mleredux_register_tasks():
+        if ref.id == os.environ["BENCH_TASK"]:
+            real = resolve(ref, None)
+            sample = real.submission.model_copy(update={"sample": "sample.csv"})
+            yield Competition(id="bench-table", title=real.title, description=real.description, submission=sample,
+                metric=real.metric, direction=real.direction, answers=real.answers)
+'''
+TEXTS = ("text-normalization", "billion", "facebook")
+"""Tables with texts that hold commas, quotes or line breaks."""
+
+
+def write(chosen: Table, folder: Path) -> None:
+    """Answers and submissions at each share of the rows, as `mleredux grade` finds them."""
+    answers, submission = graded(chosen)
+    quoted = chosen.task.startswith(TEXTS)
+    for share in SHARES:
+        place = folder / str(share) / "bench-table" / "prepared"
+        (place / "public").mkdir(parents=True)
+        parts = [frame[frame.index < len(frame) * share] for frame in (answers, submission)]
+        save_csv(place / "private" / chosen.answers_file, [parts[0]], quoted=quoted)
+        save_csv(folder / str(share) / "submission.csv", [parts[1]], quoted=quoted)
+        save_csv(place / "public" / "sample.csv", [parts[1][:5]], quoted=quoted)
+
+
+def in_process(task_id: str, submission: Path, answers: Path, rounds: int) -> dict[str, float]:
+    """Median wall and CPU seconds of reading and of grading, in turns."""
+    import pandas
+    from mleredux.models import GradingInput
+    from mleredux.plugins import current
+
+    task = current().task(task_id)
+    grader = task.metric.grader if not isinstance(task.metric.grader, str) else current().grader(task.metric.grader)
+
+    def read() -> None:
+        pandas.read_csv(submission)
+        pandas.read_csv(answers)
+
+    def grade() -> None:
+        grader.score(GradingInput(submission, answers.parent, task, task.metric.options))
+
+    taken: dict[str, list[float]] = {}
+    for number in range(rounds + 1):
+        for name, work in (("read", read), ("grade", grade)):
+            for clock, spent in zip(("wall", "cpu"), timed(work), strict=True):
+                if number:  # the first round warms up
+                    taken.setdefault(f"{name} {clock}", []).append(spent)
+    return {name: statistics.median(all_) for name, all_ in taken.items()}
+
+
+def timed(work: Callable[[], None]) -> tuple[float, float]:
+    """Wall and CPU seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def process(command: list[str], environment: dict[str, str] | None = None) -> tuple[float, float, float, str]:
+    """Wall seconds, CPU seconds, peak memory in MB of the largest process, and the output of a command."""
+    with tempfile.NamedTemporaryFile() as figures:
+        told = subprocess.run(
+            [sys.executable, "-S", "-c", WATCH, figures.name, *command],
+            env={**os.environ, **(environment or {})},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        if told.returncode:
+            sys.exit(f"{shlex.join(command)} failed")
+        wall, cpu, peak = json.loads(Path(figures.name).read_text())
+    return wall, cpu, peak, told.stdout
+
+
+def measure(chosen: Table, folder: Path) -> dict[str, Any]:
+    """All that is measured of one table; what was made is kept in the folder."""
+    if not (folder / "made").exists():
+        write(chosen, folder)
+        (folder / "made").touch()
+    (folder / "bench_plugin.py").write_text(PLUGIN)
+    program = str(Path(sys.executable).with_name("mleredux"))
+    found: dict[str, Any] = {"task": chosen.task, "answers": chosen.answers, "submission": chosen.submission}
+    for share in SHARES:
+        place = folder / str(share)
+        files = [str(place / "submission.csv"), str(place / "bench-table/prepared/private" / chosen.answers_file)]
+        inside = [sys.executable, __file__, "--inside", chosen.task, *files]
+        found[str(share)] = json.loads(process(inside)[3])
+        found[str(share)]["bytes"] = sum(Path(file).stat().st_size for file in files)
+        if share in (SHARES[0], SHARES[-1]):
+            command = [program, "-p", str(folder / "bench_plugin.py"), "grade", files[0], "bench-table", "--json"]
+            command += ["--data-dir", str(place)]
+            environment = {"BENCH_TASK": chosen.task}
+            process(command, environment)  # records the prepared files, once
+            *spent, told = process(command, environment)
+            found[str(share)]["grade process"] = spent
+            found[str(share)]["score"] = json.loads(told)["score"]
+            found[str(share)]["read process"] = process([sys.executable, "-c", READ, *files])[:3]
+    return found
+
+
+def as_markdown(all_found: list[dict[str, Any]], command: str) -> str:
+    """The tables, with what they were measured on."""
+    speed = [("table", "rows graded", "MB read", "read, s", "grade, s", "grade : read", "by CPU time", "aim of 3")]
+    whole = [("table", "`mleredux grade`, s", "CPU, s", "only reading, s", "CPU, s", "peak, MB", "reading's peak, MB")]
+    growth = [("table", *(f"{share:g} of the rows" for share in SHARES), "growth, last doubling")]
+    for found in all_found:
+        name, full = found["task"], found["1.0"]
+        wall, cpu = full["grade wall"] / full["read wall"], full["grade cpu"] / full["read cpu"]
+        rows = max(found["answers"], found["submission"])
+        speed.append(
+            (
+                name,
+                f"{rows:,}",
+                f"{full['bytes'] / 1e6:,.0f}",
+                f"{full['read wall']:.3g}",
+                f"{full['grade wall']:.3g}",
+                f"{wall:.1f}×",
+                f"{cpu:.1f}×",
+                "kept" if cpu <= AIM else "missed",
+            )
+        )
+        ours, reading = full["grade process"], full["read process"]
+        shown = [f"{value:.1f}" for value in (*ours[:2], *reading[:2])]
+        whole.append((name, *shown, f"{ours[2]:,.0f}", f"{reading[2]:,.0f}"))
+        taken = [found[str(share)]["grade cpu"] for share in SHARES]
+        growth.append((name, *(f"{spent:.3g} s" for spent in taken), f"{taken[-1] / taken[-2]:.1f}×"))
+    return "\n\n".join(
+        [
+            "# Grading the ten largest tables",
+            f"Made by `{command}`. {machine()}",
+            "Other work was going on there: CPU seconds, and ratios of what was measured in turns, are what to look "
+            "at. Answers and submissions are made up in the real shape at the real row counts, the submission's rows in "
+            "another order; reading is `pandas.read_csv` of both files, and part of grading too.",
+            "## In one process",
+            f"Medians of {ROUNDS} rounds in turns, after one that is not counted.",
+            table(*speed),
+            "## The whole command",
+            "Start-up, the grading child without network, and the report included; beside a process that imports "
+            "pandas and reads both files. Peak memory is that of the largest process.",
+            table(*whole),
+            "## Growth with rows",
+            "CPU seconds of grading in one process, reading included.",
+            table(*growth),
+        ]
+    )
+
+
+def main() -> None:
+    """Measure and print, or write, the tables."""
+    parser = argparse.ArgumentParser(description="How fast the largest tables are graded.")
+    parser.add_argument("--only", default="", help="Only tasks with this text in their name.")
+    parser.add_argument("--dir", type=Path, help="Keeps made-up tables and results for the next time; some 8 GB.")
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--inside", nargs=3, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.inside:
+        task, *files = asked.inside
+        print(json.dumps(in_process(task, Path(files[0]), Path(files[1]), ROUNDS)))
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        all_found = []
+        for chosen in TABLES:
+            if asked.only in chosen.task:
+                folder = (asked.dir or Path(scratch)) / chosen.task
+                folder.mkdir(parents=True, exist_ok=True)
+                all_found.append(measure(chosen, folder))
+                print(json.dumps(all_found[-1]), file=sys.stderr, flush=True)
+    text = as_markdown(all_found, shlex.join(["python", *sys.argv]))
+    print(text)
+    if asked.markdown:
+        asked.markdown.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
