@@ -91,6 +91,13 @@ def index(name: str, **registered: Any) -> dict[str, Any]:
     return {"plugins": {name: {"contract": 1, "hooks": [], **registered}}}
 
 
+def test_of_what_changes_from_user_to_user_a_plugin_is_asked_each_time_in_spite_of_its_index(site: Site) -> None:
+    site.good("alpha", index=index("alpha", dynamic=["agents"], tasks=[entry("old-task")], agents=[entry("old-agent")]))
+    found = site.listed()
+    assert "alpha-agent" in found["agents"] and "old-agent" not in found["agents"]
+    assert found["tasks"] == ["old-task"], "of all else the index is believed"
+
+
 def test_a_plugin_with_an_index_is_listed_without_being_imported(site: Site) -> None:
     site.good("alpha", index=index("alpha", tasks=[entry("alpha-task")]))
     site.good("beta")

@@ -237,7 +237,7 @@ class Catalogue:
     def _registered(self, plugin: Plugin, kind: str) -> Iterable[Entry]:
         if plugin.state in ("blocked", "failed"):
             return
-        if plugin.index is not None:
+        if plugin.index is not None and kind not in plugin.dynamic:
             # 1 is what this and every older index says; others need the words of `loading`.
             if plugin.contract not in (None, 1) and not self._contract_fits(plugin):
                 return

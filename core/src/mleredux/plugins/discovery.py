@@ -50,6 +50,7 @@ class Plugin:
         state: `found`, `loaded`, `blocked` or `failed`.
         index: What it registers, by kind, where its index file says so.
         hooks: Hooks it implements, where its index file says so.
+        dynamic: Kinds of which its index says that it must be asked each time (what a user imported, say).
         errors: What is wrong with it, one sentence each, with the remedy.
     """
 
@@ -61,6 +62,7 @@ class Plugin:
     state: str = "found"
     index: dict[str, list[Ref]] | None = None
     hooks: tuple[str, ...] | None = None
+    dynamic: tuple[str, ...] = ()
     contract: int | None = None
     object: Any = None
     errors: list[str] = field(default_factory=list)
@@ -144,6 +146,7 @@ def _read_index(plugin: Plugin) -> None:
             if data is not None:
                 index = {kind: [_ref(item) for item in data.get(kind, ())] for kind in KINDS}
                 plugin.index, plugin.hooks, plugin.contract = index, tuple(data["hooks"]), data["contract"]
+                plugin.dynamic = tuple(data.get("dynamic", ()))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             plugin.errors.append(
                 f"The index {path} is damaged ({type(error).__name__}: {error}); "

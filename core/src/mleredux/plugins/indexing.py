@@ -45,7 +45,10 @@ def make_index(name: str, catalogue: Catalogue | None = None) -> tuple[Path, str
     registered["hooks"] = [
         hook for hook in implemented_hooks(plugin, catalogue.manager) if not hook.startswith("mleredux_register_")
     ]
-    for kind in KINDS:
+    dynamic = tuple(getattr(plugin.object, "mleredux_dynamic", ()))
+    if dynamic:
+        registered["dynamic"] = list(dynamic)
+    for kind in (kind for kind in KINDS if kind not in dynamic):
         entries = catalogue._declared(plugin, kind)
         refs = []
         for entry in entries:
