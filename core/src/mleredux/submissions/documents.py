@@ -39,19 +39,23 @@ def find_model(name: str) -> type[BaseModel]:
     return found
 
 
-def read_document(model: type[_Document], path: Path) -> _Document:
+def read_document(model: type[_Document], path: Path, name: str | None = None) -> _Document:
     """The document in a file that an agent left.
+
+    Args:
+        name: What to call the file; its own name where None.
 
     Raises:
         InvalidSubmission: It can't be read, or is not such a document; says which field and why.
     """
     from mleredux.submissions.validation import open_regular
 
+    name = name or path.name
     try:
         with open_regular(path) as file:
-            return parse_document(model, file, path.name)
+            return parse_document(model, file, name)
     except OSError as error:
-        raise InvalidSubmission(f"{path.name} {error.strerror or error}.") from None
+        raise InvalidSubmission(f"{name} {error.strerror or error}.") from None
 
 
 def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Document:
