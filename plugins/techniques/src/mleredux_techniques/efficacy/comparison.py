@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from mleredux_techniques.results import Efficacy, Figure
+
 Array = np.ndarray[Any, Any]
+Losses = Sequence[float] | Array
 
 BEYOND_NOISE = 2.0
 """A difference counts where it is larger than so many standard errors …"""
 SMALLEST_GAP = 0.005
-"""… and than this, in units of the loss (1: the model knows nothing)."""
+"""… and than this, in units of the loss (1: nothing was learned)."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,25 @@ class Difference:
         return self.mean > max(BEYOND_NOISE * self.standard_error, SMALLEST_GAP)
 
 
-def difference(worse: Sequence[float] | Array, better: Sequence[float] | Array, overlap: float) -> Difference:
+@dataclass(frozen=True)
+class Choice:
+    """One of the three that are compared.
+
+    Attributes:
+        losses: One a split, lower is better.
+        what: What was done, in words.
+    """
+
+    losses: Array
+    what: str
+
+    @property
+    def mean(self) -> float:
+        """The mean loss."""
+        return round(float(self.losses.mean()), 5)
+
+
+def difference(worse: Losses, better: Losses, overlap: float) -> Difference:
     """How much larger the first losses are than the second, split by split.
 
     Args:
@@ -43,96 +64,75 @@ def difference(worse: Sequence[float] | Array, better: Sequence[float] | Array, 
         overlap: Held-out rows / training rows of a split; 0 where splits share no rows.
     """
     values = np.asarray(worse, dtype=float) - np.asarray(better, dtype=float)
+    return Difference(float(values.mean()), standard_error(values, overlap))
+
+
+def standard_error(values: Array, overlap: float) -> float:
+    """Of the mean of values, one a split."""
     spread = float(values.var(ddof=1)) if len(values) > 1 else 0.0
-    return Difference(float(values.mean()), math.sqrt(spread * (1 / len(values) + overlap)))
+    return math.sqrt(spread * (1 / len(values) + overlap))
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What a recommendation is worth on some data.
-
-    Attributes:
-        score: 0 (naive or worse) to 1 (strong or better); None where the data do not tell naive from strong and the
-            recommendation does no harm: then the weight of this part goes to the facts.
-        standard_error: Of the score; None where there is none.
-        sentence: What was found, for people.
-        figures: The figures behind it, JSON-able.
-    """
-
-    score: float | None
-    standard_error: float | None
-    sentence: str
-    figures: dict[str, Any]
-
-
-def judge(
-    naive: Sequence[float] | Array,
-    strong: Sequence[float] | Array,
-    given: Sequence[float] | Array,
-    *,
-    overlap: float,
-    loss: str,
-) -> Verdict:
+def judge(naive: Choice, strong: Choice, given: Choice, *, overlap: float, measure: str, sample: str = "") -> Efficacy:
     """Where the recommendation stands between naive and strong.
 
-    The score is `(naive - given) / (naive - strong)`, clipped to 0 … 1, of mean losses. Where naive and strong do not
+    The score is `(naive - given) / (naive - strong)` of mean losses, clipped to 0 … 1. Where naive and strong do not
     differ beyond noise, nothing can be earned here, but a recommendation that is worse than both beyond noise gets 0.
 
     Args:
-        naive: Losses of the naive choice, one a split, lower is better.
-        strong: Of the strong choice.
-        given: Of the recommendation.
         overlap: Held-out rows / training rows of a split.
-        loss: What the losses are, for the report.
+        measure: What the losses are, for the report.
+        sample: One sentence on the sample that was used, where there is one.
     """
-    naive, strong, given = (np.asarray(losses, dtype=float) for losses in (naive, strong, given))
-    gap, gain = difference(naive, strong, overlap), difference(naive, given, overlap)
-    figures: dict[str, Any] = {
-        "loss": loss,
-        "splits": len(naive),
-        "naive": _mean(naive, overlap),
-        "strong": _mean(strong, overlap),
-        "recommended": _mean(given, overlap),
-        "naive_minus_strong": _rounded(gap),
-        "naive_minus_recommended": _rounded(gain),
-        "decided": gap.real,
-    }
-    told = (
-        f"{loss}: recommended {given.mean():.4f}, naive {naive.mean():.4f}, strong {strong.mean():.4f} "
-        f"(mean of {len(naive)} splits)"
-    )
-    if not gap.real:
-        harm = difference(given, naive, overlap)
-        if harm.real and difference(given, strong, overlap).real:
-            sentence = (
-                f"{told}. Naive and strong do not differ beyond noise here, but the recommendation is worse than both."
-            )
-            return Verdict(0.0, 0.0, sentence, figures)
-        sentence = f"{told}. Naive and strong do not differ beyond noise, so these data don't judge; the facts do."
-        return Verdict(None, None, sentence, figures)
-    ratio = gain.mean / gap.mean
-    error = _ratio_error(naive - given, naive - strong, overlap)
-    score = min(1.0, max(0.0, ratio))
-    figures["unclipped"] = round(ratio, 4)
-    return Verdict(round(score, 4), round(error, 4), f"{told}: {score:.2f} ± {error:.2f} of the way to strong.", figures)
+    gap = difference(naive.losses, strong.losses, overlap)
+    figures = [
+        _figure(name, choice, overlap, f"{measure}; lower is better. {said}: {choice.what}.")
+        for name, choice, said in (
+            ("naive choice", naive, "What one does without looking"),
+            ("strong choice", strong, "The best of a panel, chosen on the training table"),
+            ("recommended choice", given, "What was recommended"),
+        )
+    ]
+    told = f"Recommended {given.mean:.4f}, naive {naive.mean:.4f}, strong {strong.mean:.4f}: {measure}"
+    told += f", mean of {len(given.losses)} splits."
+    score, error, told = _score(naive, strong, given, gap, overlap, told)
+    apart = {"mean": round(gap.mean, 5), "standard_error": round(gap.standard_error, 5), "decided": gap.real}
+    figures.append(Figure("naive less strong", apart, "The data decide where this is larger than its noise."))
+    if sample:
+        figures.append(Figure("sample", sample, "Larger tables are sampled."))
+    head = Figure("efficacy", score, told, score=score, weight=1.0 if score is not None else 0.0)
+    return Efficacy(score, error, naive.mean, strong.mean, given.mean, [head, *figures])
+
+
+def undecided(sentence: str) -> Efficacy:
+    """Nothing to carry out here: the data can't tell a good recommendation from a bad one."""
+    return Efficacy(None, None, None, None, None, [Figure("efficacy", None, f"{sentence} So the facts alone count.")])
+
+
+def _score(
+    naive: Choice, strong: Choice, given: Choice, gap: Difference, overlap: float, told: str
+) -> tuple[float | None, float | None, str]:
+    if gap.real:
+        score = (naive.losses.mean() - given.losses.mean()) / gap.mean
+        error = _ratio_error(naive.losses - given.losses, naive.losses - strong.losses, overlap)
+        score = round(float(min(1.0, max(0.0, score))), 4)
+        return score, round(error, 4), f"{told} That is {score:.2f} ± {error:.2f} of the way from naive to strong."
+    harmed = all(difference(given.losses, other.losses, overlap).real for other in (naive, strong))
+    if harmed:
+        return 0.0, 0.0, f"{told} Naive and strong do not differ beyond noise, but the recommendation does harm."
+    return None, None, f"{told} Naive and strong do not differ beyond noise: these data don't judge, the facts do."
 
 
 def _ratio_error(gains: Array, gaps: Array, overlap: float) -> float:
-    """The delta method for the ratio of two means: the spread of `gain - ratio * gap`, over the mean gap."""
+    """The delta method for a ratio of means: the standard error of `gain - ratio · gap`, over the mean gap."""
     gap = float(gaps.mean())
-    rest = gains - float(gains.mean()) / gap * gaps
-    spread = float(rest.var(ddof=1)) if len(rest) > 1 else 0.0
-    return math.sqrt(spread * (1 / len(rest) + overlap)) / abs(gap)
+    return standard_error(gains - float(gains.mean()) / gap * gaps, overlap) / abs(gap)
 
 
-def _mean(losses: Array, overlap: float) -> dict[str, Any]:
-    spread = float(losses.var(ddof=1)) if len(losses) > 1 else 0.0
-    return {
-        "mean": round(float(losses.mean()), 5),
-        "standard_error": round(math.sqrt(spread * (1 / len(losses) + overlap)), 5),
-        "by_split": [round(float(value), 5) for value in losses],
+def _figure(name: str, choice: Choice, overlap: float, explanation: str) -> Figure:
+    value = {
+        "mean": choice.mean,
+        "standard_error": round(standard_error(choice.losses, overlap), 5),
+        "by_split": [round(float(loss), 5) for loss in choice.losses],
     }
-
-
-def _rounded(value: Difference) -> dict[str, float]:
-    return {"mean": round(value.mean, 5), "standard_error": round(value.standard_error, 5)}
+    return Figure(name, value, explanation)

@@ -1,0 +1,64 @@
+"""Carrying recipes out on the splits of a pool, and choosing the strong one of a panel."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques.dataset import Dataset
+from mleredux_techniques.efficacy.recipe import Recipe, Rows, matrices
+from mleredux_techniques.efficacy.reference import MODELS, Model, loss, predict
+from mleredux_techniques.efficacy.splits import Pool, Split, pool
+
+Array = np.ndarray[Any, Any]
+Recipes = Mapping[str, Recipe]
+
+CHOOSING_ROWS = 2_000
+CHOOSING_SPLITS = 3
+
+
+def rows_of(one: Pool, split: Split, recipes: Recipes) -> Rows:
+    """The rows of a split, to be made into matrices."""
+    dataset = one.dataset
+    return Rows(
+        train=one.frame.iloc[split.train],
+        held_out=one.frame.iloc[split.held_out],
+        columns={name: dataset.kinds[name] for name in dataset.features},
+        codes=one.codes[split.train],
+        classes=dataset.problem != "regression",
+        seed=split.seed,
+        recipes=dict(recipes),
+    )
+
+
+def losses(one: Pool, recipes: Recipes, models: Sequence[Model] = MODELS) -> Array:
+    """The mean loss of the models for each split, of shape (splits,)."""
+    return np.array([_loss(one, split, recipes, models) for split in one.splits])
+
+
+def _loss(one: Pool, split: Split, recipes: Recipes, models: Sequence[Model]) -> float:
+    trained, judged = matrices(rows_of(one, split, recipes))
+    y, truth = one.y[split.train], one.y[split.held_out]
+    classes = one.dataset.problem != "regression"
+    found = [
+        loss(truth, predict(model, trained, y, judged, classes=classes, seed=split.seed), y.mean(axis=0))
+        for model in models
+    ]
+    return float(np.mean(found))
+
+
+def choosing_pool(dataset: Dataset) -> Pool:
+    """Splits of the training table alone, other ones than those that judge: what is strong is chosen here."""
+    alone = dataclasses.replace(dataset, test=dataset.train.iloc[:0], time=None, sample="")
+    return pool(alone, max_rows=CHOOSING_ROWS, count=CHOOSING_SPLITS)
+
+
+def choose(dataset: Dataset, panel: Mapping[str, Recipes], models: Sequence[Model] = MODELS) -> str:
+    """The name of the panel's plan with the smallest mean loss within the training table."""
+    if len(panel) == 1:
+        return next(iter(panel))
+    one = choosing_pool(dataset)
+    return min(panel, key=lambda name: float(losses(one, panel[name], models).mean()))
