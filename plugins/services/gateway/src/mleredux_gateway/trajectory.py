@@ -122,9 +122,9 @@ def _add_new(turns: list[Turn], call: dict[str, Any], drafts: list[_Draft], seen
         here[turn.key] += 1
         if here[turn.key] <= seen[turn.key]:
             continue
+        seen[turn.key] += 1
         if turn.role == "assistant" and _said_before(turn, drafts):
             continue
-        seen[turn.key] += 1
         if turn.role == "tool" and _answer(turn, drafts):
             continue
         drafts.append(_Draft(turn, call["time"], copied=turn.role == "assistant"))

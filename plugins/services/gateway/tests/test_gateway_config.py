@@ -1,0 +1,123 @@
+"""Upstreams and prices: where they come from, and how mistakes are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from mleredux.errors import SandboxError
+from mleredux_gateway.config import Price, load_config
+from mleredux_gateway.prices import Prices, cost_of
+from mleredux_gateway.usage import Tokens, expected, tokens_of
+
+
+def config(tmp_path: Path, text: str, **environment: str):
+    (tmp_path / "gateway.toml").write_text(text)
+    return load_config({"MLEREDUX_GATEWAY_CONFIG": str(tmp_path / "gateway.toml"), **environment})
+
+
+def test_without_a_file_keys_of_the_environment_make_the_upstreams(tmp_path):
+    nothing = {"XDG_CONFIG_HOME": str(tmp_path)}
+    with pytest.raises(SandboxError, match=r"no language model to forward to.*OPENAI_API_KEY"):
+        load_config(nothing)
+    found = load_config({**nothing, "OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"})
+    assert [upstream.name for upstream in found.upstreams] == ["openai", "anthropic"]
+    openai, anthropic = found.upstreams
+    assert openai.url("/chat/completions") == "https://api.openai.com/v1/chat/completions"
+    assert anthropic.url("/messages") == "https://api.anthropic.com/v1/messages"
+    assert openai.headers("r") == {"Authorization": "Bearer sk-1"}
+    assert anthropic.headers("r") == {"X-Api-Key": "sk-2"}
+    moved = load_config({**nothing, "OPENAI_API_KEY": "sk-1", "OPENAI_BASE_URL": "http://127.0.0.1:8000/v1"})
+    assert [upstream.host for upstream in moved.upstreams] == ["127.0.0.1:8000"]
+
+
+def test_the_first_upstream_that_offers_a_model_gets_the_call(tmp_path):
+    text = """
+    [upstreams.small]
+    protocol = "openai"
+    base_url = "http://127.0.0.1:1/v1"
+    models = ["small-*"]
+    rename = { tiny = "small-1" }
+    [upstreams.rest]
+    protocol = "openai"
+    base_url = "http://user:pass@127.0.0.1:2/v1"
+    """
+    found = config(tmp_path, text)
+    assert [found.find("openai", name).name for name in ("small-2", "tiny", "else")] == ["small", "small", "rest"]
+    assert found.find("anthropic", "small-2") is None
+    assert found.upstreams[1].host == "127.0.0.1:2", "without the password"
+
+
+def test_a_key_is_in_no_text_of_an_upstream(tmp_path):
+    text = '[upstreams.a]\nprotocol = "openai"\nbase_url = "http://x/v1"\nkey_env = "KEY"'
+    found = config(tmp_path, text, KEY="sk-planted")
+    assert "sk-planted" not in repr(found) and "sk-planted" not in str(found.upstreams)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("upstreams = 3", "upstreams"),
+        ('[upstreams.a]\nprotocol = "smoke"\nbase_url = "x"', r"upstreams\.a\.protocol"),
+        ('[upstreams.a]\nprotocol = "openai"\nbase_url = "x"\nkey = "sk-secret"', r"upstreams\.a\.key: Extra"),
+        ('[upstreams.a]\nprotocol = "openai"\nbase_url = "x"\nkey_env = "ABSENT"', "ABSENT, which is not set"),
+        ("[upstreams]", "names no upstream"),
+        ("not toml", "can't be read"),
+    ],
+)
+def test_mistakes_are_told_without_what_may_be_a_key(text, told, tmp_path):
+    with pytest.raises(SandboxError, match=told) as error:
+        config(tmp_path, text)
+    assert "sk-secret" not in str(error.value)
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path):
+    with pytest.raises(SandboxError, match="can't be read"):
+        load_config({"MLEREDUX_GATEWAY_CONFIG": str(tmp_path / "absent.toml"), "OPENAI_API_KEY": "x"})
+
+
+def test_prices_are_the_users_then_the_tables_then_the_shipped_ones(tmp_path):
+    table = {
+        "gpt-4o": {"mode": "chat", "input_cost_per_token": 5e-6, "output_cost_per_token": 6e-6},
+        "somebody/gpt-4o": {"mode": "chat", "input_cost_per_token": 9e-6, "output_cost_per_token": 9e-6},
+        "lab/new": {"mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
+        "pictures": {"mode": "image_generation", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
+    }
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    prices = Prices({"mine": Price(input=1, output=2)}, tmp_path / "table.json")
+    assert prices.of("mine") == Price(input=1, output=2)
+    assert prices.of("gpt-4o").input == 5
+    assert prices.of("openai/gpt-4o").input == 5
+    assert prices.of("new").output == 2
+    assert prices.of("pictures") is None
+    assert prices.of("unknown", "mine") == Price(input=1, output=2)
+    assert prices.of("claude-opus-4-5").output > prices.of("claude-opus-4-5").input > 0, "shipped"
+    with pytest.raises(SandboxError, match=r"absent\.json"):
+        Prices({}, tmp_path / "absent.json")
+
+
+def test_cost_knows_caches_and_long_prompts():
+    plain = Price(input=10, output=100)
+    assert cost_of(Tokens(1000, 400, 100, 10), plain) == pytest.approx(0.011)
+    price = Price(input=10, output=100, cached=1, cache_write=20, above=5000, above_input=30, above_output=200)
+    assert cost_of(Tokens(1000, 400, 100, 10), price) == pytest.approx((500 * 10 + 400 * 1 + 100 * 20 + 1000) / 1e6)
+    assert cost_of(Tokens(6000, 0, 0, 10), price) == pytest.approx((6000 * 30 + 10 * 200) / 1e6)
+
+
+def test_usage_is_read_as_each_protocol_reports_it_and_nonsense_is_none():
+    details = {"cached_tokens": 30}
+    chat = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": details}
+    assert tokens_of("chat", chat) == Tokens(100, 30, 0, 5)
+    assert tokens_of("chat", {"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 7}).cached == 7
+    responses = {"input_tokens": 100, "output_tokens": 5, "input_tokens_details": details}
+    assert tokens_of("responses", responses) == Tokens(100, 30, 0, 5)
+    messages = {"input_tokens": 60, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 10}
+    assert tokens_of("messages", {**messages, "output_tokens": 5}) == Tokens(100, 30, 10, 5)
+    for nonsense in (None, [], {}, {"prompt_tokens": "many"}, {"prompt_tokens": -1}, {"prompt_tokens": True}):
+        assert tokens_of("chat", nonsense) is None
+
+
+def test_what_is_set_aside_follows_the_request():
+    assert expected({"max_tokens": 50, "n": 2}, 400) == Tokens(100, completion=100, estimated=True)
+    assert expected({}, 400).completion > 0

@@ -1,0 +1,102 @@
+"""The real program with an agent that asks a model: metered, killed, resumed, reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.rollout import check_rollout
+from mleredux.store import Run
+from mleredux.testing.toys import TOY_PLUGIN
+
+PLUGIN = """
+from mleredux.hookspecs import hookimpl
+from mleredux.models import Agent
+
+@hookimpl
+def mleredux_register_agents():
+    yield Agent(id="asker", title="Asks until it may not", command=("python", "-c", {script!r}), network="gateway",
+                sandboxes=("process",))
+"""
+SCRIPT = """
+import json, os, pathlib, time, urllib.error, urllib.request
+body = json.dumps({"model": "priced", "messages": [{"role": "user", "content": "hello"}]}).encode()
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+data, status = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"]), 0
+while status != 403:
+    try:
+        request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+        status = urllib.request.urlopen(request).status
+    except urllib.error.HTTPError as error:
+        status = error.code
+    except OSError:
+        status = -1  # while the program is away
+    print(status, flush=True)
+    time.sleep(0.2)
+sample = (data / "sample_submission.csv").read_text()
+pathlib.Path(os.environ["MLEREDUX_SUBMISSION"]).write_text(sample)
+"""
+
+
+def program(home: Path, *arguments: str) -> subprocess.Popen[str]:
+    (home / "asker.py").write_text(PLUGIN.format(script=SCRIPT))
+    start = [sys.executable, "-m", "mleredux", "-p", TOY_PLUGIN, "-p", str(home / "asker.py"), "run"]
+    folders = ["--runs-dir", str(home / "runs"), "--data-dir", str(home / "data")]
+    return subprocess.Popen([*start, *arguments, *folders, "--json"], stdout=subprocess.PIPE, text=True)
+
+
+def until(there: Any) -> Any:
+    end = time.monotonic() + 60
+    while not (found := there()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+    return found
+
+
+def test_after_kill_and_resume_the_agent_goes_on_with_what_is_left_of_its_budget(configured, upstream, tmp_path):
+    before = len(upstream.calls)
+    first = program(tmp_path, "toy", "--agent", "asker", "--llm-calls", "8", "--llm-cost", "1")
+    try:
+        (log,) = until(lambda: list((tmp_path / "runs").glob("*/logs/agent.log")))
+        until(lambda: log.read_text().count("200") >= 3)
+    finally:
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+        assert first.stdout is not None
+        first.stdout.close()
+    run_id = log.parents[1].name
+    until(lambda: "-1" in log.read_text())
+    second = program(tmp_path, "--resume", run_id)
+    said, _ = second.communicate(timeout=120)
+    record = json.loads(said)
+    assert record["status"] == "done", record
+    run = Run(Path(record["path"]))
+    llm = record["report"]["ledger"]["llm"]
+    assert llm["calls"] == len(upstream.calls) - before == 8
+    assert (llm["exhausted"], llm["refused"]) == ("llm_calls", 1)
+    assert llm["cost_usd"] == pytest.approx(8 * 0.003, abs=0.0031), "a call that the kill cut off is an estimate"
+    assert run.spec.limits.llm_cost_usd == 1
+    assert log.read_text().split().count("403") == 1
+    kinds = [event.data.get("status") for event in run.events() if event.type == "gateway"]
+    assert kinds == ["exhausted", "closed"]
+    assert check_rollout(run.path / "rollout.json") == []
+    assert run.rollout is not None and run.rollout.final_metrics.extra["llm_calls"] == 8
+
+
+def test_without_an_upstream_the_run_ends_with_the_reason_before_the_agent_starts(tmp_path, monkeypatch):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MLEREDUX_GATEWAY_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    ended = program(tmp_path, "toy", "--agent", "asker")
+    said, _ = ended.communicate(timeout=120)
+    record = json.loads(said)
+    assert (record["status"], record["cause"]) == ("failed", "environment_broke")
+    assert "no language model to forward to" in record["message"]
+    assert ended.returncode == 4
