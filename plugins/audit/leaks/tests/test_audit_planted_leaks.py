@@ -42,6 +42,27 @@ def zipped_table(toy: Any) -> None:
         archive.writestr("notes/full.csv", toy.answers.rename(columns={"label": "y"}).to_csv(index=False))
 
 
+def packed_tar(toy: Any) -> None:
+    import io
+    import tarfile
+
+    toy.public.mkdir()
+    content = toy.answers.rename(columns={"label": "y"}).to_csv(index=False).encode()
+    with tarfile.open(toy.public / "extra.tar.gz", "w:gz") as archive:
+        for name, body in (("picture.bin", bytes(100)), ("notes/full.csv", content)):
+            member = tarfile.TarInfo(name)
+            member.size = len(body)
+            archive.addfile(member, io.BytesIO(body))
+
+
+def packed_7z(toy: Any) -> None:
+    py7zr = pytest.importorskip("py7zr")
+    toy.public.mkdir()
+    with py7zr.SevenZipFile(toy.public / "extra.7z", "w") as archive:
+        archive.writestr(bytes(100), "picture.bin")
+        archive.writestr(toy.answers.rename(columns={"label": "y"}).to_csv(index=False), "notes/full.csv")
+
+
 def json_mapping(toy: Any) -> None:
     toy.public.mkdir()
     mapping = {str(row.id): int(row.label) for row in toy.answers.itertuples()}
@@ -227,6 +248,8 @@ LEAKS: list[tuple[Plant, str, str]] = [
     (nearly, "column", "reading"),
     (only_where_filled, "column", "inspector"),
     (zipped_table, "answers", "extra.zip!notes/full.csv"),
+    (packed_tar, "answers", "extra.tar.gz!notes/full.csv"),
+    (packed_7z, "answers", "extra.7z!notes/full.csv"),
     (json_mapping, "answers", "meta.json"),
     (answers_file, "answers", "backup.bin"),
     (lines_in_a_log, "answers", "log.md"),
@@ -297,6 +320,52 @@ def test_pictures_that_look_the_same_are_found(toy: Any) -> None:
     found = next(one for one in report.findings if one.kind == "duplicates")
     assert "looking the same" in found.message
     assert found.figures["copies"] == 10
+
+
+@pytest.mark.parametrize("plant", [packed_tar, packed_7z], ids=["tar.gz", "7z"])
+def test_of_large_archives_tables_are_read_and_the_rest_is_listed(
+    plant: Plant, toy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(toy)
+    monkeypatch.setattr("mleredux_audit.inventory.KEPT_BYTES", 6000)
+    monkeypatch.setattr("mleredux_audit.inventory.LARGEST_MEMBER", 50_000)
+    report = toy.audit()
+    assert [one for one in report.findings if "notes/full.csv" in one.message], report.text()
+    monkeypatch.setattr("mleredux_audit.inventory.KEPT_BYTES", 10)
+    report = toy.audit()
+    assert report.clean, "what is not unpacked can't be judged"
+    assert any("only names, sizes and times were looked at" in note for note in report.notes)
+
+
+def test_the_same_table_packed_and_unpacked_is_told_of_once(toy: Any) -> None:
+    same_column(toy)
+    toy.write()
+    with zipfile.ZipFile(toy.public / "test.zip", "w") as archive:
+        archive.write(toy.public / "test.csv", "test.csv")
+    report = toy.audit()
+    assert [one.message for one in report.findings if "quality" in one.message] == [
+        "Column 'quality' of test.csv is 'label' of the test rows."
+    ]
+    assert "test.zip!test.csv holds the same table as test.csv." in report.notes
+
+
+def test_windows_that_overlap_within_one_side_only_are_no_leak(toy: Any) -> None:
+    for seed, frame in ((1, toy.train), (2, toy.test)):
+        series = np.random.default_rng(seed).normal(size=len(frame) + 8)
+        for lag in range(8):
+            frame[f"lag{lag}"] = series[lag : lag + len(frame)]
+    assert toy.audit().findings == ()
+
+
+def test_lags_of_a_series_whose_rows_were_split_at_random_are_a_leak(toy: Any) -> None:
+    series = np.random.default_rng(3).normal(size=408)
+    order = np.random.default_rng(4).permutation(400)
+    for rows, frame in ((order[:200], toy.train), (order[200:], toy.test)):
+        for lag in range(8):
+            frame[f"lag{lag}"] = series[rows + lag]
+    found = [one for one in toy.audit().findings if "moved by one frame they are equal" in one.message]
+    assert len(found) == 1
+    assert found[0].statistic.value > 0.5
 
 
 def test_the_same_data_give_the_same_report(toy: Any) -> None:

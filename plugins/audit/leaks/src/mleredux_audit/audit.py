@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
@@ -12,11 +13,15 @@ from mleredux.models import Task
 from mleredux_audit.checks.columns import check_columns
 from mleredux_audit.checks.duplicates import check_files as check_copies
 from mleredux_audit.checks.duplicates import check_rows
-from mleredux_audit.checks.files import check_files
-from mleredux_audit.checks.groups import check_groups
+from mleredux_audit.checks.files import check_files, check_header_groups
+from mleredux_audit.checks.groups import check_groups, check_id_parts
 from mleredux_audit.checks.order import check_order
+from mleredux_audit.checks.outlines import check_outlines
 from mleredux_audit.checks.raw import check_raw
 from mleredux_audit.checks.sample import check_sample
+from mleredux_audit.checks.texts import check_texts
+from mleredux_audit.checks.values import check_values
+from mleredux_audit.checks.windows import check_windows
 from mleredux_audit.inventory import PublicFile, take_inventory
 from mleredux_audit.report import AuditFinding, AuditReport, by_severity
 from mleredux_audit.tables import MOST_SEQUENCES, MOST_TABLES, Table, read_tables
@@ -24,6 +29,10 @@ from mleredux_audit.truth import Truth, joined_tables, known_tables
 
 TABLE_BYTES = 1 << 30
 """Bytes of tables read, in all."""
+MOST_ALIKE = 24
+"""Files of a kind below one folder, beyond which those with names of their own are samples, not tables."""
+SMALL_BYTES = 16 << 20
+"""Files up to this size come first: many can be read."""
 
 
 def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditReport:
@@ -46,9 +55,10 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
     findings: list[AuditFinding] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tables = _tables(inventory.files, notes)
+        readable = [file for file in inventory.files if not file.listed_only]
+        tables = _tables(readable, notes)
         truth.settle_targets(tables, notes)
-        findings += check_raw(truth, private, inventory.files, notes)
+        findings += check_raw(truth, private, readable, notes)
         if truth.targets:
             joined = joined_tables(truth, tables)
             known = known_tables(truth, tables, joined)
@@ -56,8 +66,14 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
             findings += check_order(truth, joined, known, notes, seed)
             findings += check_files(truth, inventory.files, notes, seed)
             findings += check_rows(truth, joined, known, seed)
-            findings += check_copies(truth, inventory.files, known, notes)
+            findings += check_windows(truth, joined, known, seed)
+            findings += check_values(truth, tables, seed)
+            findings += check_outlines(truth, readable, tables, notes)
+            findings += check_copies(truth, readable, known, notes)
             findings += check_groups(truth, joined, known, seed)
+            findings += check_id_parts(truth, joined, tables)
+            findings += check_header_groups(truth, readable, notes)
+            findings += check_texts(truth, joined, tables, findings, seed)
             findings += check_sample(truth, tables, seed)
         else:
             notes.append("All answers are equal, so nothing can predict them.")
@@ -75,15 +91,16 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
 
 def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
     """Tables among the files; of folders full of like files (samples, one each) none is read."""
-    crowds: dict[tuple[str, str], int] = {}
-    for file in files:
-        crowds[_crowd(file)] = crowds.get(_crowd(file), 0) + 1
+    crowds = Counter(map(_crowd, files))
+    samples = _sample_trees(files)
     tables: list[Table] = []
     damaged: list[str] = []
     left = TABLE_BYTES
     # TFRecords come in many parts, and any of them may be the one of the test.
-    for file in sorted(files, key=lambda file: (len(file.parts), file.name)):
+    for file in sorted(files, key=lambda file: (file.size > SMALL_BYTES, len(file.parts), file.name)):
         if crowds[_crowd(file)] > (MOST_SEQUENCES if "tfrec" in file.name else 12):
+            continue
+        if _tree(file) in samples:
             continue
         if len(tables) >= MOST_TABLES or left <= 0:
             notes.append(f"Only {len(tables)} tables were read.")
@@ -99,7 +116,21 @@ def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
             notes += [f"Only the beginning of {table.name} was read." for table in found if table.cut]
     if damaged:
         notes.append(f"{len(damaged)} files can't be read as tables, the first {damaged[0]}.")
-    return _whole(tables)
+    return _once(_whole(tables), notes)
+
+
+def _once(tables: list[Table], notes: list[str]) -> list[Table]:
+    """Each table once, though it may lie there both packed and unpacked."""
+    seen: dict[tuple[object, ...], str] = {}
+    kept = []
+    for table in tables:
+        key = (tuple(table.frame.columns), len(table.frame), int(pd.util.hash_pandas_object(table.frame).sum()))
+        if key in seen:
+            notes.append(f"{table.name} holds the same table as {seen[key]}.")
+        else:
+            seen[key] = table.name
+            kept.append(table)
+    return kept
 
 
 def _whole(tables: list[Table]) -> list[Table]:
@@ -110,9 +141,31 @@ def _whole(tables: list[Table]) -> list[Table]:
     return [
         same[0]
         if len(same) == 1
-        else Table(same[0].name, pd.concat([t.frame for t in same], ignore_index=True), any(t.cut for t in same))
+        else Table(
+            same[0].name,
+            pd.concat([t.frame for t in same], ignore_index=True),
+            any(t.cut for t in same),
+            sum(t.rows for t in same),
+        )
         for same in parts.values()
     ]
+
+
+def _sample_trees(files: list[PublicFile]) -> set[tuple[str, str]]:
+    """Trees of many files of a kind with names of their own: samples, though each folder has few of them."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for file in files:
+        names.setdefault(_tree(file), []).append(file.parts[-1])
+    return {
+        tree
+        for tree, of_tree in names.items()
+        if len(of_tree) > MOST_SEQUENCES or (len(of_tree) > MOST_ALIKE and len(set(of_tree)) > 0.5 * len(of_tree))
+        if "tfrec" not in tree[1]
+    }
+
+
+def _tree(file: PublicFile) -> tuple[str, str]:
+    return file.parts[0], PurePosixPath(file.parts[-1]).suffix.lower()
 
 
 def _crowd(file: PublicFile) -> tuple[str, str]:

@@ -12,8 +12,12 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 MOST_FILES = 300_000
-LARGEST_PACKED = 256 << 20
-"""Bytes of archives that can only be read from one end to the other (7z, compressed tar)."""
+KEPT_BYTES = 256 << 20
+"""Bytes of members kept of an archive that can only be read from one end to the other (7z, compressed tar)."""
+PASSED_BYTES = 4 << 30
+"""Bytes of such an archive that are unpacked to get at its members."""
+LARGEST_MEMBER = 96 << 20
+_TABLES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".npy", ".npz", ".nmea", ".dat", ".xml")
 _PACKED_TARS = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
 
@@ -26,6 +30,8 @@ class PublicFile:
         size: In bytes.
         time: Its modification time in seconds.
         read: `read(limit)` gives its first bytes.
+        packed: Whether it is a member of an archive.
+        listed_only: Whether only its name, size and time are known; reading it gives nothing.
     """
 
     name: str
@@ -33,6 +39,7 @@ class PublicFile:
     time: float
     read: Callable[[int], bytes] = field(repr=False)
     packed: bool = False
+    listed_only: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -88,13 +95,12 @@ def _members(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
     lower = path.name.lower()
     if lower.endswith(".zip"):
         yield from _of_zip(path, name)
-    elif lower.endswith((".tar", *_PACKED_TARS, ".7z")):
-        if not lower.endswith(".tar") and path.stat().st_size > LARGEST_PACKED:
-            notes.append(f"The archive {name} is too large to look into.")
-        elif lower.endswith(".7z"):
-            yield from _of_7z(path, name, notes)
-        else:
-            yield from _of_tar(path, name)
+    elif lower.endswith(".tar"):
+        yield from _of_tar(path, name)
+    elif lower.endswith(_PACKED_TARS):
+        yield from _of_packed_tar(path, name, notes)
+    elif lower.endswith(".7z"):
+        yield from _of_7z(path, name, notes)
 
 
 def _of_zip(path: Path, name: str) -> Iterator[PublicFile]:
@@ -127,26 +133,70 @@ def _of_tar(path: Path, name: str) -> Iterator[PublicFile]:
         yield PublicFile(f"{name}!{member.name}", member.size, float(member.mtime), read, packed=True)
 
 
+class _Budget:
+    """Which members' contents to keep: tables first of all, of others as many as fit into half of the bytes."""
+
+    def __init__(self) -> None:
+        self.left = KEPT_BYTES
+
+    def keeps(self, name: str, size: int) -> bool:
+        """Whether to keep a member, whose size is taken off what is left."""
+        reserved = 0 if name.lower().endswith(_TABLES) else KEPT_BYTES // 2
+        if size > LARGEST_MEMBER or size > self.left - reserved:
+            return False
+        self.left -= size
+        return True
+
+
+def _of_packed_tar(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
+    """Members of a compressed tar, in one pass."""
+    budget, passed, without = _Budget(), 0, 0
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            if not member.isfile():
+                continue
+            content = None
+            if budget.keeps(member.name, member.size) and (stream := archive.extractfile(member)) is not None:
+                content = stream.read()
+            without += content is None
+            yield _member(f"{name}!{member.name}", member.size, float(member.mtime), content)
+            passed += member.size
+            if passed > PASSED_BYTES:
+                notes.append(f"Only the first {PASSED_BYTES >> 30} GB of the archive {name} were unpacked.")
+                break
+    if without:
+        notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were looked at.")
+
+
 def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
     try:
         import py7zr
     except ImportError:
         notes.append(f"The archive {name} was not looked into; pip install 'mleredux-audit[all]' reads it.")
         return
+    budget = _Budget()
     with py7zr.SevenZipFile(path) as archive:
-        listed = [one for one in archive.list() if not one.is_directory]
-        small = [one.filename for one in listed if (one.uncompressed or 0) <= LARGEST_PACKED]
-        factory = py7zr.io.BytesIOFactory(LARGEST_PACKED)
-        if sum(one.uncompressed or 0 for one in listed) > LARGEST_PACKED:
-            notes.append(f"The archive {name} is too large to look into.")
-            return
-        archive.extract(targets=small, factory=factory)
+        listed = [one for one in archive.list() if not one.is_directory][:MOST_FILES]
+        # Members are packed together, so that any of them may take unpacking all of them.
+        whole = sum(one.uncompressed or 0 for one in listed) <= PASSED_BYTES
+        chosen = [one.filename for one in listed if whole and budget.keeps(one.filename, one.uncompressed or 0)]
+        factory = py7zr.io.BytesIOFactory(LARGEST_MEMBER)
+        if chosen:
+            archive.extract(targets=chosen, factory=factory)
     contents = {member: product.read() if product.seek(0) == 0 else b"" for member, product in factory.products.items()}
+    if len(chosen) < len(listed):
+        without = len(listed) - len(chosen)
+        notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were looked at.")
     for one in listed:
-        content = contents.get(one.filename, b"")
         stamp = one.creationtime.timestamp() if one.creationtime else 0.0
-        yield PublicFile(f"{name}!{one.filename}", len(content), stamp, _of_bytes(content), packed=True)
+        yield _member(f"{name}!{one.filename}", one.uncompressed or 0, stamp, contents.get(one.filename))
 
 
-def _of_bytes(content: bytes) -> Callable[[int], bytes]:
-    return lambda limit: io.BytesIO(content).read(limit)
+def _member(name: str, size: int, time: float, content: bytes | None) -> PublicFile:
+    held = io.BytesIO(content or b"")
+
+    def read(limit: int) -> bytes:
+        held.seek(0)
+        return held.read(limit)
+
+    return PublicFile(name, size, time, read, packed=True, listed_only=content is None)

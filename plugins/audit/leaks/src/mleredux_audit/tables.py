@@ -1,24 +1,27 @@
-"""Tables among files, whatever their format, as text: CSV, TSV, JSON, JSON lines, Parquet, NumPy arrays, TFRecords."""
+"""Tables among files, whatever their format, as text: CSV, JSON, Parquet, NumPy arrays, TFRecords, NMEA."""
 
 from __future__ import annotations
 
 import io
 import json
-import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mleredux_audit.inventory import PublicFile
+from mleredux_audit.records import examples, positions
 
 LARGEST_TABLE = 96 << 20
 """Bytes read of one file."""
 MOST_ROWS = 300_000
-MOST_TABLES = 60
+MOST_CELLS = 1_000_000
+"""Cells of an array that are read as text."""
+MOST_TABLES = 120
 MOST_SEQUENCES = 400
 """Files of one kind in one folder, beyond which they are samples, not tables."""
 _LONGEST_CELL = 512
@@ -32,11 +35,18 @@ class Table:
         name: The file; a part of a JSON document is named behind `#`.
         frame: All cells as text, blanks as empty text.
         cut: Whether it is only the beginning of the file.
+        rows: How many rows the file has, where that is known without reading it.
+        matrix: The same as numbers, of an array; may have more rows than the frame.
     """
 
     name: str
     frame: pd.DataFrame
     cut: bool = False
+    rows: int = 0
+    matrix: NDArray[Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.rows = self.rows or len(self.frame)
 
 
 def read_tables(file: PublicFile, limit: int = LARGEST_TABLE) -> Iterator[Table]:
@@ -61,10 +71,14 @@ def read_tables(file: PublicFile, limit: int = LARGEST_TABLE) -> Iterator[Table]
         except ImportError:
             return
         yield Table(file.name, _texts(frame.head(MOST_ROWS)), len(frame) > MOST_ROWS)
-    elif suffix in (".npy", ".npz") and file.size <= limit:
+    elif suffix == ".npy" or (suffix == ".npz" and file.size <= limit):
         yield from _arrays(file, suffix, limit)
+    elif suffix == ".nmea":
+        fixes = list(positions(file.read(limit)))
+        if fixes:
+            yield Table(file.name, _texts(pd.DataFrame(fixes)), file.size > limit)
     elif suffix in (".tfrec", ".tfrecord", ".tfrecords"):
-        rows = list(_tfrecords(file.read(limit)))
+        rows = list(examples(file.read(limit)))
         if rows:
             yield Table(file.name, _texts(pd.DataFrame(rows)), file.size > limit)
 
@@ -136,14 +150,37 @@ def _parts(content: Any, name: str, depth: int) -> Iterator[tuple[str, pd.DataFr
 
 
 def _arrays(file: PublicFile, suffix: str, limit: int) -> Iterator[Table]:
-    loaded = np.load(io.BytesIO(file.read(limit)), allow_pickle=False)
-    arrays = {"": loaded} if suffix == ".npy" else {name: loaded[name] for name in loaded.files}
-    for name, array in arrays.items():
-        if array.ndim in (1, 2) and len(array) > 1 and array.size // len(array) <= 1000:
-            flat = array.reshape(len(array), -1)[:MOST_ROWS]
+    data = file.read(limit)
+    if suffix == ".npy":
+        arrays = {"": _array(data, file.size)}
+    else:
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
+        arrays = {name: (loaded[name], len(loaded[name]) if loaded[name].ndim else 0) for name in loaded.files}
+    for name, (array, rows) in arrays.items():
+        if array.ndim >= 1 and len(array) > 1 and array.size // len(array) <= 1000:
+            flat = array.reshape(len(array), -1)
+            shown = flat[: min(MOST_ROWS, max(1, MOST_CELLS // flat.shape[1]))]
             columns = [f"column {place}" for place in range(flat.shape[1])]
-            frame = pd.DataFrame(flat.astype(str).astype(object), columns=columns)
-            yield Table(f"{file.name}#{name}" if name else file.name, frame.replace("nan", ""))
+            frame = pd.DataFrame(shown.astype(str).astype(object), columns=columns).replace("nan", "")
+            matrix = flat if np.issubdtype(flat.dtype, np.number) and flat.shape[1] > 1 else None
+            yield Table(f"{file.name}#{name}" if name else file.name, frame, len(shown) < rows, rows, matrix)
+
+
+def _array(data: bytes, size: int) -> tuple[NDArray[Any], int]:
+    """The array of an .npy file, or its first rows where that is cut, and how many rows it has."""
+    if len(data) >= size:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+        return array, len(array) if array.ndim else 0
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, by_columns, dtype = read(stream)
+    width = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+    if by_columns or dtype.hasobject or not shape or width == 0:
+        return np.zeros(0), 0
+    rows = min((len(data) - stream.tell()) // width, int(shape[0]))
+    body = np.frombuffer(data, dtype, count=rows * width // dtype.itemsize, offset=stream.tell())
+    return body.reshape(rows, *shape[1:]), int(shape[0])
 
 
 def _texts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -158,70 +195,6 @@ def _texts(frame: pd.DataFrame) -> pd.DataFrame:
             made[name] = column.astype(str).where(column.notna(), "")
         else:
             made[name] = column.map(lambda cell: "" if cell is None else str(cell)[:_LONGEST_CELL]).fillna("")
+            if column.map(lambda cell: isinstance(cell, list)).all():
+                made[f"length of {name}"] = column.map(len).astype(str)
     return pd.DataFrame(made).replace({"nan": "", "None": "", "<NA>": ""})
-
-
-def _tfrecords(data: bytes) -> Iterator[dict[str, str]]:
-    """Scalar features of each `tf.train.Example`: records are length (8 bytes), its CRC (4), data, its CRC (4)."""
-    place = 0
-    while place + 12 <= len(data):
-        (length,) = struct.unpack_from("<Q", data, place)
-        body = data[place + 12 : place + 12 + length]
-        if len(body) < length:
-            return
-        row: dict[str, str] = {}
-        for _, features in _fields(body):
-            for _, entry in _fields(features):
-                parts = dict(_fields(entry)) if isinstance(entry, bytes) else {}
-                name, value = parts.get(1, b""), parts.get(2, b"")
-                text = _feature(value) if isinstance(value, bytes) else None
-                if text is not None and isinstance(name, bytes):
-                    row[name.decode("utf-8", "replace")] = text
-        yield row
-        place += 16 + length
-
-
-def _feature(value: bytes) -> str | None:
-    for kind, content in _fields(value):
-        if not isinstance(content, bytes):
-            return None
-        for _, item in _fields(content):
-            if kind == 1 and isinstance(item, bytes):
-                return item.decode("utf-8", "replace") if len(item) <= _LONGEST_CELL else None
-            if kind == 2 and isinstance(item, bytes) and len(item) == 4:
-                return str(struct.unpack("<f", item)[0])
-            if kind == 3:
-                return str(item if isinstance(item, int) else _varint(item, 0)[0])
-    return None
-
-
-def _fields(data: bytes | int) -> Iterator[tuple[int, bytes | int]]:
-    """Fields of a protocol buffer message: (number, value)."""
-    place = 0
-    while isinstance(data, bytes) and place < len(data):
-        key, place = _varint(data, place)
-        wire = key & 7
-        if wire == 0:
-            value, place = _varint(data, place)
-            yield key >> 3, value
-        elif wire in (1, 5):
-            width = 8 if wire == 1 else 4
-            yield key >> 3, data[place : place + width]
-            place += width
-        elif wire == 2:
-            length, place = _varint(data, place)
-            yield key >> 3, data[place : place + length]
-            place += length
-        else:
-            return
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while place < len(data):
-        byte = data[place]
-        value |= (byte & 0x7F) << shift
-        shift, place = shift + 7, place + 1
-        if byte < 0x80:
-            break
-    return value, place

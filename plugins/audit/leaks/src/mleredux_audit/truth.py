@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -146,6 +147,11 @@ class Truth:
         made = [_target(name, self.frame[name]) for name in names[:MOST_TARGETS]]
         return [target for target in made if target.values.nunique() > 1]
 
+    def rows_of_table(self, table: Table) -> Ints | None:
+        """As `rows_of`, of a table; numbers of an array that are measured name no rows."""
+        measured = table.matrix is not None and np.issubdtype(table.matrix.dtype, np.floating)
+        return None if measured else self.rows_of(table.frame)
+
     def rows_of(self, frame: pd.DataFrame) -> Ints | None:
         """For each row of a table the row of the answers with the same id, or -1; None where they don't meet."""
         if self.id_columns and set(self.id_columns) <= set(frame.columns):
@@ -225,17 +231,18 @@ def joined_tables(truth: Truth, tables: list[Table]) -> list[Joined]:
     """Public tables that meet the answers by id, or (where no id does) by having just their number of rows."""
     found = []
     for table in tables:
-        rows = truth.rows_of(table.frame)
+        rows = truth.rows_of_table(table)
         if rows is not None:
             meeting = np.flatnonzero(rows >= 0)
             frame = table.frame.iloc[meeting].reset_index(drop=True)
-            found.append(Joined(Table(table.name, frame, table.cut), rows[meeting], "id"))
+            matrix = table.matrix if len(meeting) == table.rows else None
+            found.append(Joined(Table(table.name, frame, table.cut, matrix=matrix), rows[meeting], "id"))
         elif (
-            len(table.frame) == len(truth)
+            table.rows == len(truth)
             and "train" not in table.name.lower()
             and not set(truth.id_columns) & set(table.frame.columns)
         ):
-            found.append(Joined(table, np.arange(len(truth)), "position"))
+            found.append(Joined(table, np.arange(len(table.frame)), "position"))
     return found
 
 
@@ -260,6 +267,26 @@ def known_tables(truth: Truth, tables: list[Table], joined: list[Joined]) -> lis
                 frame = table.frame.iloc[usable].reset_index(drop=True)
                 frame = frame.rename(columns={name: target.name})
                 found.append(Known(Table(table.name, frame), target, Labels(target.labels.kind, values[usable])))
+    return found + _labelled_apart(truth, tables, met)
+
+
+def _labelled_apart(truth: Truth, tables: list[Table], met: dict[str, float]) -> list[Known]:
+    """Tables whose labels are an array of their own: one column of the target's values, as many rows, `label` in it."""
+    found = []
+    for labels in tables:
+        if labels.frame.shape[1] != 1 or not re.search("label|target", labels.name, re.IGNORECASE):
+            continue
+        others = [
+            one
+            for one in tables
+            if one.rows == labels.rows and one is not labels and one.frame.shape[1] > 1 and met.get(one.name, 0) <= 0.5
+        ]
+        for target in truth.targets if len(others) == 1 and "train" in others[0].name.lower() else ():
+            values = target.encode(labels.frame.iloc[:, 0])
+            count = min(len(values), len(others[0].frame))
+            if count >= 8 and target.labels.kind != "text" and np.isfinite(values[:count]).all():
+                table = Table(others[0].name, others[0].frame.iloc[:count], matrix=others[0].matrix)
+                found.append(Known(table, target, Labels(target.labels.kind, values[:count])))
     return found
 
 
@@ -270,3 +297,16 @@ def _label_column(frame: pd.DataFrame, target: Target) -> str | None:
         if set(frame[name].head(1000).unique()) and frame[name].head(1000).isin(list(target.classes)).mean() > 0.8:
             return str(name)
     return None
+
+
+def sides_of(truth: Truth, files: list[PublicFile]) -> dict[str, list[PublicFile]]:
+    """Files of `train` and of `test`, by their folders' names or, for the test, their own."""
+    sides: dict[str, list[PublicFile]] = {"train": [], "test": []}
+    for file in files:
+        folders = "/".join(file.parts[:-1]).lower()
+        side = "test" if "test" in folders else "train" if "train" in folders else None
+        if side is None and normal_ids(pd.Series([file.parts[-1]]))[0] in truth.first_rows.index:
+            side = "test"
+        if side:
+            sides[side].append(file)
+    return sides

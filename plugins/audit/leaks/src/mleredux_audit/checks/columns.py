@@ -44,6 +44,9 @@ def check_columns(
             # Columns of other values can't be the target by chance.
             alike = sum(set(normal_values(frame[name].head(8))) <= possible for name in names) or 1
             for name in names:
+                if labels.kind == "text" and str(name).startswith("length of "):
+                    yield from _count(frame[name].iloc[picked], values, str(name), one, target, seed)
+                    continue
                 found = _judge(frame[name].iloc[picked], values, labels, alike, len(names), seed)
                 found = found or _pooled(name, frame[name].iloc[picked], labels, target, known, len(names))
                 if found:
@@ -56,6 +59,23 @@ def check_columns(
                         figures={"rows compared": len(rows), "joined by": one.by},
                         examples=(f"{one.table.name}: {name}",),
                     )
+
+
+def _count(
+    column: pd.Series, values: np.ndarray, name: str, one: Joined, target: Target, seed: int
+) -> Iterator[AuditFinding]:
+    """Whether the length of a list tells how much there is to say."""
+    words = Labels("number", np.array([float(len(str(value).split())) for value in values]))
+    judged = column_skill(column.reset_index(drop=True), words, least=MEDIUM, seed=seed)
+    if judged:
+        yield AuditFinding(
+            kind="column",
+            severity="medium",
+            message=f"The {name} of {one.table.name} tells the number of words of {target.name!r} of the test rows.",
+            statistic=judged.statistic("skill", MEDIUM),
+            figures={"rows compared": len(values), "joined by": one.by},
+            examples=(f"{one.table.name}: {name}",),
+        )
 
 
 def _judge(

@@ -14,7 +14,7 @@ import pandas as pd
 from mleredux_audit.inventory import PublicFile
 from mleredux_audit.report import AuditFinding, Statistic
 from mleredux_audit.statistics import Ints, skill, transfer
-from mleredux_audit.truth import Joined, Known, Truth, normal_ids
+from mleredux_audit.truth import Joined, Known, Truth, normal_ids, sides_of
 
 LEAST = 0.01
 """Share of test rows (or files) with a copy in train, above what chance gives."""
@@ -108,7 +108,7 @@ def _blur(frame: pd.DataFrame) -> pd.DataFrame:
 
 def check_files(truth: Truth, files: list[PublicFile], known: list[Known], notes: list[str]) -> Iterator[AuditFinding]:
     """Files of the test that are files of train: the same bytes, or pictures that look the same."""
-    sides = _sides(truth, files)
+    sides = sides_of(truth, files)
     if not sides["test"] or not sides["train"]:
         return
     sizes = {side: {file.size for file in sides[side]} for side in sides}
@@ -120,18 +120,6 @@ def check_files(truth: Truth, files: list[PublicFile], known: list[Known], notes
         alike = _alike(pictures, notes)
         looked_at = min(len(pictures["test"]), PICTURES)
         yield from _files_finding(truth, alike, looked_at, known, "looking the same")
-
-
-def _sides(truth: Truth, files: list[PublicFile]) -> dict[str, list[PublicFile]]:
-    sides: dict[str, list[PublicFile]] = {"train": [], "test": []}
-    for file in files:
-        folders = "/".join(file.parts[:-1]).lower()
-        side = "test" if "test" in folders else "train" if "train" in folders else None
-        if side is None and normal_ids(pd.Series([file.parts[-1]]))[0] in truth.first_rows.index:
-            side = "test"
-        if side:
-            sides[side].append(file)
-    return sides
 
 
 def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, list[str]]:

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from mleredux_audit.inventory import PublicFile
-from mleredux_audit.report import AuditFinding
+from mleredux_audit.report import AuditFinding, Statistic
 from mleredux_audit.statistics import column_skill
-from mleredux_audit.truth import Truth, normal_ids
+from mleredux_audit.truth import Truth, normal_ids, sides_of
 
 LEAST = 0.2
 """Skill from which a property of files is reported; with it, it must stand out from all permutations."""
@@ -21,6 +21,7 @@ FILES = 4000
 HEADERS = 1500
 HEADER_BYTES = 1 << 17
 _TOKENS = r"[^0-9A-Za-z]+"
+_NAMING = {"PatientID", "PatientName", "StudyInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID"}
 
 
 def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: int) -> Iterator[AuditFinding]:
@@ -58,6 +59,8 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
                     natural = name == "size" or name.startswith(("width", "height"))
                     high, medium = (0.9, 0.5) if natural else (0.7, 0.3)
                     severity = "high" if judged.value >= high else "medium" if judged.value >= medium else "low"
+                    if name == "place in the archive" and severity == "high":
+                        severity = "medium"  # near in time, mostly, as with the order of rows
                     yield AuditFinding(
                         kind="file",
                         severity=severity,
@@ -66,6 +69,35 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
                         figures={"files compared": len(chosen)},
                         examples=tuple(file.name for file in chosen[:3]),
                     )
+
+
+def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str]) -> Iterator[AuditFinding]:
+    """Persons, studies and series that the headers of DICOM files name on both sides."""
+    sides = sides_of(truth, [file for file in files if _kind(file) == "dicom"])
+    values: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
+    for side, of_side in sides.items():
+        for file in of_side[:: max(1, len(of_side) // HEADERS)][:HEADERS]:
+            try:
+                header = _dicom(file.read(HEADER_BYTES))
+            except ImportError:
+                notes.append("Headers of dicom files were not read; pip install 'mleredux-audit[all]' does.")
+                return
+            except (OSError, ValueError, KeyError, AttributeError, struct.error):
+                continue
+            for name in _NAMING & header.keys():
+                values[side].setdefault(name, []).append(header[name])
+    for name in sorted(values["test"].keys() & values["train"].keys()):
+        known, asked = set(values["train"][name]) - {""}, values["test"][name]
+        shared = sum(value in known for value in asked) / len(asked)
+        if len(known) >= 8 and shared >= 0.02:
+            yield AuditFinding(
+                kind="groups",
+                severity="medium" if shared >= 0.5 else "low",
+                message=f"Test and training files share values of {name} in their headers.",
+                statistic=Statistic(name="share of test files", value=shared, baseline=0, threshold=0.02),
+                figures={"values in train": len(known)},
+                examples=tuple(file.name for file in sides["test"][:3]),
+            )
 
 
 def _within_names(truth: Truth, stems: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -108,7 +140,7 @@ def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[st
     missing = set()
     for place, (file, kind) in enumerate(zip(files, kinds, strict=True)):
         row: dict[str, str] = {}
-        if kind and place < HEADERS:
+        if kind and place < HEADERS and not file.listed_only:
             try:
                 row = readers[kind](file.read(HEADER_BYTES))
             except ImportError:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from mleredux_audit.report import AuditFinding, Statistic
 from mleredux_audit.statistics import Floats, Labels, as_numbers, judge, skill, transfer
+from mleredux_audit.tables import Table
 from mleredux_audit.truth import Joined, Known, Truth
 
 LEAST = 0.1
@@ -17,7 +18,7 @@ ROWS = 20_000
 FEWEST_GROUPS = 8
 _ENTITY = re.compile(
     r"(patient|subject|user|customer|speaker|author|group|session|sentence|site|scene|study|family|driver|trip|person"
-    r"|recording|location|hotel|uid$|(^|_)pid$)",
+    r"|recording|location|hotel|article|document|book|game|anchor|uid$|(^|_)pid$)",
     re.IGNORECASE,
 )
 
@@ -40,6 +41,42 @@ def check_groups(truth: Truth, joined: list[Joined], known: list[Known], seed: i
                 if finding:
                     reported.add(name)
                     yield finding
+
+
+def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> Iterator[AuditFinding]:
+    """Beginnings of ids (a book, a game, a patient) that test rows share with rows that are not of the test."""
+    tests = {one.table.name for one in joined}
+    for name in truth.id_columns:
+        asked = truth.frame[name].astype(str)
+        for table in tables:
+            if table.name in tests or truth.is_sample(table.name) or name not in table.frame:
+                continue
+            mine = table.frame[name].astype(str)
+            for count, begins in _beginnings(asked):
+                groups = set(mine.str.extract(f"^{begins}")[0].dropna())
+                asked_groups = asked.str.extract(f"^{begins}")[0]
+                shared = float(asked_groups.isin(groups).mean())
+                if FEWEST_GROUPS <= len(groups) <= 0.5 * len(mine) and shared >= 0.2:
+                    yield AuditFinding(
+                        kind="groups",
+                        severity="low",
+                        message=f"Ids of test rows and of {table.name} begin alike: {count} parts of {name!r}.",
+                        statistic=Statistic(name="share of such test rows", value=shared, baseline=0, threshold=0.2),
+                        figures={"groups in train": len(groups)},
+                        examples=(f"{table.name}: {name}",),
+                    )
+                    return
+
+
+def _beginnings(ids: pd.Series) -> Iterator[tuple[int, str]]:
+    """Patterns of the first parts of ids that have more, from one part on, where parts don't name rows already."""
+    for count in range(1, 5):
+        pattern = rf"((?:[^_:\-|]+[_:\-|]){{{count}}})(?=.)"
+        parts = ids.head(5000).str.extract(f"^{pattern}")[0]
+        if parts.notna().mean() < 0.95:
+            return
+        if parts.nunique() <= 0.5 * len(parts):
+            yield count, pattern
 
 
 def _candidates(truth: Truth, one: Known, frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:

@@ -34,14 +34,14 @@ def check_order(
     """Order of public rows, order and parts of ids, and nearest ids of the training rows."""
     if len(truth) > ROWS:
         notes.append(f"Order and ids were judged on {ROWS} of {len(truth)} answers.")
-    yield from _positions(truth, joined, seed)
+    seen: set[bytes] = set()
+    yield from _positions(truth, joined, seen, seed)
     if truth.id_columns:
-        yield from _ids(truth, seed)
+        yield from _ids(truth, seen, seed)
         yield from _nearest(truth, known, seed)
 
 
-def _positions(truth: Truth, joined: list[Joined], seed: int) -> Iterator[AuditFinding]:
-    seen = set()
+def _positions(truth: Truth, joined: list[Joined], seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
     for one in joined:
         rows = one.rows[np.sort(np.unique(one.rows, return_index=True)[1])]
         if one.by != "id" or len(rows) < 0.5 * len(truth.first_rows) or rows.tobytes() in seen:
@@ -50,11 +50,12 @@ def _positions(truth: Truth, joined: list[Joined], seed: int) -> Iterator[AuditF
         yield from _ordered(truth, rows, f"the order of the rows of {one.table.name}", one.table.name, seed)
 
 
-def _ids(truth: Truth, seed: int) -> Iterator[AuditFinding]:
+def _ids(truth: Truth, seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
     texts = truth.ids.to_series().astype(str).reset_index(drop=True)
     numbers = as_numbers(texts)
     order = np.argsort(numbers, kind="stable") if numbers is not None else np.argsort(texts.to_numpy(), kind="stable")
-    yield from _ordered(truth, order.astype(np.int64), "the order of the ids", "ids of the test rows", seed)
+    if order.astype(np.int64).tobytes() not in seen:
+        yield from _ordered(truth, order.astype(np.int64), "the order of the ids", "ids of the test rows", seed)
     picked = _spread(len(texts))
     parts = texts.iloc[picked].str.split(_TOKENS, regex=True, expand=True).fillna("")
     tokens = {f"part {place + 1} of the ids": parts.iloc[:, place] for place in range(min(parts.shape[1], 8))}
@@ -77,7 +78,8 @@ def _ids(truth: Truth, seed: int) -> Iterator[AuditFinding]:
                 continue
             judged = judge(partial(lookup_skill, codes), labels, least=LEAST, seed=seed)
             if judged:
-                yield _finding("id", _by_skill(judged.value), name, target.name, judged, "ids of the test rows")
+                severity = _by_skill(judged.value) if len(truth.id_columns) == 1 else "low"
+                yield _finding("id", severity, name, target.name, judged, "ids of the test rows")
 
 
 def _nearest(truth: Truth, known: list[Known], seed: int) -> Iterator[AuditFinding]:
@@ -120,6 +122,8 @@ def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iter
         trend = judge(partial(lookup_skill, bins), labels, least=LEAST, seed=seed)
         if trend:
             severity = "high" if trend.value >= 0.7 else "medium" if trend.value >= 0.3 else "low"
+            # Ids of several parts (a drive and a time) say what is asked, and their order is that of the series.
+            severity = severity if len(truth.id_columns) == 1 else "low"
             yield _finding("order", severity, what, target.name, trend, where)
             continue
         near = target.labels.take(start)
