@@ -104,6 +104,8 @@ def load(folder: Path) -> Dataset:
     """Read what `save` wrote; numbers are bit for bit the same."""
     import pandas as pd
 
+    from mleredux_techniques.tables import exact
+
     meta = json.loads((folder / "dataset.json").read_bytes())
     meta["group"] = GroupColumn(**meta["group"]) if meta["group"] else None
     for name in ("targets", "ids", "features"):
@@ -114,7 +116,5 @@ def load(folder: Path) -> Dataset:
     frames: dict[str, Any] = {}
     for name in _FRAMES:
         content = gzip.decompress((folder / f"{name}.csv.gz").read_bytes())
-        frames[name] = pd.read_csv(
-            io.BytesIO(content), dtype=texts, keep_default_na=False, na_values=[""], float_precision="round_trip"
-        )
+        frames[name] = pd.read_csv(io.BytesIO(content), dtype=texts, keep_default_na=False, na_values=[""], **exact())
     return Dataset(**(meta | frames))

@@ -26,7 +26,7 @@ def grade(given: GradingInput) -> Score:
         InvalidSubmission: It is no such document; says which field and why.
     """
     technique = technique_of(given.task.id)
-    document = read_document(DOCUMENTS[technique], given.submission)
+    document = read_document(DOCUMENTS[technique], given.submission, given.task.submission.file)
     return score(technique, document, given)
 
 

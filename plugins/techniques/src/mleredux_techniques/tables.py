@@ -67,13 +67,21 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
             frame = pd.read_json(path, lines=True, nrows=rows, convert_dates=False)
         else:
             separator = "\t" if ".tsv" in name else ","
-            frame = pd.read_csv(path, sep=separator, nrows=rows, low_memory=False, float_precision="round_trip")
+            frame = pd.read_csv(path, sep=separator, nrows=rows, low_memory=False, **exact())
     except (OSError, ValueError, ImportError, UnicodeError) as error:
         raise DataError(f"{path.name} can't be read as a table: {' '.join(str(error).split())}.") from error
     if not frame.columns.is_unique:
         raise DataError(f"{path.name} has two columns of one name.")
     frame.columns = [str(column) for column in frame.columns]
     return frame.reset_index(drop=True)
+
+
+def exact() -> dict[str, Any]:
+    """Options of pandas.read_csv that read each number as it was written; from pandas 3.1 on, it does so by itself."""
+    import pandas as pd
+
+    major, minor = (int(part) for part in pd.__version__.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _records(path: Path) -> pd.DataFrame:

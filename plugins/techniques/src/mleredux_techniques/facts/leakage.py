@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,8 @@ from mleredux_techniques.schemas.leakage import LeakageAnalysis, Risk
 COPY = 0.995
 """A column of this strength is the target in other words."""
 ORDER = 0.3
-FEW = 500
-ORDER_OF_FEW = 0.6
-"""With fewer than so many rows, chance orders them, too."""
+SURE = 5.0
+"""An order must be so many standard errors away from none: with few rows, chance orders them, too."""
 SHARED = 0.02
 PURE = 0.99
 COLUMN_KINDS = ("copy", "noisy_copy", "target_encoding", "future_value")
@@ -86,7 +86,17 @@ def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> list[dict[st
 
 
 def _order_threshold(dataset: Dataset) -> float:
-    return ORDER if len(dataset.train) >= FEW else ORDER_OF_FEW
+    """The strength from which ids tell: `ORDER`, or `SURE` standard errors of a strength of 0 where that is more.
+
+    H. B. Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than the
+    Other" (1947), for the smallest class; for numbers that of a rank correlation.
+    """
+    rows = len(dataset.train)
+    if dataset.problem == "regression":
+        return max(ORDER, SURE / math.sqrt(max(rows - 1, 1)))
+    sizes = dataset.train[dataset.target].value_counts()
+    smallest = int(min((size for size in sizes if size >= 5), default=1))
+    return max(ORDER, SURE * 2 * math.sqrt((rows + 1) / (12 * smallest * max(rows - smallest, 1))))
 
 
 def _strength_of(leak: dict[str, Any], told: dict[str, float], shared: float) -> float | None:

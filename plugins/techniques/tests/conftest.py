@@ -1,0 +1,45 @@
+"""A competition as a third party would add it: declared in a plugin file, and nothing said of techniques."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.data import DataStore, Prepared
+from mleredux.models import Task
+from mleredux.plugins import Catalogue
+from mleredux.plugins.catalogue import set_current
+from mleredux.stages.prepare import prepare
+
+PLUGIN = Path(__file__).with_name("shop_plugin.py")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Tasks prepared in a folder of their own."""
+
+    catalogue: Catalogue
+    data: DataStore
+    plugin: Path
+
+    def task(self, name: str) -> Task:
+        return self.catalogue.task(name)
+
+    def prepare(self, name: str, **options: Any) -> Prepared:
+        return prepare(self.task(name), self.catalogue, self.data, **options)
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("techniques")
+    yield Bench(Catalogue(load=[str(PLUGIN)]), DataStore(folder / "data"), PLUGIN)
+    set_current(None)
+
+
+@pytest.fixture(scope="session")
+def prepared(bench: Bench) -> Callable[[str], Prepared]:
+    """The prepared files of a task."""
+    return bench.prepare

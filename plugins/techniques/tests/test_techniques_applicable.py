@@ -1,0 +1,49 @@
+"""A technique on a task where it makes no sense is a clear error that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mleredux.data import Prepared
+from mleredux.errors import NotApplicable, NotFound
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("encoding@digits", "it is about Image Classification"),
+        ("missing@aerial-cactus-identification", "it is about Image Classification"),
+        ("imbalance@diabetes", "its metric rmse is for numbers"),
+        ("cv@imbalance@wine", "wine"),
+    ],
+)
+def test_the_declaration_says_so_before_anything_is_prepared(name: str, why: str, bench: Any) -> None:
+    with pytest.raises((NotApplicable, NotFound), match=why):
+        bench.task(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("encoding@wine", "all features of its tables are numbers"),
+        ("missing@wine", "no feature of its training table has missing values"),
+    ],
+)
+def test_the_data_say_so_when_they_are_prepared(name: str, why: str, prepared: Callable[[str], Prepared]) -> None:
+    with pytest.raises(NotApplicable, match=why):
+        prepared(name)
+
+
+def test_planted_instances_are_there_where_the_data_as_they_are_have_nothing(
+    prepared: Callable[[str], Prepared],
+) -> None:
+    for name in ("encoding+planted-1@wine", "missing+planted-1@wine"):
+        assert (prepared(name).public / "train.csv").is_file()
+
+
+@pytest.mark.parametrize("variant", ["planted", "planted--1", "planted-01", "planted-x", "fixed"])
+def test_other_variants_are_not_known(variant: str, bench: Any) -> None:
+    with pytest.raises(NotFound, match="has no variant"):
+        bench.task(f"cv+{variant}@wine")

@@ -1,0 +1,37 @@
+"""The plugin keeps to the contract, and listing it imports nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux import testing
+from mleredux.plugins.indexing import make_index
+from mleredux_techniques import TECHNIQUES
+from mleredux_techniques.schemas import DOCUMENTS
+from mleredux_techniques.texts import TITLES
+
+
+@pytest.mark.parametrize("check", testing.checks("techniques"))
+def test_conforms(check: Any, tmp_path: Path) -> None:
+    check(tmp_path)
+
+
+def test_the_index_is_current() -> None:
+    path, text = make_index("techniques")
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_every_technique_has_its_parts() -> None:
+    assert set(TECHNIQUES) == set(DOCUMENTS) == set(TITLES)
+
+
+def test_listing_imports_no_pandas() -> None:
+    program = (
+        "import sys; from mleredux.plugins import current; found = current().entries('techniques'); "
+        "assert {'cv', 'leakage'} <= set(found); assert not {'pandas', 'numpy', 'sklearn'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

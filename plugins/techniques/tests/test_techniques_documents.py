@@ -1,0 +1,55 @@
+"""Documents: examples are well-formed, contradictions are refused, in one sentence that names the field."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from mleredux_techniques.description import example
+from mleredux_techniques.schemas import DOCUMENTS
+from pydantic import ValidationError
+
+
+@pytest.mark.parametrize("technique", DOCUMENTS)
+def test_the_example_is_well_formed_by_model_and_schema(technique: str) -> None:
+    content = json.loads(example(technique))
+    DOCUMENTS[technique].model_validate_json(example(technique))
+    form = DOCUMENTS[technique].model_json_schema()
+    Draft202012Validator.check_schema(form)
+    Draft202012Validator(form).validate(content)
+
+
+def risk(**changes: Any) -> dict[str, Any]:
+    return {"kind": "copy", "columns": ["ring"], "strength": 0.98, "mitigation": {"name": "drop_columns"}, **changes}
+
+
+CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
+    ("imbalance", {"imbalance_ratio": 9.0, "severity": "moderate"}, "imbalance_ratio contradicts"),
+    ("imbalance", {"minority_class": "gentoo"}, "contradicts class_counts"),
+    ("imbalance", {"majority_class": "emu"}, "not among class_counts"),
+    ("imbalance", {"severity": "extreme"}, "severity contradicts"),
+    ("missing", {"together": [{"columns": ["sex", "beak"], "rows": 1}]}, "not among columns"),
+    ("missing", {"together": [{"columns": ["sex", "body_mass_g"], "rows": 9}]}, "more rows"),
+    (
+        "encoding",
+        {"features": [{"column": "a", "type": "binary", "cardinality": 7, "encoding": {"name": "none"}}]},
+        "7",
+    ),
+    ("cv", {"groups": None}, "groups does not name"),
+    ("cv", {"method": {"name": "TimeSeriesSplit", "time_column": "day"}}, "time does not name"),
+    ("cv", {"problem": "regression"}, "smallest_class"),
+    ("scaling", {"spread": 2.0}, "spread contradicts"),
+    ("scaling", {"not_needed_for": ["svm", "svm"]}, "twice"),
+    ("leakage", {"risks": [risk(), risk(kind="noisy_copy")]}, "twice"),
+    ("leakage", {"risks": [risk(strength=0.5)]}, "differs between risks"),
+    ("leakage", {"shared_rows": 0, "risks": [risk(kind="duplicate_rows", columns=[])]}, "shared_rows above 0"),
+]
+
+
+@pytest.mark.parametrize(("technique", "changes", "told"), CONTRADICTIONS)
+def test_contradictions_are_refused(technique: str, changes: dict[str, Any], told: str) -> None:
+    content = {**json.loads(example(technique)), **changes}
+    with pytest.raises(ValidationError, match=told):
+        DOCUMENTS[technique].model_validate_json(json.dumps(content))

@@ -1,0 +1,172 @@
+"""Facts: found in the data of any competition, and held against documents within stated tolerances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from mleredux.data import Prepared
+from mleredux_techniques import facts
+from mleredux_techniques.dataset import load
+from mleredux_techniques.description import example
+from mleredux_techniques.facts.marks import close, f1
+from mleredux_techniques.perfect import perfect
+from mleredux_techniques.schemas import DOCUMENTS
+
+Preparer = Callable[[str], Prepared]
+BLIND_BOUND = 0.35
+
+
+def truth_of(prepared: Prepared) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((prepared.private / "truth.json").read_bytes())
+    return found
+
+
+def read(technique: str, content: dict[str, Any]) -> Any:
+    return DOCUMENTS[technique].model_validate_json(json.dumps(content))
+
+
+def facts_score(technique: str, document: Any, prepared: Prepared) -> float:
+    score: float = facts.module(technique).assess(document, truth_of(prepared)).score
+    return score
+
+
+@pytest.mark.parametrize("technique", DOCUMENTS)
+def test_a_third_partys_competition_gets_its_technique_tasks_without_code(
+    technique: str, prepared: Preparer, bench: Any
+) -> None:
+    found = prepared(f"{technique}@shop")
+    question = json.loads((found.public / "question.json").read_bytes())
+    assert question["target"] == "returned"
+    assert question["ids"] == ["order"]
+    assert (found.public / "train.csv").read_bytes() == (prepared("shop").public / "train.csv").read_bytes()
+    assert {path.name for path in found.private.iterdir()} == {
+        "dataset.json",
+        "test.csv.gz",
+        "train.csv.gz",
+        "truth.json",
+    }
+    text = bench.task(f"{technique}@shop").describe()
+    assert "Which orders come back?" in text
+    assert example(technique).strip() in text
+    assert f'"title": "{DOCUMENTS[technique].__name__}"' in text
+
+
+def test_the_data_are_the_same_for_all_techniques_and_survive_saving(prepared: Preparer) -> None:
+    dataset = load(prepared("cv@shop").private)
+    public = pd.read_csv(prepared("shop").public / "train.csv")
+    assert dataset.problem == "binary"
+    assert dataset.kinds["member"] == "boolean"
+    assert dataset.kinds["city"] == "text"
+    assert dataset.train["price"].tolist() == public["price"].tolist()
+    assert dataset.train["returned"].tolist() == public["returned"].astype(str).tolist()
+    answers = pd.read_csv(prepared("shop").private / "answers.csv")
+    assert dataset.test["returned"].tolist() == answers["returned"].astype(str).tolist()
+
+
+def test_what_the_data_hold_is_found(prepared: Preparer) -> None:
+    public = pd.read_csv(prepared("shop").public / "train.csv")
+    assert truth_of(prepared("imbalance@shop"))["counts"] == public["returned"].astype(str).value_counts().to_dict()
+    gaps = truth_of(prepared("missing@shop"))
+    assert gaps["counts"] == {"city": public["city"].isna().sum(), "rating": public["rating"].isna().sum()}
+    assert gaps["mechanisms"]["rating"]["mechanism"] == "MAR"
+    assert gaps["mechanisms"]["rating"]["depends_on"] == ["price"]
+    assert gaps["mechanisms"]["city"]["mechanism"] == "MCAR"
+    types = {name: fact["types"][0] for name, fact in truth_of(prepared("encoding@shop"))["features"].items()}
+    assert types == {
+        "city": "nominal",
+        "size": "ordinal",
+        "member": "binary",
+        "price": "numeric",
+        "weight": "numeric",
+        "visits": "numeric",
+        "rating": "numeric",
+    }
+    split = truth_of(prepared("cv@shop"))
+    assert split["duplicate_rows"] + split["shared_rows"] == 5
+    assert split["groups"] is None
+    assert split["time"] is None
+    assert set(truth_of(prepared("scaling@shop"))["features"]) == {"price", "weight", "visits", "rating"}
+    assert truth_of(prepared("leakage@shop"))["leaks"] == []
+
+
+@pytest.mark.parametrize("technique", ["cv", "leakage"])
+def test_who_knows_the_truth_has_all_facts_right(technique: str, prepared: Preparer) -> None:
+    found = prepared(f"{technique}@shop")
+    assert facts_score(technique, perfect(technique, found.private), found) == 1
+
+
+@pytest.mark.parametrize("technique", DOCUMENTS)
+def test_copying_the_example_gets_next_to_nothing(technique: str, prepared: Preparer) -> None:
+    found = prepared(f"{technique}@shop")
+    assert facts_score(technique, read(technique, json.loads(example(technique))), found) < BLIND_BOUND
+
+
+EMPTY: dict[str, dict[str, Any]] = {
+    "missing": {"complete_rows": 0, "columns": []},
+    "encoding": {"features": []},
+    "scaling": {"features": [], "spread": 1.0, "not_needed_for": []},
+    "leakage": {"duplicate_rows": 0, "shared_rows": 0, "feature_strengths": [], "risks": []},
+    "cv": {
+        "target": "returned",
+        "problem": "binary",
+        "train_rows": 0,
+        "test_rows": 0,
+        "smallest_class": 0,
+        "duplicate_rows": 0,
+        "shared_rows": 0,
+        "groups": None,
+        "time": None,
+        "method": {"name": "StratifiedKFold"},
+    },
+    "imbalance": {
+        "target": "returned",
+        "class_counts": {"0": 1, "1": 1},
+        "majority_class": "0",
+        "minority_class": "1",
+        "imbalance_ratio": 1.0,
+        "severity": "balanced",
+        "strategies": [{"name": "class_weight"}],
+    },
+}
+
+
+@pytest.mark.parametrize("technique", EMPTY)
+def test_empty_answers_get_next_to_nothing(technique: str, prepared: Preparer) -> None:
+    for name in (f"{technique}@shop", f"{technique}+planted-1@shop"):
+        found = prepared(name)
+        assert facts_score(technique, read(technique, EMPTY[technique]), found) < BLIND_BOUND
+
+
+def test_listing_everything_gets_little(prepared: Preparer) -> None:
+    found = prepared("leakage+planted-3@shop")
+    dataset = load(found.private)
+    listed = {
+        **EMPTY["leakage"],
+        "risks": [
+            {"kind": "copy", "columns": [name], "strength": 1.0, "mitigation": {"name": "drop_columns"}}
+            for name in dataset.features
+        ],
+    }
+    assert facts_score("leakage", read("leakage", listed), found) < BLIND_BOUND
+    found = prepared("missing@shop")
+    listed = {
+        "complete_rows": 0,
+        "columns": [
+            {"column": name, "missing": 1, "mechanism": "MCAR", "imputation": {"name": "SimpleImputer"}}
+            for name in dataset.features
+        ],
+        "together": [{"columns": list(dataset.features), "rows": 1}],
+    }
+    assert facts_score("missing", read("missing", listed), found) < BLIND_BOUND
+
+
+def test_tolerances_are_what_the_description_says() -> None:
+    assert [close(given, 100) for given in (100, 102, 98, 103, 110, 111)] == [1, 1, 1, 0.5, 0.5, 0]
+    assert close(0, 0) == 1
+    assert close(1, 0) == 0
+    assert f1([], []) == 1
+    assert f1(["a"], ["a", "b"]) == pytest.approx(2 / 3)

@@ -1,0 +1,56 @@
+"""Real competitions: tables with gaps, records as JSON, images beside a table, prose, repeated rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.errors import NotApplicable
+
+pytestmark = pytest.mark.shared
+
+NAMES = (
+    "detecting-insults-in-social-commentary",
+    "leaf-classification",
+    "nomad2018-predict-transparent-conductors",
+    "random-acts-of-pizza",
+    "spaceship-titanic",
+)
+
+
+@pytest.fixture(scope="module")
+def truth(bench: Any, shared: Path) -> Any:
+    for name in NAMES:
+        bench.prepare(name, source=shared / "data" / "kaggle" / name / f"{name}.zip")
+
+    def of(name: str) -> Any:
+        return json.loads((bench.prepare(name).private / "truth.json").read_bytes())
+
+    return of
+
+
+def test_every_technique_finds_its_facts_or_says_why_not(truth: Any) -> None:
+    spaceship = truth("missing@spaceship-titanic")
+    assert spaceship["counts"]["CryoSleep"] == 194
+    assert spaceship["together"] == []
+    types = truth("encoding@spaceship-titanic")["features"]
+    assert types["HomePlanet"] == {"types": ["nominal"], "cardinality": 3}
+    assert types["VIP"]["types"] == ["binary"]
+    assert types["Name"]["types"] == ["identifier", "text"]
+    assert truth("encoding@random-acts-of-pizza")["features"]["request_title"]["types"] == ["text"]
+    assert truth("imbalance@leaf-classification")["ratio"] == pytest.approx(10 / 6)
+    assert truth("cv@nomad2018-predict-transparent-conductors")["duplicate_rows"] == 939
+    for name in ("encoding@leaf-classification", "scaling@detecting-insults-in-social-commentary"):
+        with pytest.raises(NotApplicable):
+            truth(name)
+
+
+def test_known_leaks_of_real_data_are_found(truth: Any) -> None:
+    pizza = truth("leakage@random-acts-of-pizza")["leaks"]
+    assert [leak["columns"] for leak in pizza] == [["giver_username_if_known"]]
+    nomad = truth("leakage@nomad2018-predict-transparent-conductors")["leaks"]
+    assert [leak["kinds"] for leak in nomad] == [["duplicate_rows"]]
+    for name in ("spaceship-titanic", "leaf-classification"):
+        assert truth(f"leakage@{name}")["leaks"] == []

@@ -1,0 +1,95 @@
+"""A technique task is run, validated, graded and explained, and what was found goes on to the next run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.data import Prepared
+from mleredux_techniques.curriculum import Lesson, text
+from mleredux_techniques.perfect import perfect
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def cli(bench: Any, tmp_path: Path) -> Cli:
+    """The command line, with the third party's plugin and folders of the test's own."""
+    environment = {**os.environ, "MLEREDUX_DATA": str(bench.data.path), "MLEREDUX_RUNS_DIR": str(tmp_path / "runs")}
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "mleredux", "-p", str(bench.plugin), *arguments]
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    return call
+
+
+def test_a_run_is_graded_explained_and_handed_on(cli: Cli, prepared: Callable[[str], Prepared], tmp_path: Path) -> None:
+    truth = json.loads((prepared("leakage@shop").private / "truth.json").read_bytes())
+    options = [f"--option=repeated={truth['duplicate_rows']}", f"--option=shared={truth['shared_rows']}"]
+    ran = cli("run", "leakage@shop", "--agent", "keen", *options, "--sandbox", "process", "--json")
+    assert ran.returncode == 0, ran.stderr
+    record = json.loads(ran.stdout)
+    details = record["report"]["details"]
+    assert details["facts"]["score"] == pytest.approx(record["report"]["score"], abs=1e-4)
+    assert details["efficacy"]["score"] is None  # there is no leak, and nothing was left out
+    folder = Path(record["path"])
+    feedback = json.loads((folder / "feedback.json").read_text())
+    assert feedback["facts"] == details["facts"]
+    told = (folder / "feedback.md").read_text()
+    assert told.startswith("# leakage@shop: 0.")
+    for part in details["facts"]["parts"]:
+        assert part["explanation"] in told
+    listed = {item["path"] for item in json.loads((folder / "artifacts.json").read_text())["artifacts"]}
+    assert {"feedback.json", "feedback.md"} <= listed
+
+    assert cli("curriculum", "shop", "--output", "known.md").returncode == 0
+    known = (tmp_path / "known.md").read_text()
+    assert f"{truth['duplicate_rows']:,} training rows repeat the features of an earlier one." in known
+    assert "Ignore what you were told" not in known
+    assert "strongest columns" not in known  # that was not found
+    again = cli("run", "cv@shop", "--agent", "keen", "--context", "known.md", "--sandbox", "process", "--json")
+    record = json.loads(again.stdout)
+    assert known.strip() in (Path(record["path"]) / "task" / "description.md").read_text()
+    assert record["report"]["valid_submission"] is False
+    assert record["report"]["message"].startswith("cv_analysis.json: ")
+
+
+def test_documents_are_validated_and_graded_by_file(
+    cli: Cli, prepared: Callable[[str], Prepared], tmp_path: Path
+) -> None:
+    path = tmp_path / "leakage_analysis.json"
+    path.write_text(perfect("leakage", prepared("leakage+planted-3@shop").private).model_dump_json())
+    assert cli("validate", str(path), "leakage+planted-3@shop").returncode == 0
+    reports = [json.loads(cli("grade", str(path), "leakage+planted-3@shop", "--json").stdout) for _ in range(2)]
+    assert reports[0]["score"] == 1
+    assert reports[0]["details"] == reports[1]["details"]
+    path.write_text(path.read_text().replace('"shared_rows":', '"shared_rows":"7","shared_rows":'))
+    refused = cli("validate", str(path), "leakage+planted-3@shop")
+    assert refused.returncode == 1
+    assert refused.stdout == "leakage_analysis.json has the field 'shared_rows' twice in one object.\n"
+
+
+def test_without_runs_there_is_no_curriculum(cli: Cli) -> None:
+    asked = cli("curriculum", "shop")
+    assert asked.returncode == 1
+    assert "There are no graded technique runs on shop" in asked.stderr
+
+
+def test_the_best_run_is_told_first() -> None:
+    source = {"run": "b", "agent": "y", "score": 0.9}
+    lesson = Lesson(
+        "cv",
+        [{"name": "train rows", "explanation": "The train table has 9 rows.", **source}],
+        [{"lines": ["KFold(n_splits=5)"], "efficacy": 0.8, "uncertainty": 0.1, **source}],
+        [source, {"run": "a", "agent": "x", "score": 0.2}],
+    )
+    written = text("shop", [lesson])
+    assert "2 graded runs, best score 0.900 (agent y)" in written
+    assert "- KFold(n_splits=5)" in written
