@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux.errors import DataError
 from mleredux_mlebench.blocks import (
@@ -184,6 +184,7 @@ def test_a_secret_salt_changes_the_split(tmp_path: Path) -> None:
     assert answers[0] != answers[1] == answers[2]
 
 
+@settings(deadline=None)
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-1000, max_value=1000)))
 def test_fast_floats_are_exact_where_digits_are_few(numbers: list[Any]) -> None:
     assert list(fast_floats(map(str, numbers))) == [float(number) for number in numbers]

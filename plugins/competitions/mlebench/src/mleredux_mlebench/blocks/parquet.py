@@ -45,10 +45,17 @@ def read_parquet(path: Path, where: str, columns: Iterable[str]) -> pd.DataFrame
     """
     import pandas as pd
 
-    arrow = require("pyarrow", "parquet")
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     try:
-        return pd.read_parquet(path, engine="pyarrow", columns=list(columns))
-    except (arrow.ArrowException, OSError) as error:
+        # One column after the other, and out of Arrow's memory, which keeps what is freed: a large table is there once.
+        parts = {}
+        for name in columns:
+            read = parquet.read_table(path, columns=[name], pre_buffer=False)
+            parts[name] = read.to_pandas()[name].copy()
+            del read
+            arrow.default_memory_pool().release_unused()
+        return pd.DataFrame(parts, copy=False)
+    except (arrow.ArrowException, OSError, KeyError) as error:
         raise DataError(
             f"{where} can't be read as a parquet table: {' '.join(str(error).split())}.",
             hint="Get the raw data again; the download may be incomplete.",
