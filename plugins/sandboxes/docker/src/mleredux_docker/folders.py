@@ -74,8 +74,11 @@ def prepare(launch: Launch, user: tuple[int, int]) -> list[Bind]:
         Bind(launch.output_dir / "logs", "/home/logs", writable=True),
         *_home_data(launch),
     ]
-    if (launch.task_dir / "instructions.md").is_file():
-        binds.append(Bind(launch.task_dir / "instructions.md", "/home/instructions.txt"))
+    instructions = launch.task_dir / "instructions.md"
+    if instructions.is_file() and not launch.agent.build.writable_root:
+        # Else the entry point copies them: some of MLE-bench's agents edit theirs in place.
+        names = ("instructions.txt", "instructions_obfuscated.txt")
+        binds += [Bind(instructions, f"/home/{name}") for name in names]
     # The folder, not the sockets: after a restart of the program new ones of these names must be seen.
     homes = {place.parent for place in (launch.validate_socket, launch.gateway_socket) if place is not None}
     if len(homes) > 1:

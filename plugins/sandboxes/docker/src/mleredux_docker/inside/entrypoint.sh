@@ -13,6 +13,10 @@ if [ -n "$places" ]; then
         echo "mleredux: without Python in the image, the gateway answers only at /mleredux/socket/$2." >&2
     fi
 fi
+for name in instructions instructions_obfuscated; do
+    # They are mounted, and this fails, unless the container's own file system may be written.
+    cp /task/instructions.md "/home/$name.txt" 2>/dev/null || :
+done
 shift 2
-unset places python
+unset name places python
 exec "$@"
