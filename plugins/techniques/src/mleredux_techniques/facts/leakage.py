@@ -29,11 +29,13 @@ TOLERANCES = """\
 - `feature_strengths` (0.25): five columns (fewer where there are fewer), each with its strength within 0.01, that are
   among the strongest (a strength within 0.02 of the fifth's is); what is none of them counts against it
 - `risks` (0.5): F1 over leaks by column. A leak that was put there on purpose is the truth; beside those, the tables
-  themselves: a column with a strength of 0.995 or more is a copy; ids or the order of rows with 0.3 or more are
-  id_order; more than 2 % of the test rows that share their features with a training row are duplicate_rows; a column
-  with one value in most rows and, in the others (at least 30), 99 % of one class, where no more than 90 % of all rows
-  are of it, is a future_value (copy and noisy_copy are right, too). The right column with another kind counts half.
-  A risk whose `strength` is off by more than 0.05 counts half
+  themselves: with two classes or a numeric target, a column with a strength of 0.995 or more is a copy; ids or the
+  order of rows with a strength of 0.3 or more, and of five standard errors or more (numeric targets: 5 / sqrt(n - 1);
+  classes: 10 sqrt((n + 1) / (12 m (n - m))), m rows of the smallest class of at least five), are id_order; more than
+  2 % of the test rows that share their features with a training row are duplicate_rows; with two classes, a column with
+  one value in most rows and, in the others (at least 30), 99 % of one class, where no more than 90 % of all rows are of
+  it, is a future_value (copy and noisy_copy are right, too). The right column with another kind counts half. A risk
+  whose `strength` is off by more than 0.05 counts half
 - `mitigation` (0.05): the share of leaks found that are to be dropped
 - of `duplicate_rows`, `shared_rows`, `risks` and `mitigation`, one where there is nothing to find has a tenth of its
   weight unless something is claimed"""

@@ -19,7 +19,7 @@ TOGETHER = 0.5
 TELLING = 0.15
 SURE = 1e-3
 JUDGED_COLUMNS = 60
-JUDGED_ROWS = 20_000
+JUDGED_ROWS = 10_000
 
 TOLERANCES = """\
 - `complete_rows` (weight 0.1): within 1 % (half within 5 %)
@@ -30,7 +30,8 @@ TOLERANCES = """\
 - `mechanism` (0.2): MAR where another column tells whether it is missing (|2 AUC - 1| or Cramér's V of 0.15 or more,
   p below 0.001 after correction for the number of columns), else MCAR; MNAR, which no data can prove, counts half.
   Where the values were removed on purpose, the way it was done is the truth, and to take MAR for MNAR or MNAR for MAR
-  counts half. Only columns with the right `missing` count
+  counts half. Only columns with the right `missing` count, and the first 10,000
+  rows
 - `depends_on` (0.1, where something is MAR): the first column named is among those that tell (nearly) most
 - a part in which there is nothing to find has a tenth of its weight unless something is claimed"""
 
