@@ -100,8 +100,8 @@ def _plan(ctx: click.Context, asked: dict[str, Any]) -> list[dict[str, Any]]:
     if not asked["agents"]:
         known = ", ".join(found.entries("agents")) or "none is installed"
         raise click.UsageError(f"Name an agent with --agent; there are: {known}.")
-    names = ("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace")
-    names += ("llm_calls", "llm_tokens", "llm_cost_usd")
+    machine = ("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace")
+    names = (*machine, "llm_calls", "llm_tokens", "llm_cost_usd")
     limits = {name: asked[name] for name in names if asked[name] is not None}
     context = asked["context"].read() if asked["context"] else None
     return [

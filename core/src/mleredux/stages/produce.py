@@ -66,6 +66,15 @@ def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
     return manifest
 
 
+def add_artifact(run: Run, artifact: Artifact) -> None:
+    """List one more artifact of a finished run, in the place of an earlier one of that path."""
+    manifest = run.manifest or Manifest(run=run.id)
+    kept = [known for known in manifest.artifacts if known.path != artifact.path]
+    listed = sorted([*kept, _completed(run, artifact, artifact.producer)], key=lambda known: known.path)
+    changed = manifest.model_copy(update={"artifacts": tuple(listed)})
+    write_atomically(run.path / "artifacts.json", changed.model_dump_json(indent=1) + "\n")
+
+
 def mask_secrets(run: Run, values: Iterable[str]) -> int:
     """Replace secret values in the content of everything the agent left and logged; names of files stay as they are.
 

@@ -49,6 +49,11 @@ class SubmissionVersion:
     time: datetime
     size: int
 
+    @property
+    def code(self) -> Path:
+        """A copy of the code that lay in `output/code` then; absent where there was none."""
+        return self.path.with_name(f"{self.number:04d}-code")
+
 
 class Run:
     """A run on disk. Reading is free to everybody; writing is for the holder of `lock`.

@@ -235,6 +235,5 @@ def _begin(database: sqlite3.Connection) -> None:
 
 
 def _short(agent: str) -> str:
-    """An agent's id, or the telling part of a reference (`agent` of `repo:https://host/team/agent.git@…`)."""
-    name = agent.partition("#")[0].rstrip("/").rpartition("/")[2].partition("@")[0].removesuffix(".git")
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.")[:48] or "agent"
+    """An agent's id, or the scheme of a reference (`repo` of `repo:https://…`)."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", agent.partition(":")[0]).strip("-.")[:48] or "agent"

@@ -10,12 +10,17 @@ from typing import BinaryIO
 
 from mleredux.errors import SandboxError
 from mleredux.store import Run
+from mleredux.submissions.intake import IntakeLimits, walk
 from mleredux.submissions.validation import MAX_BYTES, open_below
 
 MAX_VERSIONS = 500
 MAX_TOTAL_BYTES = 8 << 30
 MAX_LOOK_BYTES = 1 << 30
 """Larger files are taken only at the end: copying them would keep the supervisor from its limits."""
+
+
+_CODE = IntakeLimits(files=200, file_bytes=1 << 20, total_bytes=4 << 20)
+_CODE_ENDINGS = (".py", ".ipynb", ".r", ".R", ".jl", ".sh", ".sql", ".toml", ".yaml", ".yml", ".json", ".txt", ".md")
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,23 @@ class Snapshots:
                 ) from error
         return self.run.submissions()[-1].path, None
 
+    def _keep_code(self, target: Path) -> int:
+        """Copy the small text files of `output/code`, as far as they go; how many bytes."""
+        source, total, count = self.run.output_dir / "code", 0, 0
+        for found in walk(source, _CODE):
+            name = os.fsdecode(found.path)
+            if found.reason is not None or not name.endswith(_CODE_ENDINGS):
+                continue
+            with contextlib.suppress(OSError), open_below(source, name) as file:
+                data = file.read(_CODE.file_bytes + 1)
+                if len(data) > _CODE.file_bytes or total + len(data) > _CODE.total_bytes or count >= _CODE.files:
+                    continue
+                place = target / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
+                total, count = total + len(data), count + 1
+        return total
+
     def _take(self, file: BinaryIO, stamp: _Stamp) -> bool:
         """Copy an open file; False where it changed meanwhile, and the copy is nothing."""
         number = self._count + 1
@@ -107,6 +129,6 @@ class Snapshots:
             path.unlink(missing_ok=True)
             raise
         self._taken, self._count = stamp, number
-        self._bytes += size
+        self._bytes += size + self._keep_code(path.with_name(f"{number:04d}-code"))
         self.run.emit("submission", number=number, path=str(path.relative_to(self.run.path)), size=size)
         return True

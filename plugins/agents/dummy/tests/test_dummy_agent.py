@@ -40,7 +40,7 @@ def test_it_hands_in_the_sample_with_code_and_a_valid_rollout(tmp_path: Path) ->
     assert check_rollout(output / "rollout" / "trajectory.json") == []
     again = output / "again.csv"
     sample = tmp_path / "data" / "sample_submission.csv"
-    subprocess.run([sys.executable, str(output / "code" / "solution.py"), str(sample), str(again)], check=True)
+    subprocess.run([sys.executable, str(output / "code" / "solution.py"), str(sample.parent), str(again)], check=True)
     assert again.read_bytes() == sample.read_bytes()
 
 

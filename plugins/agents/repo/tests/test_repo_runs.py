@@ -38,7 +38,7 @@ def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
     record = json.loads(ended.stdout)
     commit = git(repository, "rev-parse", "v1")
     assert record["agent"] == f"repo:{repository}@{commit}"
-    assert record["report"]["valid_submission"] and "-agent-" in record["id"]
+    assert record["report"]["valid_submission"] and "-repo-" in record["id"]
     run = Path(record["path"])
     assert (run / "logs" / "smoke" / "agent.log").is_file(), "it passed a smoke run first"
     assert (run / "logs" / "agent.log").read_text() == "level 7 secret *****\n"

@@ -14,7 +14,8 @@ CODE = """\
 import shutil
 import sys
 
-shutil.copyfile(sys.argv[1], sys.argv[2])  # python solution.py SAMPLE SUBMISSION
+# python solution.py DATA_DIR SUBMISSION
+shutil.copyfile(sys.argv[1] + "/{sample}", sys.argv[2])
 """
 
 
@@ -25,7 +26,7 @@ def main() -> int:
     submission = Path(os.environ["MLEREDUX_SUBMISSION"])
     name = json.loads((task_dir / "task.json").read_text(encoding="utf-8")).get("sample")
     sample = Path(os.environ["MLEREDUX_DATA_DIR"]) / name if name else None
-    write(output_dir / "code" / "solution.py", CODE)
+    write(output_dir / "code" / "solution.py", CODE.format(sample=name or "sample_submission.csv"))
     if sample is None or not sample.is_file():
         result = f"{name} is not among the public files" if name else "the task has no sample submission"
     else:

@@ -1,0 +1,94 @@
+"""Whether two submissions are the same: bytes, values, or not."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import itertools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_MAX_CELL = 1 << 24
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two CSVs, cell by cell in order.
+
+    Attributes:
+        identical: The same bytes.
+        cells: Cells compared.
+        differing: Cells that differ by more than the tolerance, or as texts.
+        largest: The largest difference of numbers; None without numbers that differ.
+        reason: Why they can't be compared cell by cell, where so.
+    """
+
+    identical: bool
+    cells: int = 0
+    differing: int = 0
+    largest: float | None = None
+    reason: str | None = None
+
+    @property
+    def equal(self) -> bool:
+        """The same within the tolerance."""
+        return self.identical or (self.reason is None and self.differing == 0)
+
+    def as_json(self) -> dict[str, Any]:
+        """For the record."""
+        return {**vars(self), "equal": self.equal}
+
+
+def compare(first: Path, second: Path, tolerance: float) -> Comparison:
+    """Compare two submissions.
+
+    Args:
+        tolerance: By how much numbers may differ, relative to the larger one, or absolutely where below 1.
+    """
+    if _digest(first) == _digest(second):
+        return Comparison(True)
+    csv.field_size_limit(_MAX_CELL)
+    cells = differing = 0
+    largest: float | None = None
+    with (
+        first.open(encoding="utf-8", errors="replace", newline="") as one,
+        second.open(encoding="utf-8", errors="replace", newline="") as other,
+    ):
+        try:
+            for number, pair in enumerate(itertools.zip_longest(csv.reader(one), csv.reader(other))):
+                before, after = pair
+                if before is None or after is None:
+                    return Comparison(False, cells, differing, largest, f"one of them ends at row {number}")
+                if len(before) != len(after):
+                    return Comparison(False, cells, differing, largest, f"row {number} has other columns")
+                for old, new in zip(before, after, strict=True):
+                    cells += 1
+                    if old == new:
+                        continue
+                    gap = _gap(old, new)
+                    if gap is not None:
+                        largest = max(largest or 0.0, gap[0])
+                    if gap is None or gap[1] > tolerance:
+                        differing += 1
+        except csv.Error as error:
+            return Comparison(False, cells, differing, largest, f"one of them is no CSV ({error})")
+    return Comparison(False, cells, differing, largest)
+
+
+def _gap(old: str, new: str) -> tuple[float, float] | None:
+    """Difference of two numbers, absolute and as the tolerance takes it; None where one is none."""
+    try:
+        one, other = float(old), float(new)
+    except ValueError:
+        return None
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return None
+    gap = abs(one - other)
+    return gap, gap / max(1.0, abs(one), abs(other))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

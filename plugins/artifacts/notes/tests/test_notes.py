@@ -1,0 +1,171 @@
+"""Diffs, notebooks and repetitions of real runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from mleredux import testing
+from mleredux.errors import MlereduxError
+from mleredux.models import State
+from mleredux.plugins import current
+from mleredux.plugins.indexing import make_index
+from mleredux.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
+from mleredux_notes.comparing import compare
+from mleredux_notes.diffs import diff_of
+from mleredux_notes.reproduce import reproduce
+from mleredux_notes.solutions import entry_of, solutions_of
+
+SOLUTION = """\
+import csv, sys
+rows = list(csv.reader(open(sys.argv[1] + "/sample_submission.csv")))
+csv.writer(open(sys.argv[2], "w")).writerows(rows)
+"""
+BETTER = SOLUTION.replace("rows = ", "# better\nrows = ")
+
+
+def noisy(value: str) -> str:
+    return SOLUTION.replace("csv.writer", f"import random\nrows[1][1] = str({value})\ncsv.writer", 1)
+
+
+def step(number: int, code: str, **facts: Any) -> Step:
+    call = ToolCall(tool_call_id=f"c{number}", function_name="python", arguments={"code": code})
+    return Step(step_id=number, source="agent", message="", tool_calls=[call], extra=StepExtra(**facts).as_extra())
+
+
+@pytest.mark.slow
+def test_code_is_kept_with_each_version_and_its_changes_are_a_diff(run_agent: Any, tmp_path: Path) -> None:
+    run = run_agent(SOLUTION, BETTER)
+    assert run.state is State.DONE, run.message
+    assert [solution.name for solution in solutions_of(run)] == ["version 1", "version 2"]
+    text = (run.path / "solutions.diff").read_text()
+    assert "+# better\n" in text and "# version 2, from version 1\n" in text
+    assert {"solutions.diff", "submissions/0001-code/solution.py"} <= {a.path for a in run.manifest.artifacts}
+    (tmp_path / "solution.py").write_text(SOLUTION)
+    change = text.partition("# version 2")[2]
+    subprocess.run(["git", "apply", "-"], input=f"#{change}", cwd=tmp_path, text=True, check=True)
+    assert (tmp_path / "solution.py").read_text() == BETTER
+
+
+def test_solutions_of_a_search_are_compared_with_their_parents(run_agent: Any) -> None:
+    run = run_agent(SOLUTION)
+    steps = [
+        step(1, "a = 1\n", node_id="n1", stage="draft", is_buggy=True),
+        step(2, "b = 1\n", node_id="n2", stage="draft", validation_metric=0.5),
+        step(3, "a = 2\n", node_id="n3", parent_id="n1", stage="debug"),
+    ]
+    rollout = Trajectory(agent=AgentInfo(name="x", version="1"), steps=steps)
+    (run.path / "rollout.json").write_bytes(dump_rollout(rollout))
+    found = solutions_of(run)
+    assert [(solution.about, solution.parent) for solution in found] == [
+        ("draft, buggy", None),
+        ("draft, validation 0.5", None),
+        ("debug", 0),
+    ]
+    assert "# step 3 (debug), from step 1\n" in diff_of(found) and "-a = 1\n+a = 2\n" in diff_of(found)
+
+
+def test_the_notebook_runs_and_gets_the_score_of_the_run(run_agent: Any, tmp_path: Path) -> None:
+    from nbclient import NotebookClient
+
+    run = run_agent(SOLUTION)
+    book = nbformat.read(run.path / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    printed = book.cells[-1].outputs[0]["text"]
+    assert printed.startswith(f"log-loss {run.report.score} medal:")
+
+
+@pytest.mark.parametrize(
+    ("solution", "verdict"),
+    [
+        (SOLUTION, "identical"),
+        (noisy("150 + 1e-6 * random.random()"), "equal"),
+        (noisy("150 + random.random()"), "different"),
+        (SOLUTION + "import os\nif 'reproduce' in os.getcwd(): raise SystemExit(3)\n", "failed"),
+    ],
+)
+def test_the_final_code_is_run_again_and_what_it_makes_compared(
+    run_agent: Any, store: Any, solution: str, verdict: str
+) -> None:
+    run = run_agent(solution, task="diabetes")
+    result = reproduce(run, store, current())
+    assert result["verdict"] == verdict, result
+    assert json.loads((run.path / "reproduction.json").read_text()) == result
+    assert "reproduction.json" in {artifact.path for artifact in run.manifest.artifacts}
+    again = store.get(result["repetition"])
+    assert again.spec.agent == f"reproduce:{run.path}#solution.py" and again.spec.network == "none"
+
+
+def test_what_can_not_be_repeated_is_said(run_agent: Any, store: Any) -> None:
+    run = run_agent(SOLUTION)
+    with pytest.raises(
+        MlereduxError, match=re.escape("There is no other.py in the run's code. There are: solution.py")
+    ):
+        reproduce(run, store, current(), entry="other.py")
+    with pytest.raises(MlereduxError, match="left no Python code"):
+        entry_of({"notes.md": ""})
+    with pytest.raises(MlereduxError, match=r"It is not clear which file makes the submission: a\.py, b\.py"):
+        entry_of({"a.py": "", "b.py": ""})
+    (run.path / "report.json").unlink()
+    with pytest.raises(MlereduxError, match="has no graded submission to reproduce"):
+        reproduce(run, store, current())
+
+
+def test_links_out_of_the_code_are_not_followed(run_agent: Any) -> None:
+    run = run_agent(SOLUTION)
+    (run.output_dir / "code" / "leak.py").symlink_to("/etc/passwd")
+    (run.output_dir / "code" / "folder").symlink_to("/etc")
+    from mleredux_notes.solutions import final_code
+
+    assert set(final_code(run)) == {"solution.py"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "equal", "reason"),
+    [
+        ("id,y\n1,0.5\n", "id,y\n1,0.5\n", True, None),
+        ("id,y\n1,0.5\n", "id,y\n1,0.5000000001\n", True, None),
+        ("id,y\n1,0.5\n", "id,y\n1,0.6\n", False, None),
+        ("id,y\n1,1e9\n", "id,y\n1,1000000001\n", True, None),
+        ("id,y\n1,cat\n", "id,y\n1,dog\n", False, None),
+        ("id,y\n1,nan\n", "id,y\n1,0\n", False, None),
+        ("id,y\n1,0\n", "id,y\n", False, "one of them ends at row 1"),
+        ("id,y\n1,0\n", "id,y\n1\n", False, "row 1 has other columns"),
+    ],
+)
+def test_submissions_are_compared_by_bytes_and_values(
+    tmp_path: Path, first: str, second: str, equal: bool, reason: str | None
+) -> None:
+    for name, text in (("first", first), ("second", second)):
+        (tmp_path / name).write_text(text)
+    found = compare(tmp_path / "first", tmp_path / "second", 1e-6)
+    assert (found.equal, found.reason) == (equal, reason)
+
+
+@pytest.mark.docker
+@pytest.mark.usefixtures("docker_engine")
+def test_a_container_s_run_is_repeated_in_its_own_image(mleredux_home: Path) -> None:
+    import mleredux
+    from mleredux.store import RunStore
+
+    run = mleredux.run("wine", agent="dummy", sandbox="docker", runs_dir=mleredux_home / "runs")
+    assert run.state is State.DONE, run.message
+    store = RunStore(mleredux_home / "runs")
+    result = reproduce(run, store, current())
+    assert result["verdict"] == "identical", result
+    assert store.get(result["repetition"]).use.image == run.use.image
+
+
+@pytest.mark.parametrize("check", testing.checks("notes"))
+def test_the_plugin_conforms(check: testing.Check, tmp_path: Path) -> None:
+    check(tmp_path)
+
+
+def test_the_index_is_current() -> None:
+    path, text = make_index("notes")
+    assert path.read_text(encoding="utf-8") == text
