@@ -1,0 +1,1 @@
+"""Agents in MLE-bench's own layout, taken as they are."""
