@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import mleredux
 import pytest
-from mleredux.plugins.catalogue import set_current
+import yaml
+from mleredux.api import plan
+from mleredux.data import DataStore
+from mleredux.pipeline import Pipeline
+from mleredux.plugins.catalogue import current, set_current
 from mleredux.rollout import read_rollout, step_extra
-from mleredux.store import Run
+from mleredux.store import Run, RunStore
 from mleredux_scripted import ScriptedLlm
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -28,22 +36,40 @@ OPTIONS = {
 }
 
 
+LIMITS = {"cpus": 2, "memory_mb": 2048}
+
+
 @pytest.fixture(scope="module")
-def run(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """A run of three steps."""
-    home = tmp_path_factory.mktemp("aide")
-    with ScriptedLlm(SCENARIO, key=KEY) as llm, pytest.MonkeyPatch.context() as patch:
+def home(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for runs and data."""
+    return tmp_path_factory.mktemp("aide")
+
+
+@contextmanager
+def language_model(scenario: Path | dict[str, Any], home: Path) -> Iterator[ScriptedLlm]:
+    """A scripted model that the gateway forwards to."""
+    with (
+        ScriptedLlm(scenario, folder=SCENARIO.parent, key=KEY) as llm,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         for name, value in llm.environment(KEY).items():
             patch.setenv(name, value)
         patch.setenv("XDG_CONFIG_HOME", str(home))
         set_current(None)
+        yield llm
+    set_current(None)
+
+
+@pytest.fixture(scope="module")
+def run(home: Path) -> Run:
+    """A run of three steps."""
+    with language_model(SCENARIO, home) as llm:
         made = mleredux.run(
-            "digits", "aide", sandbox="docker", options=OPTIONS, time_limit=300,
-            limits={"cpus": 2, "memory_mb": 2048}, runs_dir=home / "runs", data_dir=home / "data",
+            "digits", "aide", sandbox="docker", options=OPTIONS, time_limit=300, limits=LIMITS,
+            runs_dir=home / "runs", data_dir=home / "data",
         )  # fmt: skip
         assert not llm.unmatched, llm.unmatched
-        yield made
-    set_current(None)
+    return made
 
 
 def log(run: Run) -> str:
@@ -87,7 +113,35 @@ def test_calls_and_cost_are_in_the_ledger(run: Run) -> None:
     assert run.report.ledger.network == "gateway"
 
 
+def test_a_run_that_was_stopped_has_journal_submission_and_rollout(home: Path, run: Run) -> None:
+    scenario = yaml.safe_load(SCENARIO.read_text(encoding="utf-8"))
+    rules = {rule["name"]: rule for rule in scenario["rules"]}
+    fixed = "I begin with mean images.\n\n```python\n<<file:digits-fixed.py>>\n```\n"
+    rules["draft"]["reply"]["text"] = fixed
+    rules["improvement"]["reply"]["text"] = "I wait.\n\n```python\nimport time\n\ntime.sleep(600)\n```\n"
+    store, data = RunStore(home / "runs"), DataStore(home / "data")
+    with language_model(scenario, home):
+        asked = plan(current(), "digits", "aide", sandbox="docker", options=OPTIONS, limits=LIMITS)
+        stopped = store.create(**asked, data_dir=str(data.path))
+        pipeline = Pipeline(store, current(), data)
+        thread = threading.Thread(target=pipeline.execute, args=([stopped],))
+        thread.start()
+        try:
+            until = time.monotonic() + 200
+            while not stopped.submissions() and thread.is_alive():
+                assert time.monotonic() < until, log(stopped)
+                time.sleep(0.5)
+        finally:
+            pipeline.cancel()
+            thread.join()
+    assert str(stopped.state) == "cancelled", stopped.message
+    assert "stopped: asked to end" in log(stopped)
+    facts = [step_extra(step) for step in read_rollout(stopped.path / "rollout.json").steps[1:]]
+    assert [(f.stage, f.is_buggy) for f in facts] == [("draft", False)]
+    assert (stopped.output_dir / "submission.csv").is_file()
+
+
 def test_the_key_is_nowhere(run: Run) -> None:
-    for path in run.path.rglob("*"):
+    for path in run.path.parent.rglob("*"):
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path

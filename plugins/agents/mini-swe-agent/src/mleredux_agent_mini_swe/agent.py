@@ -15,6 +15,7 @@ MINI = "mini-swe-agent==2.4.6"
 REQUIRED = (
     "jinja2==3.1.6",
     "litellm==1.106.2",
+    "mcp==2.3.0",
     "platformdirs==4.14.7",
     "pydantic==2.14.3",
     "python-dotenv==1.2.4",

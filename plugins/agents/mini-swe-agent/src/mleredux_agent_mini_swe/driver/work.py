@@ -76,8 +76,9 @@ def work(options: dict[str, Any], deadline: float) -> str:
     if model_name(options["model"]).startswith("anthropic/"):
         given["set_cache_control"] = "default_end"
     kind = LitellmTextbasedModel if text else LitellmModel
-    # A budget that is spent is refused for ever.
-    kind.abort_exceptions = [*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError]
+    litellm.suppress_debug_info = True
+    # What is refused once is refused for ever.
+    kind.abort_exceptions = [*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError, ImportError]
     environment = Environment(
         **{**config["environment"], "cwd": str(output), "timeout": options["command_timeout"]},
     )
