@@ -104,6 +104,11 @@ def test_a_hostile_document_is_refused_at_once(schema: SubmissionSchema, tmp_pat
     assert time.monotonic() - started < 10
 
 
+def test_a_declaration_can_be_shown() -> None:
+    shown = Submission(file="plan.json", sample=None, document=Plan).model_dump(mode="json")
+    assert shown["document"] == f"{Plan.__module__}:Plan"
+
+
 def test_a_model_that_is_gone_is_the_tasks_fault() -> None:
     for name in ("mleredux.models:Nothing", "no.such.module:Plan", "mleredux.models:CAUSES"):
         with pytest.raises(TaskBroken):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_serializer
 
 from mleredux.models.base import ID_PATTERN, Model
 from mleredux.models.grader import Direction, Grader
@@ -48,6 +48,10 @@ class Submission(Model):
     document: type[BaseModel] | None = None
     """For a submission that is a JSON document: what it must be. Importable from its module by its name, for validation
     finds it there again."""
+
+    @field_serializer("document", when_used="json")
+    def _name(self, document: type[BaseModel] | None) -> str | None:
+        return f"{document.__module__}:{document.__qualname__}" if document is not None else None
 
 
 class Thresholds(Model):
