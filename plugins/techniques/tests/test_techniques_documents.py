@@ -30,8 +30,8 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("imbalance", {"minority_class": "gentoo"}, "contradicts class_counts"),
     ("imbalance", {"majority_class": "emu"}, "not among class_counts"),
     ("imbalance", {"severity": "extreme"}, "severity contradicts"),
-    ("missing", {"together": [{"columns": ["sex", "beak"], "rows": 1}]}, "not among columns"),
-    ("missing", {"together": [{"columns": ["sex", "body_mass_g"], "rows": 9}]}, "more rows"),
+    ("missing", {"together": [{"columns": ["crest", "beak"], "rows": 1}]}, "not among columns"),
+    ("missing", {"together": [{"columns": ["crest", "body_mass_g"], "rows": 9}]}, "more rows"),
     (
         "encoding",
         {"features": [{"column": "a", "type": "binary", "cardinality": 7, "encoding": {"name": "none"}}]},

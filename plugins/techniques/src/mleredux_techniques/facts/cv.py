@@ -18,8 +18,8 @@ TOLERANCES = """\
   them, a quarter each for `train_groups` and `shared_groups` within 2 % (half within 10 %)
 - `time` (0.2): the column by which the test is the future
 - `target`, `problem` (0.01 each): exactly
-- of `duplicate_rows`, `shared_rows`, `groups` and `time`, one where there is nothing to find has a tenth of its weight
-  unless something is claimed"""
+- of `duplicate_rows`, `shared_rows`, `groups` and `time`, one where there is nothing to find has a twentieth of its
+  weight unless something is claimed"""
 
 
 def duplicates(dataset: Dataset) -> tuple[int, int]:

@@ -37,8 +37,8 @@ TOLERANCES = """\
   it, is a future_value (copy and noisy_copy are right, too). The right column with another kind counts half. A risk
   whose `strength` is off by more than 0.05 counts half
 - `mitigation` (0.05): the share of leaks found that are to be dropped
-- of `duplicate_rows`, `shared_rows`, `risks` and `mitigation`, one where there is nothing to find has a tenth of its
-  weight unless something is claimed"""
+- of `duplicate_rows`, `shared_rows`, `risks` and `mitigation`, one where there is nothing to find has a twentieth of
+  its weight unless something is claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mleredux_techniques.results import Facts, Figure
 
-NOTHING = 0.1
+NOTHING = 0.05
 """A part in which there is nothing to find, and nothing was claimed, has this share of its weight."""
 SHOWN = 12
 

@@ -33,7 +33,7 @@ TOLERANCES = """\
   counts half. Only columns with the right `missing` count, and the first 10,000
   rows
 - `depends_on` (0.1, where something is MAR): the first column named is among those that tell (nearly) most
-- a part in which there is nothing to find has a tenth of its weight unless something is claimed"""
+- a part in which there is nothing to find has a twentieth of its weight unless something is claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:

@@ -25,7 +25,7 @@ TOLERANCES = """\
   only features whose mean and standard deviation are right count
 - `spread` (0.11): within 5 % (half within 25 %)
 - `not_needed_for` (0.05): F1
-- a shape that no feature has weighs a tenth unless it is claimed"""
+- a shape that no feature has weighs a twentieth unless it is claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
