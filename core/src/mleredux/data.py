@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mleredux.canary import write_canary
 from mleredux.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 from mleredux.models import Task
@@ -191,6 +192,7 @@ class DataStore:
                     hint="The raw data differ from those the task was made for; get them anew.",
                 )
             write_schema(task, scratch / "public", scratch / "schema")
+            write_canary(scratch, task.id)
             self._write_record(task, scratch, schema=place / "schema", differing=differing)
             _replace(scratch, place)
 
@@ -269,6 +271,8 @@ class DataStore:
         differing = differences(prepared, _published(task), folder / MEMORY_FILE)
         self._check_found(task, prepared, folder, (difference for difference in differing if difference.found))
         write_schema(task, prepared / "public", folder / "schema")
+        if folder == prepared:
+            write_canary(prepared, task.id)
         return self._write_record(task, prepared, schema=folder / "schema", folder=folder, differing=differing)
 
     def _write_record(

@@ -17,7 +17,7 @@ from typing import Any
 
 from mleredux.data import DataStore
 from mleredux.errors import MlereduxError, ResumeRefused, SandboxError
-from mleredux.models import CAUSES, Cause, Event, Ledger, LlmUse, Outcome, Report, State
+from mleredux.models import CAUSES, Cause, Event, Outcome, Report, State
 from mleredux.plugins import Catalogue
 from mleredux.protocols import BuildRequest, Built
 from mleredux.sandboxes.slots import Slots
@@ -25,6 +25,7 @@ from mleredux.stages.context import StageContext
 from mleredux.stages.failures import Failure, failure_of
 from mleredux.stages.grade import grade
 from mleredux.stages.grade_versions import grade_versions
+from mleredux.stages.ledger import make_ledger
 from mleredux.stages.prepare import prepare
 from mleredux.stages.produce import mask_secrets, produce
 from mleredux.stages.run_agent import agent_started, run_agent
@@ -283,7 +284,7 @@ class Pipeline:
             problem=ran["problem"],
             shown_path=ran["submission"],
             limit=outcome.limit,
-            ledger=self._ledger(context),
+            ledger=make_ledger(context, prepared.private),
             cancelled=context.cancelled,
         )
         write_atomically(run.path / "report.json", report.model_dump_json(indent=1) + "\n")
@@ -312,23 +313,6 @@ class Pipeline:
         content = [score.model_dump(mode="json") for score in scores]
         write_atomically(run.path / SCORES_FILE, json.dumps(content, indent=1) + "\n")
         return len(scores)
-
-    def _ledger(self, context: StageContext) -> Ledger:
-        run, isolated = context.run, context.sandbox.isolated
-        notes = [] if isolated else ["The process sandbox does not keep an agent from the answers on this machine."]
-        gateway = [event.data["use"] for event in run.log.read() if event.type == "gateway" and "use" in event.data]
-        llm = LlmUse.model_validate(gateway[-1]) if gateway else None
-        notes += [event.data["message"] for event in run.log.read() if event.type == "data" and "message" in event.data]
-        return Ledger(
-            validations=sum(event.type == "validation" for event in run.log.read()),
-            network=run.spec.network if isolated else "open",
-            hosts=llm.hosts if llm else (),
-            llm_calls=llm.calls if llm else None,
-            llm=llm,
-            isolated=isolated,
-            answers_exposed=not isolated,
-            notes=tuple(notes),
-        )
 
     def _versions(self, run: Run) -> dict[str, str]:
         """Versions of mleredux and of the plugins that this run uses."""

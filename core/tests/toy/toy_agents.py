@@ -24,6 +24,11 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "silent": (COPY + "os.close(1); os.close(2); os.close(0)", {}),
     "worker": (COPY + "end = time.time() + 1.6\nwhile time.time() < end: pass", {}),
+    "steals": (
+        COPY + "shutil.copyfile(os.environ['MLEREDUX_DATA_DIR'] + '/../../../../data/toy/prepared/private/answers.csv',"
+        " os.environ['MLEREDUX_OUTPUT_DIR'] + '/stolen.csv')",
+        {},
+    ),
     "crash": ("raise SystemExit(7)", {}),
     "hog": ("held = []\nwhile True: held.append(b'x' * 10**7)", {"limits": {"memory_mb": 200}}),
     "fill": ("with open('big', 'wb') as f:\n  while True: f.write(b'x' * 10**6)", {"limits": {"disk_mb": 40}}),

@@ -1,0 +1,62 @@
+"""What shows that an agent read what was held out."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.canary import CANARY_FILE, canary
+from mleredux.stages.exposure import exposures
+from mleredux.stages.prepare import prepare
+
+
+@pytest.fixture
+def done(toy: Any) -> Any:
+    """A finished run, and the task's private folder."""
+    run = toy.run("copy")
+    return run, prepare(toy.task(), toy.catalogue, toy.data).private
+
+
+def test_an_honest_run_exposes_nothing(done: Any) -> None:
+    run, private = done
+    assert exposures(run, private) == []
+
+
+def test_the_canary_lies_beside_the_answers_and_is_found_wherever_it_turns_up(done: Any) -> None:
+    run, private = done
+    text = (private.parent / CANARY_FILE).read_text()
+    assert canary("toy") in text and canary("toy") != canary("digits")
+    assert not [
+        path for path in private.parent.joinpath("public").rglob("*") if canary("toy").encode() in path.read_bytes()
+    ]
+    (run.output_dir / "notes.bin").write_bytes(b"\0" + text.encode())
+    run.agent_log.write_text(f"found: {text}")
+    assert exposures(run, private) == [
+        "output/notes.bin holds the canary that lies beside the answers.",
+        "logs/agent.log holds the canary that lies beside the answers.",
+    ]
+
+
+def test_a_copy_of_the_answers_is_found_under_any_name(done: Any) -> None:
+    run, private = done
+    shutil.copyfile(private / "answers.csv", run.output_dir / "my_predictions.txt")
+    assert exposures(run, private) == ["output/my_predictions.txt equals the private file answers.csv."]
+    shutil.copyfile(private / "answers.csv", private.parent / "public" / "hint.csv")
+    assert exposures(run, private) == [], "what is public too is no secret"
+
+
+def test_links_to_the_answers_are_not_followed(done: Any) -> None:
+    run, private = done
+    (run.output_dir / "link.csv").symlink_to(private / "answers.csv")
+    (run.output_dir / "folder").symlink_to(private)
+    assert exposures(run, private) == []
+
+
+def test_the_report_says_so(toy: Any, tmp_path: Path) -> None:
+    private = prepare(toy.task(), toy.catalogue, toy.data).private
+    run = toy.run("steals", options={})
+    assert run.report.ledger.answers_exposed
+    assert "output/stolen.csv equals the private file answers.csv." in run.report.ledger.notes
+    assert private.is_dir()
