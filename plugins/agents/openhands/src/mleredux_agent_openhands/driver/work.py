@@ -1,0 +1,108 @@
+"""One conversation of OpenHands with itself: the task in, tools run beside it, every event written down."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from importlib.metadata import version
+from typing import Any
+
+from mleredux_agent_openhands.driver.settings import Settings
+
+_ANTHROPIC = ("anthropic/", "claude")
+
+
+class Work:
+    """The conversation, and its log as it grows.
+
+    Args:
+        settings: What the sandbox says.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        settings.logs_dir.mkdir(parents=True, exist_ok=True)
+        self._events = (settings.logs_dir / "events.jsonl").open("a", encoding="utf-8", errors="replace")
+        self.conversation = self._converse()
+
+    def run(self) -> None:
+        """Work until the agent says that it is done, or its iterations are used up.
+
+        Raises:
+            Exception: OpenHands gave up; mostly a language model that can't be reached.
+        """
+        conversation, settings = self.conversation, self._settings
+        conversation.send_message(settings.prompt())
+        conversation.run()
+        for _ in range(int(settings.options["reminders"])):
+            if settings.submission.is_file() or self._status() != "finished":
+                break
+            conversation.send_message(settings.reminder())
+            conversation.run()
+        print(f"OpenHands is {self._status()}.", flush=True)
+
+    def tell(self, text: str) -> None:
+        """Say something to the agent while it works; it is read after the step that is under way."""
+        self.conversation.send_message(text)
+
+    def save_usage(self) -> None:
+        """Write tokens and cost so far, by call and in all."""
+        stats = self.conversation.conversation_stats.model_dump(mode="json")
+        place = self._settings.logs_dir / "usage.json"
+        text = json.dumps({"openhands_version": version("openhands-sdk"), **stats}, indent=1)
+        with self._lock:
+            temporary = place.with_suffix(".new")
+            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.replace(place)
+
+    def _status(self) -> str:
+        return str(self.conversation.state.execution_status.value)
+
+    def _note(self, event: Any) -> None:
+        with self._lock:
+            self._events.write(event.model_dump_json() + "\n")
+            self._events.flush()
+        if event.source == "agent":
+            self.save_usage()
+
+    def _converse(self) -> Any:
+        from openhands.sdk import Conversation
+        from openhands.tools.preset.default import get_default_agent
+
+        return Conversation(
+            agent=get_default_agent(llm=language_model(self._settings.options), cli_mode=True),
+            workspace=str(self._settings.output_dir),
+            callbacks=[self._note],
+            max_iteration_per_run=int(self._settings.options["max_iterations"]),
+        )
+
+
+def language_model(options: dict[str, Any]) -> Any:
+    """The model that the options name, at the address that the environment names.
+
+    A model of no provider that LiteLLM knows is taken to be served by OpenAI's protocol.
+    """
+    from litellm import get_llm_provider
+    from litellm.exceptions import BadRequestError
+    from openhands.sdk import LLM
+    from pydantic import SecretStr
+
+    model = str(options["model"])
+    try:
+        get_llm_provider(model)
+    except BadRequestError:
+        model = f"openai/{model}"
+    kind = "ANTHROPIC" if model.startswith(_ANTHROPIC) else "OPENAI"
+    key = os.environ.get(f"{kind}_API_KEY")
+    chosen = {name: options[name] for name in ("temperature", "reasoning_effort", "max_output_tokens")}
+    return LLM(
+        usage_id="agent",
+        model=model,
+        api_key=SecretStr(key) if key else None,
+        base_url=os.environ.get(f"{kind}_BASE_URL"),
+        timeout=int(options["llm_timeout"]),
+        num_retries=int(options["llm_retries"]),
+        **chosen,
+    )
