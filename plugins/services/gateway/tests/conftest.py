@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,11 @@ class Opened:
     gateway: RunGateway
     environment: dict[str, str]
 
-    @property
+    @cached_property
     def ai(self) -> openai.OpenAI:
         return openai.OpenAI(base_url=self.environment["OPENAI_BASE_URL"], api_key=self.token)
 
-    @property
+    @cached_property
     def claude(self) -> anthropic.Anthropic:
         return anthropic.Anthropic(base_url=self.environment["ANTHROPIC_BASE_URL"], api_key=self.token)
 

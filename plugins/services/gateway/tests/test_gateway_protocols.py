@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import socket
 import time
 from typing import Any
@@ -178,7 +180,8 @@ def test_what_is_no_call_of_a_model_is_not_there(opened):
         ("POST", "/v1/batches"),
     ]:
         assert client.request(method, path).status_code == 404, path
-    for body in (b"", b"[]", b"{", b"\xff", b"[" * 100_000):
+    deep = b'{"model": "priced", "metadata": ' + b"[" * 990 + b"]" * 990 + b"}"
+    for body in (b"", b"[]", b"{", b"\xff", b"[" * 100_000, deep, b'{"model": "priced", "top_p": NaN}'):
         assert client.post("/v1/chat/completions", content=body).status_code == 400
     client.close()
 
@@ -189,6 +192,28 @@ def test_both_sockets_answer(opened):
     with httpx.Client(transport=transport) as client:
         answer = client.get("http://gateway/budget", headers={"Authorization": f"Bearer {agent.token}"})
     assert answer.json()["llm_calls"] == {"used": 0, "limit": None}
+
+
+def test_an_agent_that_opens_too_many_connections_harms_itself_alone(opened):
+    agent, other = opened(), opened()
+    port = int(agent.gateway.url.rpartition(":")[2])
+    with contextlib.ExitStack() as stack:
+        many = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
+        many[-1].settimeout(10)
+        assert many[-1].recv(1) == b"", "it was closed at once"
+        assert other.say() and many[0].fileno() > 0
+    assert agent.say().startswith("Hello"), "it has room again"
+
+
+def test_requests_of_unreasonable_size_are_refused_before_they_are_read(opened):
+    agent = opened()
+    connection = http.client.HTTPConnection(agent.gateway.url.removeprefix("http://"))
+    connection.putrequest("POST", "/v1/messages")
+    connection.putheader("X-Api-Key", agent.token)
+    connection.putheader("Content-Length", str(1 << 40))
+    connection.endheaders(b"{}")
+    assert connection.getresponse().status == 413
+    connection.close()
 
 
 def _sockets(agent: Any) -> list[Any]:

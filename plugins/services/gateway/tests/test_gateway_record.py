@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from mleredux.store import Run
 from mleredux_gateway.record import Record, read_calls
 from mleredux_gateway.secrets import Mask, run_token
+from mleredux_gateway.streams import Frames
 
 SECRET = "sk-planted-5f1d0c77e2"
 
@@ -153,3 +155,18 @@ def test_after_a_kill_budgets_go_on_from_the_record_with_the_call_that_was_cut_o
     assert calls[1]["error"] == "The program was ended during this call." and calls[1]["prompt_tokens"] > 0
     assert use.prompt_tokens == 200 + calls[1]["prompt_tokens"]
     assert json.loads((killed.path / "llm" / "trajectory.json").read_text())["final_metrics"]["extra"]["llm_calls"] == 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    events=st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1), max_size=6),
+    line=st.sampled_from(["\n", "\r\n"]),
+    cuts=st.lists(st.integers(0, 400), max_size=6),
+)
+def test_events_of_a_stream_are_whole_whatever_pieces_they_come_in(events, line, cuts):
+    sent = "".join(f"data: {event}{line}{line}" for event in events).encode()
+    places = [0, *sorted(min(cut, len(sent)) for cut in cuts), len(sent)]
+    frames = Frames()
+    came = [frame for start, end in itertools.pairwise(places) for frame in frames.feed(sent[start:end])]
+    assert b"".join(came) + frames.rest() == sent
+    assert [frame.decode().strip("\r\n").removeprefix("data: ") for frame in came] == events

@@ -20,6 +20,7 @@ from mleredux_gateway.meter import Meter
 from mleredux_gateway.prices import Prices, cost_of
 from mleredux_gateway.proxy import Proxy
 from mleredux_gateway.record import CALLS, FOLDER, Record, read_calls
+from mleredux_gateway.room import bounded
 from mleredux_gateway.secrets import Mask, run_token
 from mleredux_gateway.trajectory import write_trajectory
 from mleredux_gateway.usage import Tokens
@@ -84,6 +85,7 @@ class RunGateway:
         self._ready = threading.Event()
         self._failure: OSError | None = None
         self._thread: threading.Thread | None = None
+        self._servers: list[asyncio.Server] = []
 
     def environment(self, url: str) -> dict[str, str]:
         """Variables by which the usual clients find the gateway."""
@@ -135,6 +137,8 @@ class RunGateway:
             self._ready.set()
             self._loop.run_forever()
         finally:
+            for server in self._servers:
+                server.close()
             self._loop.run_until_complete(runner.cleanup())
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
@@ -142,19 +146,22 @@ class RunGateway:
 
     async def _listen(self, runner: web.AppRunner, socket: Path) -> None:
         await runner.setup()
+        assert runner.server is not None
+        protocols = bounded(runner.server)
         socket.parent.mkdir(parents=True, exist_ok=True)
-        await web.UnixSite(runner, str(socket)).start()
+        self._servers.append(await self._loop.create_unix_server(protocols, str(socket)))
         socket.chmod(0o666)  # the agent's user in a container is another than ours; the token decides
         note = self._run.path / FOLDER / PLACE
+        earlier = 0
         with contextlib.suppress(OSError, ValueError, KeyError):
             # An agent that goes on since before a kill knows the old address.
             earlier = int(json.loads(note.read_text())["port"])
-            await web.TCPSite(runner, "127.0.0.1", earlier).start()
-            self.url = f"http://127.0.0.1:{earlier}"
-        if not self.url:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            port = next(address[1] for address in runner.addresses if isinstance(address, tuple))
-            self.url = f"http://127.0.0.1:{port}"
+            self._servers.append(await self._loop.create_server(protocols, "127.0.0.1", earlier))
+        if len(self._servers) < 2:
+            self._servers.append(await self._loop.create_server(protocols, "127.0.0.1", 0))
+        port = self._servers[1].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        if port != earlier:
             write_atomically(note, json.dumps({"port": port}) + "\n")
 
 

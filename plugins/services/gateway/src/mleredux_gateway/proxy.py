@@ -19,12 +19,14 @@ from mleredux_gateway.config import Family, GatewayConfig, Upstream
 from mleredux_gateway.meter import Meter, Refused, Ticket
 from mleredux_gateway.prices import Prices, cost_of
 from mleredux_gateway.record import Record
+from mleredux_gateway.room import Room
 from mleredux_gateway.screening import objection
 from mleredux_gateway.secrets import Mask
 from mleredux_gateway.streams import Frames, assembler, content_of
 from mleredux_gateway.usage import Kind, Tokens, estimated, expected, tokens_of, written_in
 
-MAX_BODY = 64 << 20
+MAX_BODY = 32 << 20
+_MAX_BODIES = 4
 _MAX_ANSWER = 64 << 20
 _AT_ONCE = 64
 _RECORDED_REFUSALS = 1000
@@ -86,6 +88,7 @@ class Proxy:
         self._meter, self._record, self._mask, self._known = meter, record, mask, known_responses
         self._session: aiohttp.ClientSession | None = None
         self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._room = Room(_MAX_BODIES * MAX_BODY)
         self._refusals = 0
 
     def application(self) -> web.Application:
@@ -116,14 +119,19 @@ class Proxy:
             return await self._models(family)
         if request.method != "POST" or (kind is None and path != COUNT_TOKENS):
             return error(family, 404, "not_found_error", f"The gateway does not offer {request.method} {request.path}.")
-        try:
-            data = await request.read()
-            body = json.loads(data)
-            if not isinstance(body, dict):
-                raise ValueError("no object")
-        except (ValueError, RecursionError):
-            return error(family, 400, "invalid_request_error", "The body is not a JSON object.")
-        return await self._call(request, kind, family, body, len(data))
+        length = request.content_length
+        if length is not None and length > MAX_BODY:
+            return error(family, 413, "invalid_request_error", f"A request has at most {MAX_BODY >> 20} MiB.")
+        async with self._room.take(MAX_BODY if length is None else length):
+            try:
+                data = await request.read()
+                body = json.loads(data, parse_constant=_no_constant)
+                json.dumps(body)  # what nests so deeply that it can't be written again goes nowhere
+                if not isinstance(body, dict):
+                    raise ValueError("no object")
+            except (ValueError, RecursionError):
+                return error(family, 400, "invalid_request_error", "The body is not a JSON object.")
+            return await self._call(request, kind, family, body, len(data))
 
     async def _call(
         self, request: web.Request, kind: Kind | None, family: Family, body: dict[str, Any], size: int
@@ -206,13 +214,16 @@ class Proxy:
                 async for data in answer.content.iter_any():
                     if call.first_byte is None:
                         call.first_byte = call.wait()
+                    passed = []
                     for frame in frames.feed(data):
                         event = content_of(frame)
                         if event is not None:
                             whole.feed(event)
                         if drop_usage and event and "choices" in event and not event["choices"] and event.get("usage"):
                             continue  # what the gateway asked for, and the agent did not
-                        await out.write(self._mask.data(frame))
+                        passed.append(frame)
+                    if passed:
+                        await out.write(self._mask.data(b"".join(passed)))
                 if rest := frames.rest():
                     await out.write(self._mask.data(rest))
                 await out.write_eof()
@@ -258,8 +269,10 @@ class Proxy:
             **_counted(tokens),
             "cost_usd": cost,
         }
-        self._record.end(fields, call.body, call.response)
-        await self._meter.settle(ticket, tokens, cost, failed=failed, model=call.model, host=call.upstream.host)
+        try:
+            self._record.end(fields, call.body, call.response)
+        finally:
+            await self._meter.settle(ticket, tokens, cost, failed=failed, model=call.model, host=call.upstream.host)
 
     def _refuse(
         self, kind: Kind | None, family: Family, body: dict[str, Any], reason: str, said: str, *, counted: bool = False
@@ -338,6 +351,11 @@ class Proxy:
         number: int = self._record.next
         self._record.next += 1
         return number
+
+
+def _no_constant(name: str) -> Any:
+    """NaN and Infinity are no JSON, and providers differ on what to make of them."""
+    raise ValueError(name)
 
 
 def _path(kind: Kind) -> str:

@@ -8,8 +8,10 @@ from typing import Any
 
 from mleredux_gateway.usage import Kind
 
-_OWN_TOOLS = re.compile(r"(function|custom|bash|text_editor|computer|memory|local_shell|shell|apply_patch)(_\w+)?$")
-"""Tools that run on the agent's side."""
+_OWN_TOOLS = re.compile(
+    r"(function|custom|bash|text_editor|computer|memory|local_shell|apply_patch|tool_search)(_\w+)?$"
+)
+"""Tools that run on the agent's side, or that only look through what the request holds."""
 _REMOTE = re.compile(r"(?i)https?:|ftp:|gs:|s3:")
 _TIERS = (None, "auto", "default", "flex", "standard_only")
 _SEARCHING = re.compile(r"-search-|-search$|search-preview|search-api|deep-research")
@@ -29,6 +31,8 @@ def objection(kind: Kind, body: dict[str, Any], known_responses: set[str], *, ho
         return "Name a model."
     if body.get("service_tier") not in _TIERS:
         return f"The gateway does not offer service tier {body['service_tier']!r}."
+    if body.get("speed") not in (None, "standard"):
+        return f"The gateway does not offer speed {body['speed']!r}."
     if kind == "responses":
         if body.get("background"):
             return "The gateway does not offer responses in the background: they can't be counted."
@@ -46,7 +50,8 @@ def objection(kind: Kind, body: dict[str, Any], known_responses: set[str], *, ho
             return f"The gateway does not offer {name}."
     for tool in body.get("tools") or ():
         type_ = tool.get("type") if isinstance(tool, dict) else None
-        if type_ is not None and not _OWN_TOOLS.match(str(type_)):
+        local = type_ == "shell" and (tool.get("environment") or {}).get("type") == "local"
+        if type_ is not None and not local and not _OWN_TOOLS.match(str(type_)):
             return f"The gateway does not offer the provider's tool {type_!r}."
     place = "input" if kind == "responses" else "messages"
     for remote in _remote_parts(body.get(place), 0):
@@ -68,7 +73,7 @@ def _remote_parts(value: Any, depth: int) -> Iterator[str]:
             link = found.get("url") if isinstance(found, dict) else found
             if isinstance(link, str) and _REMOTE.match(link) and kind not in ("tool_use", "function_call", "text"):
                 yield name
-        if value.get("file_id") and kind in ("file", "input_file", "input_image", "image", "document"):
+        if isinstance(value.get("file_id"), str) and kind != "tool_use":
             yield "file_id"
         for name in ("content", "output", "source", "file"):
             if kind != "tool_use":

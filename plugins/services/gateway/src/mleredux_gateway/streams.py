@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 from mleredux_gateway.usage import Kind, Tokens, tokens_of
 
 _MAX_FRAME = 32 << 20
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 
 
 class Frames:
@@ -23,16 +25,11 @@ class Frames:
         Raises:
             ValueError: One is too large.
         """
-        self._rest += data
-        while True:
-            ends = [
-                (found + len(mark), mark) for mark in (b"\n\n", b"\r\n\r\n") if (found := self._rest.find(mark)) >= 0
-            ]
-            if not ends:
-                break
-            end = min(ends)[0]
-            frame, self._rest = self._rest[:end], self._rest[end:]
-            yield frame
+        whole, position = self._rest + data, 0
+        for end in _BLANK_LINE.finditer(whole):
+            yield whole[position : end.end()]
+            position = end.end()
+        self._rest = whole[position:]
         if len(self._rest) > _MAX_FRAME:
             raise ValueError("an event of the stream is too large")
 

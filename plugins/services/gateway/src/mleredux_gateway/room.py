@@ -1,0 +1,50 @@
+"""Bounds of what one agent takes of this program: memory of requests, and open connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+MAX_CONNECTIONS = 256
+
+
+class Room:
+    """So many bytes for all requests together; who finds no room waits.
+
+    Args:
+        size: Bytes; nobody may ask for more.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._free = size
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def take(self, size: int) -> AsyncIterator[None]:
+        """Have so many bytes while the block lasts."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._free >= size)
+            self._free -= size
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._free += size
+                self._changed.notify_all()
+
+
+def bounded(server: web.Server) -> Callable[[], asyncio.Protocol]:
+    """Protocols of a server for asyncio, as many as there may be connections; what is too many is closed at once."""
+
+    def make() -> asyncio.Protocol:
+        return _Closing() if len(server.connections) >= MAX_CONNECTIONS else server()
+
+    return make
+
+
+class _Closing(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
