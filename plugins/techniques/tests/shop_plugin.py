@@ -66,6 +66,41 @@ shop = Competition(
     direction="maximize",
 )
 
+
+def take_photos(raw: Path) -> None:
+    """Empty pictures of three kinds of things, unequally many."""
+    (raw / "pictures").mkdir()
+    for number in range(90):
+        (raw / "pictures" / f"p{number:03d}.png").write_bytes(b"")
+
+
+def split_photos(raw: Path, public: Path, private: Path) -> None:
+    """A table of labels and a folder of pictures; no table of the test."""
+    names = sorted(path.name for path in (raw / "pictures").iterdir())
+    kinds = ["cup" if place % 9 else "jug" if place % 2 else "pot" for place in range(len(names))]
+    rows = list(zip(names, kinds, strict=True))
+    for name in names:
+        (public / name).write_bytes(b"")
+    for path, head, body in (
+        (public / "train.csv", ["picture", "thing"], rows[:60]),
+        (public / "sample_submission.csv", ["picture", "thing"], [(name, "cup") for name, _ in rows[60:]]),
+        (private / "answers.csv", ["picture", "thing"], rows[60:]),
+    ):
+        with path.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([head, *body])
+
+
+photos = Competition(
+    id="photos",
+    title="Things on photos",
+    description=Path(__file__).with_name("shop.md"),
+    fetch=take_photos,
+    prepare=split_photos,
+    submission=Submission(id_columns=("picture",), target_columns=("thing",)),
+    metric=Metric(grader="accuracy"),
+    direction="maximize",
+)
+
 KEEN = """
 import json
 import os
@@ -95,7 +130,7 @@ keen = Agent(
 
 @hookimpl
 def mleredux_register_tasks() -> list[Task]:
-    return [shop]
+    return [shop, photos]
 
 
 @hookimpl

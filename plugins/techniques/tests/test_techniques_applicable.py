@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mleredux.data import Prepared
 from mleredux.errors import NotApplicable, NotFound
+from mleredux.models import GradingInput
+from mleredux_techniques.grading import score
+from mleredux_techniques.perfect import perfect
 
 
 @pytest.mark.parametrize(
@@ -28,6 +33,9 @@ def test_the_declaration_says_so_before_anything_is_prepared(name: str, why: str
     ("name", "why"),
     [
         ("encoding@wine", "all features of its tables are numbers"),
+        ("encoding@photos", "its tables have no features"),
+        ("scaling@photos", "no numeric feature"),
+        ("missing+planted-1@photos", "it needs 3 numeric features"),
         ("missing@wine", "no feature of its training table has missing values"),
     ],
 )
@@ -47,3 +55,17 @@ def test_planted_instances_are_there_where_the_data_as_they_are_have_nothing(
 def test_other_variants_are_not_known(variant: str, bench: Any) -> None:
     with pytest.raises(NotFound, match="has no variant"):
         bench.task(f"cv+{variant}@wine")
+
+
+def test_pictures_have_classes_and_splits_all_the_same(prepared: Callable[[str], Prepared], bench: Any) -> None:
+    found = prepared("imbalance@photos")
+    truth = json.loads((found.private / "truth.json").read_bytes())
+    assert truth["counts"] == {"cup": 53, "pot": 4, "jug": 3}
+    assert (found.public / "p001.png").is_file()
+    document = perfect("imbalance", found.private)
+    given = GradingInput(Path("imbalance_analysis.json"), found.private, bench.task("imbalance@photos"))
+    graded = score("imbalance", document, given)
+    assert graded.value == 1
+    assert graded.details["efficacy"]["score"] is None  # there is nothing to train on
+    split = json.loads((prepared("cv@photos").private / "truth.json").read_bytes())
+    assert (split["train_rows"], split["test_rows"], split["smallest_class"]) == (60, 30, 3)

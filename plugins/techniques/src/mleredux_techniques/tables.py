@@ -64,7 +64,8 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
         elif name.endswith(".json"):
             frame = _records(path).head(rows)
         elif name.endswith(".jsonl"):
-            frame = pd.read_json(path, lines=True, nrows=rows, convert_dates=False)
+            with path.open(encoding="utf-8") as lines:
+                frame = _frame([json.loads(line) for line in itertools.islice(lines, rows) if line.strip()])
         else:
             separator = "\t" if ".tsv" in name else ","
             frame = pd.read_csv(path, sep=separator, nrows=rows, low_memory=False, **exact())
@@ -85,12 +86,16 @@ def exact() -> dict[str, Any]:
 
 
 def _records(path: Path) -> pd.DataFrame:
-    """A list of JSON objects; what nests in them is kept as JSON text."""
-    import pandas as pd
-
+    """A list of JSON objects."""
     if path.stat().st_size > _JSON_BYTES:
         raise ValueError("it is too large")
-    content = json.loads(path.read_bytes())
+    return _frame(json.loads(path.read_bytes()))
+
+
+def _frame(content: Any) -> pd.DataFrame:
+    """Records as a table; what nests in them is kept as JSON text."""
+    import pandas as pd
+
     if not isinstance(content, list) or not all(isinstance(record, dict) for record in content):
         raise ValueError("it is no list of records")
     return pd.DataFrame.from_records([{name: _flat(value) for name, value in record.items()} for record in content])
