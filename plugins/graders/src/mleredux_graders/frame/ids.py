@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
 
 from mleredux_graders.frame.columns import Array
 from mleredux_graders.frame.tables import Table, is_missing
-from mleredux_graders.frame.utf8 import Utf8, first_equals
+from mleredux_graders.frame.utf8 import Utf8, first_equals, sorted_with_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +103,39 @@ def compare_ids(submission: Table, answers: Table, columns: Sequence[str]) -> Id
     return ids
 
 
+def same_ids(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
+    """Where each id of the answers is in the submission, if both have the same ids, each of them once.
+
+    Returns:
+        Rows of the submission, shape (rows,); None where it is not so, or can't be told quickly.
+    """
+    keys = _keys(theirs, mine) if len(theirs) == len(mine) else None
+    if keys is None:
+        return None
+    texts, (theirs_sorted, mine_sorted) = keys.texts, (sorted_with_places(side) for side in keys.numbers)
+    places = np.uint64((1 << max(len(theirs) - 1, 1).bit_length()) - 1)
+    if ((theirs_sorted ^ mine_sorted) > places).any():
+        return None
+    here, there = (theirs_sorted & places).astype(np.int64), (mine_sorted & places).astype(np.int64)
+    twins = np.flatnonzero((theirs_sorted[1:] ^ theirs_sorted[:-1]) <= places)
+    if len(twins) and (
+        texts is None or (np.diff(twins) == 1).any() or texts[0].equal(here[twins], here[twins + 1]).any()
+    ):
+        return None
+    found = np.empty(len(theirs), dtype=np.int64)
+    found[here] = there
+    if texts is None:
+        return found
+    wrong = np.flatnonzero(~texts[0].equal(np.arange(len(found)), found, texts[1]))
+    rows = {texts[1].cell(row): row for row in found[wrong].tolist()}  # few, whose hashes begin alike
+    for row in wrong.tolist():
+        cell = texts[0].cell(row)
+        if cell not in rows:
+            return None
+        found[row] = rows[cell]
+    return found
+
+
 def same_places(submission: Table, answers: Table, columns: Sequence[str]) -> bool:
     """Whether both tables have the same ids, row by row."""
     if len(submission) != len(answers):
@@ -159,15 +192,41 @@ def _codes(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array:
 
 def _first_equals(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
     """Where each id occurs first; None for what has to be done in a more patient way."""
+    keys = _keys(theirs, mine)
+    if keys is None:
+        return None
+    return (
+        first_equals(np.concatenate(keys.numbers))
+        if keys.texts is None
+        else (keys.texts[0] + keys.texts[1]).first_equals()
+    )
+
+
+class _Keys(NamedTuple):
+    """Ids of both tables as numbers.
+
+    Attributes:
+        numbers: Equal where ids are, uint64; the upper bits tell nearly all others apart.
+        texts: The ids themselves, where numbers may be equal that should not.
+    """
+
+    numbers: tuple[Array, Array]
+    texts: tuple[Utf8, Utf8] | None
+
+
+def _keys(theirs: pd.Series[Any], mine: pd.Series[Any]) -> _Keys | None:
+    """None for ids that are neither texts nor plain whole numbers throughout."""
     kinds = [getattr(ids.dtype, "name", "") for ids in (theirs, mine)]
     if kinds == ["str", "str"] and not (theirs.hasnans or mine.hasnans):
-        return (Utf8.of_column(theirs) + Utf8.of_column(mine)).first_equals()
+        texts = Utf8.of_column(theirs), Utf8.of_column(mine)
+        return _Keys((texts[0].hashes, texts[1].hashes), texts)
     if kinds == ["int64", "int64"] and len(theirs) and len(mine):
-        numbers = np.concatenate([theirs.to_numpy(), mine.to_numpy()])
-        span = (int(numbers.max()) - int(numbers.min())).bit_length()
-        if span + len(numbers).bit_length() <= 64:
-            from_zero = (numbers - numbers.min()).astype(np.uint64)
-            return first_equals(from_zero << np.uint64(64 - span) if span else from_zero)
+        numbers = [ids.to_numpy() for ids in (theirs, mine)]
+        lowest, highest = min(int(side.min()) for side in numbers), max(int(side.max()) for side in numbers)
+        span = (highest - lowest).bit_length() or 1
+        if span + (len(theirs) + len(mine)).bit_length() <= 64:
+            upper = [(side - lowest).astype(np.uint64) << np.uint64(64 - span) for side in numbers]
+            return _Keys((upper[0], upper[1]), None)
     return None
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from mleredux.errors import InvalidSubmission
 
 from mleredux_graders.frame.columns import Array
-from mleredux_graders.frame.ids import Ids, compare_ids, is_text, same_places, sorted_rows
+from mleredux_graders.frame.ids import Ids, compare_ids, is_text, same_ids, same_places, sorted_rows
 from mleredux_graders.frame.options import Options
 from mleredux_graders.frame.tables import Table
 
@@ -83,6 +83,11 @@ def match_rows(
         return np.arange(rows), np.arange(expected)
     if how == "same-order":
         raise InvalidSubmission(f"Column {columns[0]!r} must be that of the sample, row by row.")
+    if len(columns) == 1:
+        places = same_ids(answers.series(columns[0]), submission.series(columns[0]))
+        if places is not None:
+            scored = np.arange(expected) if dropped is None or how != "sorted-known" else np.flatnonzero(~dropped)
+            return places[scored], scored
     found = compare_ids(submission, answers, columns)
     if how == "sorted-covering":
         return _sorted_covering(submission, answers, columns, found)
@@ -138,8 +143,6 @@ def _sorted_known(
     if ids.unknown:
         raise InvalidSubmission(f"Column {ids.name} has {ids.unknown} ids that the sample does not have.")
     kept = np.ones(len(ids.theirs), dtype=bool) if dropped is None else ~dropped
-    if ids.unique and not ids.missing:  # sorting could only pair them in the same way
-        return ids.places()[ids.theirs[kept]], np.flatnonzero(kept)
     scored = np.zeros(ids.known, dtype=bool)
     scored[ids.theirs[kept]] = True
     order, wanted = sorted_rows(submission, columns), sorted_rows(answers, columns)

@@ -218,20 +218,33 @@ class Utf8:
 def first_equals(values: Array) -> Array:
     """For each number the first that is equal to it, or nearly so, shape (n,).
 
-    Only as many upper bits are compared as leave room for the places, so that one fast sort does it.
-
     Args:
         values: uint64, shape (n,).
     """
+    packed = sorted_with_places(values)
     bits = np.uint64(max(len(values) - 1, 1).bit_length())
-    packed = (values >> bits << bits) | np.arange(len(values), dtype=np.uint64)
-    packed.sort()
     places = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
     packed >>= bits
     begins = np.flatnonzero(np.append(True, packed[1:] != packed[:-1])[: len(packed)])
     firsts = np.empty(len(values), dtype=np.int64)
     firsts[places] = np.repeat(places[begins], np.diff(begins, append=len(packed)))
     return firsts
+
+
+def sorted_with_places(values: Array) -> Array:
+    """Numbers sorted, with their places in place of their lowest bits, as many as are needed.
+
+    NumPy sorts plain numbers several times as fast as it finds an order.
+
+    Args:
+        values: uint64, shape (n,).
+    """
+    bits = np.uint64(max(len(values) - 1, 1).bit_length())
+    packed = values >> bits
+    packed <<= bits
+    packed |= np.arange(len(values), dtype=np.uint64)
+    packed.sort()
+    return packed
 
 
 def ranges(starts: Array, lengths: Array) -> Array:
