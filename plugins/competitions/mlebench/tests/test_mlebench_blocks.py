@@ -131,6 +131,7 @@ def test_an_archive_name_cannot_lead_out(tmp_path: Path) -> None:
         (b"id,y\n", "no rows"),
         (b"id,z\n1,2\n", "lacks the columns y"),
         (b"id,y\n1,2\n", "too few"),
+        (b"id,y\n" + b"1,2\n" * 50 + b"5", "breaks off"),
         (b'id,y\n1,"2\n', "can't be read|too few"),
         (b"\xff\xfe\x00", "can't be read|lacks"),
     ],

@@ -22,9 +22,10 @@ from mleredux_mlebench.blocks.trees import Folder, Stream, Tree
 
 SUFFIXES = (".zip", ".7z", ".tar.gz", ".tgz", ".tar")
 _CHUNK = 1 << 20
-_DAMAGE = (
+DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, NotImplementedError,
 )  # fmt: skip
+"""What reading a truncated or damaged archive raises."""
 
 
 def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
@@ -103,7 +104,7 @@ class Zip(_Archive):
     def _zip(self) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(self.path)
-        except (*_DAMAGE, OSError) as error:
+        except (*DAMAGE, OSError) as error:
             raise self.damaged(error) from error
 
     def _list(self) -> tuple[dict[str, int], list[str]]:
@@ -118,7 +119,7 @@ class Zip(_Archive):
                 if name in wanted:
                     with self._zip.open(info) as content:
                         yield name, content
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise self.damaged(error) from error
 
 
@@ -129,13 +130,13 @@ class Tar(_Archive):
     def _tar(self) -> tarfile.TarFile:
         try:
             return tarfile.open(self.path)
-        except (*_DAMAGE, OSError) as error:
+        except (*DAMAGE, OSError) as error:
             raise self.damaged(error) from error
 
     def _list(self) -> tuple[dict[str, int], list[str]]:
         try:
             infos = self._tar.getmembers()
-        except (*_DAMAGE, OSError) as error:
+        except (*DAMAGE, OSError) as error:
             raise self.damaged(error) from error
         files = {_clean(info.name, self.where): info.size for info in infos if info.isfile()}
         return files, [_clean(info.name, self.where) for info in infos if info.isdir()]
@@ -148,7 +149,7 @@ class Tar(_Archive):
                     content = tar.extractfile(info) if name in wanted and info.isfile() else None
                     if content is not None:
                         yield name, content
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise self.damaged(error) from error
 
 
@@ -159,7 +160,7 @@ class SevenZip(_Archive):
         py7zr = require("py7zr", "7z")
         try:
             return py7zr.SevenZipFile(self.path)
-        except (py7zr.exceptions.ArchiveError, *_DAMAGE, OSError) as error:
+        except (py7zr.exceptions.ArchiveError, *DAMAGE, OSError) as error:
             raise self.damaged(error) from error
 
     def _list(self) -> tuple[dict[str, int], list[str]]:
@@ -181,7 +182,7 @@ class SevenZip(_Archive):
         try:
             with self._open() as archive:
                 archive.extract(targets=list(targets), factory=_Factory(targets))
-        except (py7zr.exceptions.ArchiveError, *_DAMAGE) as error:
+        except (py7zr.exceptions.ArchiveError, *DAMAGE) as error:
             raise self.damaged(error) from error
 
     def stream(self, wanted: Collection[str]) -> Stream:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
         options: Options of `pandas.read_csv`.
 
     Raises:
-        DataError: It can't be read, has no rows, or lacks columns.
+        DataError: It can't be read, has no rows, lacks columns, or breaks off.
     """
     import pandas as pd
 
@@ -44,7 +46,18 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
         )
     if table.empty:
         raise DataError(f"{where} has no rows.", hint="Get the raw data again; the download may be incomplete.")
+    if bool(table.iloc[-1:, -1].isna().all()) and _breaks_off(file):
+        raise DataError(f"{where} breaks off in its last row.", hint="It is truncated; get the raw data again.")
     return table
+
+
+def _breaks_off(file: Any) -> bool:
+    """Whether a file ends neither with a line end nor with a separator, so that a last cell that is empty was lost."""
+    if not isinstance(file, Path):
+        return False
+    with file.open("rb") as content:
+        content.seek(-1, os.SEEK_END)
+        return content.read(1) not in b"\r\n,;\t"
 
 
 def _exact_floats() -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import DataError, MlereduxError
 
-from mleredux_mlebench.blocks.archives import open_tree
+from mleredux_mlebench.blocks.archives import DAMAGE, open_tree
 from mleredux_mlebench.blocks.contents import Content, Csv, SameBytes
 from mleredux_mlebench.blocks.splits import by_group, joined_groups, split_positions, take
 from mleredux_mlebench.blocks.tables import read_csv
@@ -205,7 +205,7 @@ class Preparation:
             raise
         except FileExistsError as error:
             raise DataError(f"{error.filename} is there already.", hint="Prepare into empty folders.") from error
-        except (LookupError, ValueError, TypeError, EOFError) as error:
+        except (*DAMAGE, LookupError, TypeError) as error:
             raise DataError(
                 f"The raw data are not as expected ({type(error).__name__}: {' '.join(str(error).split())}).",
                 hint="Check that they are this competition's files, complete.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any
 
 from mleredux.errors import DataError
@@ -18,8 +19,8 @@ PRODUCTS, ID, TARGET = "train.bson", "_id", "category_id"
 EXAMPLES = 100
 
 
-def documents(w: Workspace, **options: Any) -> Iterator[Any]:
-    """The products in file order.
+def documents(w: Workspace, take: Callable[[Any], Any] = dict, **options: Any) -> Iterator[Any]:
+    """The products in file order, or what is taken of each.
 
     Raises:
         DataError: The file is truncated or no BSON.
@@ -27,7 +28,7 @@ def documents(w: Workspace, **options: Any) -> Iterator[Any]:
     bson = require("bson", "bson")
     with w.path(PRODUCTS).open("rb") as file:
         try:
-            yield from bson.decode_file_iter(file, bson.CodecOptions(**options))
+            yield from map(take, bson.decode_file_iter(file, bson.CodecOptions(**options)))
         except bson.errors.BSONError as error:
             raise DataError(f"{PRODUCTS} is truncated or damaged ({error}).", hint="Download it again.") from error
 
@@ -56,7 +57,7 @@ def prepare(w: Workspace) -> None:
     import pandas as pd
 
     raw = require("bson.raw_bson", "bson").RawBSONDocument  # decodes what it is asked for
-    pairs = ((product[ID], product[TARGET]) for product in documents(w, document_class=raw))
+    pairs = documents(w, itemgetter(ID, TARGET), document_class=raw)
     table = pd.DataFrame(np.fromiter(pairs, dtype=[(ID, np.int64), (TARGET, np.int64)]))
     _, test = w.split(table)
     answers = test.sort_values(ID)
