@@ -16,7 +16,8 @@ _DEBIAN = ("ca-certificates", "curl", "gettext-base", "git", "procps", "unzip", 
 _STAGE = """\
 FROM {base} AS mlebench-env
 USER root
-RUN apt-get update && apt-get install -y --no-install-recommends {debian} && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends {debian} \\
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 RUN python3 -m venv --system-site-packages --without-pip /opt/conda \\
  && mkdir -p /opt/conda/etc/profile.d /opt/mleredux \\
  && (id nonroot >/dev/null 2>&1 || useradd --create-home nonroot) && mkdir -p /home/data /home/submission \\

@@ -57,7 +57,8 @@ FROM ${BASE_IMAGE}
 USER root
 """
 _DEBIAN = """\
-RUN apt-get update && apt-get install -y --no-install-recommends {packages} && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends {packages} \\
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 """
 _FROM_INSTALLING = """\
 COPY --from=install /opt/venv /opt/venv
