@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 import pytest
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.models import Report
-from mleredux.stages.grade import grade, make_report, score_in_child
+from mleredux.models import Ledger, Report
+from mleredux.stages.grade import ONLINE, grade, make_report, score_in_child
 from mleredux.stages.prepare import prepare
 
 MLE_BENCH_FIELDS = (
@@ -73,11 +73,25 @@ def test_the_rounded_score_is_what_medals_are_given_for(toy: Any) -> None:
     assert not make_report(task, 0.400001, path="x", exists=True).above_median, "strictly better than the median"
 
 
-def test_a_grader_reaches_no_network(toy: Any, tmp_path: Path, listener: list[Any]) -> None:
-    if not _may_leave_the_network():
-        pytest.skip("this kernel lets nobody leave the network")
-    assert report_of(toy, "toy-connects", tmp_path).score == 0.0
-    assert listener == []
+def test_a_grader_reaches_no_network_or_the_ledger_says_so(toy: Any, tmp_path: Path, listener: list[Any]) -> None:
+    task, prepared, path = copy_of_sample(toy, "toy-connects", tmp_path)
+    report = grade(task, path, prepared.private, toy.catalogue, ledger=Ledger(notes=("before",)))
+    assert report.ledger is not None
+    if _may_leave_the_network():
+        assert (report.score, listener, report.ledger.notes) == (0.0, [], ("before",))
+    else:
+        assert report.ledger.notes == ("before", ONLINE)
+
+
+@pytest.mark.parametrize("answer", [{"score": {"value": 1.0}}, {"invalid": "No."}], ids=["scored", "refused"])
+def test_a_grader_that_kept_the_network_is_noted_in_the_ledger(
+    answer: dict[str, Any], toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    monkeypatch.setattr("mleredux.stages.grade.ask_child", lambda *_, **__: [{**answer, "offline": False}])
+    report = grade(task, path, prepared.private, toy.catalogue, ledger=Ledger(notes=("before",)))
+    assert report.ledger is not None and report.ledger.notes == ("before", ONLINE)
+    assert grade(task, path, prepared.private, toy.catalogue).ledger is None
 
 
 @pytest.mark.parametrize(

@@ -112,10 +112,11 @@ def test_an_agent_that_crashed_is_not_tried_again(toy: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", ["preparing", "running", "grading", "producing"])
+@pytest.mark.parametrize("stage", ["preparing", "building", "running", "grading", "producing"])
 def test_kill_9_loses_no_finished_stage_and_nothing_lives_on(toy: Any, until: Any, stage: str) -> None:
     gate = toy.hold(stage) if stage != "running" else None
-    program = toy.start("toy", "--agent", "sleeper" if stage == "running" else "copy", "--time-limit", "100s")
+    agent = {"running": "sleeper", "building": "slow-build"}.get(stage, "copy")
+    program = toy.start("toy", "--agent", agent, "--time-limit", "100s")
     if gate:
         until(lambda: gate.with_name(f"{stage}.reached").exists())
     else:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mleredux import (
     Agent,
+    Build,
     Competition,
     Grader,
     GradingInput,
@@ -116,7 +117,8 @@ def mleredux_register_agents() -> list[Agent]:
     """Good ones, slow ones, greedy ones."""
     import toy_agents
 
-    return [agent(name, code, **more) for name, (code, more) in toy_agents.AGENTS.items()]
+    slow = agent("slow-build", toy_agents.COPY, build=Build(packages=("toy_slow.inner",)))
+    return [slow, *(agent(name, code, **more) for name, (code, more) in toy_agents.AGENTS.items())]
 
 
 @hookimpl

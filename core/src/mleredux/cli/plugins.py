@@ -17,6 +17,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     """Show each plugin, its distribution and version, what it registers, and what failed to load and why."""
     if ctx.invoked_subcommand is not None:
         return
+    from mleredux import __version__
     from mleredux.plugins import KINDS
     from mleredux.plugins.loading import implemented_hooks
 
@@ -32,7 +33,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
             {
                 "name": plugin.name,
                 "distribution": plugin.distribution,
-                "version": plugin.version,
+                "version": __version__ if plugin.source == "built in" else plugin.version,
                 "source": plugin.source,
                 "state": plugin.state,
                 "registers": {kind: ids for kind, ids in registered.items() if ids},

@@ -28,6 +28,7 @@ from mleredux.sandboxes.slots import machine
 GRADING_SECONDS = 3600.0
 GRADING_MEMORY_MB = 16_384
 _POLL_SECONDS = 0.25
+ONLINE = "The kernel forbids network namespaces here, so the grader ran with the network of this machine."
 
 
 def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Catalogue) -> Score:
@@ -53,8 +54,12 @@ def score_in_child(
     seconds: float = GRADING_SECONDS,
     memory_mb: int = GRADING_MEMORY_MB,
     cancelled: Callable[[], bool] = lambda: False,
+    notes: list[str] | None = None,
 ) -> Score:
     """Score a submission in a child process.
+
+    Args:
+        notes: Gets what the ledger should say of how it was scored.
 
     An exception in the grader that is no `InvalidSubmission` is laid at the submission's door only where the task's own
     sample submission can be scored; else the task is broken.
@@ -66,6 +71,8 @@ def score_in_child(
     [result] = ask_child(
         task, [submission], private, catalogue, seconds=seconds, memory_mb=memory_mb, cancelled=cancelled
     )
+    if notes is not None and result.get("offline") is False:
+        notes.append(ONLINE)
     if "score" in result:
         return Score.model_validate(result["score"])
     if "invalid" in result:
@@ -249,8 +256,16 @@ def grade(
         message = f"{task.submission.file} {problem or 'does not exist'}."
         exists = problem is not None and "does not exist" not in problem
         return make_report(task, None, path=path, exists=exists, message=message, limit=limit, ledger=ledger)
+    notes: list[str] = []
+    score: Score | None = None
+    refusal: str | None = None
     try:
-        score = score_in_child(task, submission, private, catalogue, cancelled=cancelled)
+        score = score_in_child(task, submission, private, catalogue, cancelled=cancelled, notes=notes)
     except InvalidSubmission as error:
-        return make_report(task, None, path=path, exists=True, message=str(error), limit=limit, ledger=ledger)
-    return make_report(task, score.value, path=path, exists=True, details=score.details, limit=limit, ledger=ledger)
+        refusal = str(error)
+    if ledger is not None and notes:
+        ledger = ledger.model_copy(update={"notes": (*ledger.notes, *notes)})
+    value, details = (score.value, score.details) if score else (None, None)
+    return make_report(
+        task, value, path=path, exists=True, message=refusal, details=details, limit=limit, ledger=ledger
+    )

@@ -24,10 +24,11 @@ _CLONE_NEWNET = 0x40000000
 def main(request_path: str) -> None:
     """Score what the request names, one by one.
 
-    Each answer is a file: `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`.
+    Each answer is a file: `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`, with `offline`: whether
+    there was no network.
     """
     request = json.loads(Path(request_path).read_bytes())
-    leave_network()
+    offline = leave_network()
     limit_memory(request["memory_mb"] * 2**20)
     with contextlib.suppress(OSError):  # where memory runs out all the same, this process goes first
         Path("/proc/self/oom_score_adj").write_text("1000")
@@ -38,7 +39,8 @@ def main(request_path: str) -> None:
     set_current(catalogue)
     for submission, answer in zip(request["submissions"], request["answers"], strict=True):
         temporary = Path(answer + ".part")
-        temporary.write_text(json.dumps(score(catalogue, request, Path(submission))), encoding="utf-8")
+        answered = {**score(catalogue, request, Path(submission)), "offline": offline}
+        temporary.write_text(json.dumps(answered), encoding="utf-8")
         temporary.replace(answer)
 
 
