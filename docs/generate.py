@@ -15,7 +15,7 @@ from typing import Any
 import click
 import mleredux_mlebench
 from mleredux import hookspecs
-from mleredux.cli.root import VERBS, root
+from mleredux.cli.root import root
 from mleredux.models import CAUSES, Model, Report, RunSpec, RunUse, Task
 from mleredux.models.agent import Agent, Limits
 from mleredux.models.report import Ledger
@@ -98,25 +98,35 @@ def cli_page() -> str:
         "",
         _help(root, "mleredux"),
     ]
-    for name in sorted(VERBS):
-        context = click.Context(root, info_name="mleredux", obj=_core_alone())
+    catalogue = Catalogue()
+    for name in verbs():
+        context = click.Context(root, info_name="mleredux", obj=catalogue)
         command = root.get_command(context, name)
         assert command is not None
-        lines += ["", f"## mleredux {name}", "", _help(command, f"mleredux {name}")]
+        lines += ["", f"## mleredux {name}", *_origin(catalogue, name), "", _help(command, f"mleredux {name}")]
         if isinstance(command, click.Group):
-            for part in sorted(command.commands):
+            inner = click.Context(command, info_name=name, parent=context)
+            for part in sorted(command.list_commands(inner)):
+                found = command.get_command(inner, part)
+                assert found is not None
                 words = f"mleredux {name} {part}"
-                lines += ["", f"### {words}", "", _help(command.commands[part], words)]
+                lines += ["", f"### {words}", *_origin(catalogue, f"{name} {part}"), "", _help(found, words)]
     return "\n".join(lines) + "\n"
 
 
-def _core_alone() -> Catalogue:
-    return Catalogue(block=[plugin.name for plugin in Catalogue().plugins if plugin.source != "built in"])
+def verbs() -> list[str]:
+    """Our verbs, and those that the plugins of this repository add."""
+    return root.list_commands(click.Context(root, info_name="mleredux", obj=Catalogue()))
+
+
+def _origin(catalogue: Catalogue, verb: str) -> list[str]:
+    """Which distribution brings a verb that is not the core's."""
+    entry = catalogue.entries("commands").get(verb)
+    return [] if entry is None else ["", f"Comes with `{entry.plugin.distribution}`."]
 
 
 def _help(command: click.Command, name: str) -> str:
-    context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
-    context.obj = _core_alone()  # verbs of plugins are not ours to document
+    context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100, obj=Catalogue())
     return f"```\n{command.get_help(context).rstrip()}\n```"
 
 

@@ -47,6 +47,17 @@ def test_every_hook_is_documented(generate: ModuleType) -> None:
         assert sentence.endswith("."), f"{name} has no sentence"
 
 
+def test_the_verbs_of_plugins_are_documented(generate: ModuleType) -> None:
+    """`audit`, `serve` and the like, with the distribution that brings them."""
+    page = (DOCS / "cli.md").read_text()
+    added = set(generate.verbs()) - set(VERBS)
+    assert added >= {"audit"}
+    for verb in added:
+        section = page.partition(f"## mleredux {verb}\n")[2].partition("\n## ")[0]
+        assert f"Usage: mleredux {verb}" in section
+        assert "Comes with `mleredux-" in section
+
+
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_is_documented(verb: str) -> None:
     page = (DOCS / "cli.md").read_text()
