@@ -3,6 +3,9 @@
 Naive: KFold with five shuffled folds, whatever the rows have to do with one another. Strong: what fits how the test was
 split off: whole groups, the future, or at random. A method that lets rows of one group into both sides, or the future
 into the past, is caught by its optimism.
+
+One private test of some hundred rows is a noisy judge. So after the private test itself, others are split off all rows
+in the same way (whole groups, the latest rows, or at random), and what counts is the mean difference over all of them.
 """
 
 from __future__ import annotations
@@ -33,45 +36,49 @@ from mleredux_techniques.schemas.cv import (
 if TYPE_CHECKING:
     import pandas as pd
 
-MEASURE = "distance of the estimated loss from that of the private test, of a ridge and a forest"
+MEASURE = "mean difference of the estimated loss from that of the test, of a ridge and a forest"
 NAIVE = KFold(name="KFold")
-SEEDS = 5
-SHARE = 0.8
-"""For each seed, this share of the training rows (whole groups) and of the test rows is drawn."""
-MAX_ROWS = 1_500
+TESTS = 6
+"""The private test, and others that are split off in the same way."""
+SHARE = 0.85
+"""Where the test is the future: for each test, this share of the rows is drawn."""
+MAX_ROWS = 2_000
 MAX_FOLDS = 10
 """Of a method with more folds, so many are carried out."""
 
 
 def measure(document: CvAnalysis, dataset: Dataset) -> Efficacy:
     """Carry the recommended method out, and compare its estimate with what the private test says."""
-    best = strong(dataset)
     names = ("naive", "strong", "recommended")
-    methods = dict(zip(names, (NAIVE, best, document.method), strict=True))
+    methods = dict(zip(names, (NAIVE, strong(dataset), document.method), strict=True))
     found: dict[str, list[float]] = {name: [] for name in names}
-    optimism: list[float] = []
+    whole, private = _rows(dataset)
     try:
-        for seed in range(SEEDS):
-            private, estimates = _once(dataset, list(methods.values()), seed)
+        for number in range(TESTS):
+            truth, estimates = _once(dataset, whole, private, list(methods.values()), number)
             for name, estimate in zip(names, estimates, strict=True):
-                found[name].append(float(np.abs(estimate - private).mean()))
-            optimism.append(float((private - estimates[2]).mean()))
+                found[name].append(float((truth - estimate).mean()))
     except CannotSplit as error:
         told = f"The recommended method can't be carried out: {error}"
         return Efficacy(0.0, 0.0, None, None, None, [Figure("efficacy", 0.0, told, score=0.0, weight=1.0)])
-    rows = min(MAX_ROWS, len(dataset.train))
+    rows = len(dataset.train) + len(dataset.test)
     sample = dataset.sample
-    if rows < len(dataset.train):
-        sample = f"{sample} Methods were carried out on {rows} of {len(dataset.train)} training rows.".strip()
+    if len(whole) < rows:
+        sample = f"{sample} Methods were carried out on {len(whole)} of {rows} rows.".strip()
     result = judge(
-        *(Choice(np.array(found[name]), _told(methods[name])) for name in names),
-        overlap=SHARE * 0.25,
+        *(Choice(_distance(np.array(found[name])), _told(methods[name])) for name in names),
+        overlap=len(dataset.test) / len(dataset.train),
         measure=MEASURE,
         sample=sample,
     )
-    mean = round(float(np.mean(optimism)), 5)
-    told = "Loss on the private test less the recommended method's estimate: far above 0, the method is too optimistic."
+    mean = round(float(np.mean(found["recommended"])), 5)
+    told = "Loss on the tests less the recommended method's estimate: above 0, the method is too optimistic."
     return Efficacy(**{**vars(result), "parts": [*result.parts, Figure("optimism", mean, told)]})
+
+
+def _distance(differences: Array) -> Array:
+    """Differences such that their mean is its own absolute value: chance to either side cancels out."""
+    return differences * (1.0 if differences.mean() >= 0 else -1.0)
 
 
 def strong(dataset: Dataset) -> CvMethod:
@@ -83,32 +90,54 @@ def strong(dataset: Dataset) -> CvMethod:
             return StratifiedGroupKFold(name="StratifiedGroupKFold", groups=key)
         return GroupKFold(name="GroupKFold", groups=key)
     if dataset.time is not None:
-        return TimeSeriesSplit(name="TimeSeriesSplit", time_column=dataset.time)
+        return TimeSeriesSplit(name="TimeSeriesSplit", time_column=dataset.time, n_splits=3)
     if classes:
         return StratifiedKFold(name="StratifiedKFold")
     return NAIVE
 
 
-def _once(dataset: Dataset, methods: list[CvMethod], seed: int) -> tuple[Array, list[Array]]:
-    """Losses on the private test, and each method's estimates of them, one a model."""
+def _rows(dataset: Dataset) -> tuple[pd.DataFrame, Array]:
+    """Training and test rows (at most `MAX_ROWS`, whole groups), and which of them are of the private test."""
     import pandas as pd
 
-    groups = group_codes(dataset, dataset.train)
-    most = min(MAX_ROWS, int(SHARE * len(dataset.train)))
-    train = dataset.train.iloc[draw(groups, len(groups), most, seed=seed)].reset_index(drop=True)
-    most = min(MAX_ROWS, int(SHARE * len(dataset.test)))
-    test = dataset.test.iloc[draw(np.arange(len(dataset.test)), len(dataset.test), most, seed=seed)]
-    frame = pd.concat([train, test], ignore_index=True)
-    y, codes = outputs(dataset, frame)
-    here, there = np.arange(len(train)), np.arange(len(train), len(frame))
-    private = _losses(dataset, frame, y, codes, here, there, seed)
-    estimates = []
+    whole = pd.concat([dataset.train, dataset.test], ignore_index=True)
+    private = np.repeat([False, True], [len(dataset.train), len(dataset.test)])
+    kept = draw(group_codes(dataset, whole), len(whole), MAX_ROWS, seed=0)
+    return whole.iloc[kept].reset_index(drop=True), private[kept]
+
+
+def _test_rows(dataset: Dataset, whole: pd.DataFrame, private: Array, number: int) -> tuple[Array, Array]:
+    """Row numbers to learn from, and of the test: the private one first, then others that are split off likewise."""
+    rng = np.random.default_rng(number)
+    if dataset.time is not None:
+        rows = np.sort(rng.permutation(len(whole))[: int(SHARE * len(whole))])
+        return rows[~private[rows]], rows[private[rows]]
+    if number == 0:
+        return np.flatnonzero(~private), np.flatnonzero(private)
+    groups = group_codes(dataset, whole)
+    shuffled = rng.permutation(groups.max() + 1)
+    later = np.cumsum(np.bincount(groups)[shuffled]) > (~private).sum()
+    test = np.isin(groups, shuffled[later])
+    return np.flatnonzero(~test), np.flatnonzero(test)
+
+
+def _once(
+    dataset: Dataset, whole: pd.DataFrame, private: Array, methods: list[CvMethod], number: int
+) -> tuple[Array, list[Array]]:
+    """Losses on one test, and each method's estimates of them, one a model."""
+    y, codes = outputs(dataset, whole)
+    rows, test = _test_rows(dataset, whole, private, number)
+    truth = _losses(dataset, whole, y, codes, rows, test, number)
+    train = whole.iloc[rows].reset_index(drop=True)
+    estimates: dict[str, Array] = {}
     for method in methods:
-        parts = folds(method, train, codes[here], classes=dataset.problem != "regression", seed=seed)
-        chosen = [parts[place] for place in _spread(len(parts))]
-        found = [_losses(dataset, frame, y, codes, rest, held, seed) for rest, held in chosen]
-        estimates.append(np.average(found, axis=0, weights=[len(held) for _, held in chosen]))
-    return private, estimates
+        if method.model_dump_json() not in estimates:
+            parts = folds(method, train, codes[rows], classes=dataset.problem != "regression", seed=number)
+            chosen = [parts[place] for place in _spread(len(parts))]
+            found = [_losses(dataset, whole, y, codes, rows[rest], rows[held], number) for rest, held in chosen]
+            mean = np.average(found, axis=0, weights=[len(held) for _, held in chosen])
+            estimates[method.model_dump_json()] = np.asarray(mean)
+    return truth, [estimates[method.model_dump_json()] for method in methods]
 
 
 def _spread(count: int) -> list[int]:

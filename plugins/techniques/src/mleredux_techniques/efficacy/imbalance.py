@@ -1,7 +1,7 @@
 """Class weights, resampling and thresholds by held-out balanced accuracy of a linear and a tree model.
 
-Naive: the data as they are. Strong: the best of five strategies within the training table. Losses are 1 less balanced
-accuracy.
+Naive: the data as they are. Strong: the best of five strategies within the training table. Only training rows are
+learned from and only private test rows held out, for the test may have another class ratio.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ POWERS = np.linspace(0.0, 2.0, 21)
 def measure(document: ImbalanceAnalysis, dataset: Dataset) -> Efficacy:
     """Carry the first recommended strategy out."""
     given, best = document.strategies[0], strong(dataset)
-    one = pool(dataset)
+    one = pool(dataset, apart=True)
     features = _features(one)
     told = ", ".join(f"{key}={value}" for key, value in given.model_dump(exclude={"name"}).items())
     return judge(

@@ -131,7 +131,7 @@ def _jointly(imputation: Imputation, train: Array, held_out: Array, seed: int) -
         wide = train.shape[1] > NEAREST_FEATURES + 1
         imputer = SklearnIterative(
             max_iter=min(iterations, MAX_ITERATIONS), n_nearest_features=NEAREST_FEATURES if wide else None,
-            random_state=seed, keep_empty_features=True,
+            random_state=seed, keep_empty_features=True, skip_complete=True,
         )  # fmt: skip
     imputer.fit(scaled[0][donors])
     first, second = (np.asarray(imputer.transform(part)) * spread + middle for part in scaled)

@@ -92,7 +92,7 @@ def _numbers(rows: Rows) -> list[tuple[Array, Array]]:
         encoding = recipe.encoding
         if encoding is None or isinstance(encoding, NoEncoding):
             scaler = recipe.scaler or StandardScaler(name="StandardScaler")
-            blocks.append(scale(scaler, *pair, seed=rows.seed))
+            blocks.append(scale(scaler, *pair))
         else:
             blocks.append(encode(encoding, _texts_of(pair[0]), _texts_of(pair[1]), rows.codes, rows.classes, rows.seed))
     return blocks

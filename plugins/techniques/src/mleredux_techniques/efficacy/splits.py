@@ -52,11 +52,15 @@ class Pool:
     sample: str
 
 
-def pool(dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = SPLITS) -> Pool:
+def pool(dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = SPLITS, apart: bool = False) -> Pool:
     """The pool of a dataset: its rows are split into `count` folds, each held out once.
 
     Classes have the same share in all folds; rows of one group stay together; where the test is the future of the
     training rows, a part of the test rows is held out and a part of the training rows is learned from.
+
+    Args:
+        apart: Whether only training rows are learned from and only private test rows held out, a fold of each left
+            out and held out in turn.
     """
     import pandas as pd
 
@@ -76,8 +80,12 @@ def pool(dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = SPLITS) -> 
         overlap = 0.5
     else:
         strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
-        folds = assign_folds(strata, groups[rows] if dataset.group else None, count, seed=0)
-        parts = tuple(Split(np.flatnonzero(folds != k), np.flatnonzero(folds == k), seed=k) for k in range(count))
+        folds = assign_folds(strata * 2 + origin, groups[rows] if dataset.group else None, count, seed=0)
+        learned, judged = (origin == 0, origin == 1) if apart else (origin >= 0, origin >= 0)
+        parts = tuple(
+            Split(np.flatnonzero((folds != k) & learned), np.flatnonzero((folds == k) & judged), seed=k)
+            for k in range(count)
+        )
         overlap = 1 / (count - 1)
     return Pool(dataset, frame, y, codes, names, parts, overlap, sample)
 
