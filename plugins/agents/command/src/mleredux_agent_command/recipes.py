@@ -27,11 +27,20 @@ export ANTHROPIC_DEFAULT_HAIKU_MODEL="$MLEREDUX_MODEL" BASH_DEFAULT_TIMEOUT_MS=1
 exec claude --print --model "$MLEREDUX_MODEL" --dangerously-skip-permissions \\
     --output-format stream-json --verbose <"$MLEREDUX_PROMPT_FILE" >logs/claude-code.jsonl
 """
+# What runs on the provider's side, or needs another network than the gateway, is switched off.
 _CODEX = """\
 export CODEX_HOME="$HOME/.codex"
 mkdir -p "$CODEX_HOME"
 cat >"$CODEX_HOME/config.toml" <<TOML
 model_provider = "gateway"
+web_search = "disabled"
+[agents]
+enabled = false
+[features]
+apps = false
+goals = false
+image_generation = false
+plugins = false
 [model_providers.gateway]
 name = "gateway"
 base_url = "$OPENAI_BASE_URL"
@@ -44,5 +53,5 @@ exec codex exec --model "$MLEREDUX_MODEL" --skip-git-repo-check --dangerously-by
 
 RECIPES = {
     "claude-code": Recipe("npm:@anthropic-ai/claude-code@2.1.330", _CLAUDE_CODE, "claude-sonnet-4-5"),
-    "codex": Recipe("npm:@openai/codex@0.169.0", _CODEX, "gpt-5-codex"),
+    "codex": Recipe("npm:@openai/codex@0.169.0", _CODEX, "gpt-5.5"),
 }
