@@ -140,6 +140,11 @@ class RunGateway:
             for server in self._servers:
                 server.close()
             self._loop.run_until_complete(runner.cleanup())
+            # Connections that were closed a moment ago have tasks that did not hear of it.
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
             self._ready.set()

@@ -41,7 +41,7 @@ class _Call:
     number: int
     kind: Kind
     body: dict[str, Any]
-    size: int
+    written: bytes
     upstream: Upstream
     began: float = field(default_factory=time.monotonic)
     time: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
@@ -126,15 +126,16 @@ class Proxy:
             try:
                 data = await request.read()
                 body = json.loads(data, parse_constant=_no_constant)
-                json.dumps(body)  # what nests so deeply that it can't be written again goes nowhere
+                # Written anew, so that the provider reads the same as the gateway did (of repeated names, say).
+                written = json.dumps(body).encode()
                 if not isinstance(body, dict):
                     raise ValueError("no object")
             except (ValueError, RecursionError):
                 return error(family, 400, "invalid_request_error", "The body is not a JSON object.")
-            return await self._call(request, kind, family, body, len(data))
+            return await self._call(request, kind, family, body, written)
 
     async def _call(
-        self, request: web.Request, kind: Kind | None, family: Family, body: dict[str, Any], size: int
+        self, request: web.Request, kind: Kind | None, family: Family, body: dict[str, Any], written: bytes
     ) -> web.StreamResponse:
         upstream = self._config.find(family, str(body.get("model")))
         allowed = upstream is not None and upstream.config.hosted_tools
@@ -147,13 +148,13 @@ class Proxy:
         if kind is None:
             return await self._count_tokens(request, upstream, body)
         async with self._turns:
-            wanted = expected(body, size)
+            wanted = expected(body, len(written))
             price = self._prices.of(body["model"], upstream.config.rename.get(body["model"], body["model"]))
             try:
                 ticket = await self._meter.admit(wanted, None if price is None else cost_of(wanted, price))
             except Refused as refused:
                 return self._refuse(kind, family, body, refused.reason, refused.message, counted=True)
-            call = _Call(self._next(), kind, body, size, upstream)
+            call = _Call(self._next(), kind, body, written, upstream)
             self._record.begin(
                 call.number,
                 time=call.time,
@@ -245,7 +246,7 @@ class Proxy:
         tokens = call.tokens
         if tokens is None:
             served = call.status == 200 or call.status is None
-            tokens = estimated(call.size, written_in(call.kind, call.response)) if served else Tokens()
+            tokens = estimated(len(call.written), written_in(call.kind, call.response)) if served else Tokens()
         answered = call.response.get("model") if isinstance(call.response, dict) else None
         renamed = call.upstream.config.rename.get(call.model, call.model)
         price = self._prices.of(call.model, renamed, *([answered] if isinstance(answered, str) else []))
@@ -319,33 +320,37 @@ class Proxy:
         """Asked of the upstream; it costs nothing and is no call of a model."""
         sent = {**body, "model": upstream.config.rename.get(body["model"], body["model"])}
         try:
-            async with self._post(request, upstream, COUNT_TOKENS, sent) as answer:
+            async with self._post(request, upstream, COUNT_TOKENS, json.dumps(sent).encode()) as answer:
                 data = self._mask.data(await _read(answer))
                 return web.Response(body=data, status=answer.status, content_type="application/json")
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
             return error("anthropic", 502, "api_error", f"The upstream can't be reached ({type(failure).__name__}).")
 
-    def _post(self, request: web.Request, upstream: Upstream, path: str, body: dict[str, Any]) -> Any:
+    def _post(self, request: web.Request, upstream: Upstream, path: str, body: bytes) -> Any:
         assert self._session is not None
         passed = {name: request.headers[name] for name in _TO_UPSTREAM if name in request.headers}
         # Answers are masked and counted, so they must not come compressed.
         headers = {**passed, "Accept-Encoding": "identity", **upstream.headers(self._run_id)}
         return self._session.post(
             upstream.url(path),
-            data=json.dumps(body).encode(),
+            data=body,
             headers={**headers, "Content-Type": "application/json"},
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=upstream.config.timeout),
         )
 
-    def _outgoing(self, call: _Call) -> tuple[dict[str, Any], bool]:
+    def _outgoing(self, call: _Call) -> tuple[bytes, bool]:
         """The body for the upstream, and whether the agent itself asked for usage in its stream."""
-        body = {**call.body, "model": call.upstream.config.rename.get(call.model, call.model)}
-        if call.kind != "chat" or not body.get("stream"):
-            return body, True
-        options = body.get("stream_options")
-        options = options if isinstance(options, dict) else {}
-        return {**body, "stream_options": {**options, "include_usage": True}}, bool(options.get("include_usage"))
+        changes: dict[str, Any] = {}
+        renamed, asked = call.upstream.config.rename.get(call.model, call.model), True
+        if renamed != call.model:
+            changes["model"] = renamed
+        if call.kind == "chat" and call.body.get("stream"):
+            given = call.body.get("stream_options")
+            options = given if isinstance(given, dict) else {}
+            asked = bool(options.get("include_usage"))
+            changes["stream_options"] = {**options, "include_usage": True}
+        return (json.dumps({**call.body, **changes}).encode() if changes else call.written), asked
 
     def _next(self) -> int:
         number: int = self._record.next

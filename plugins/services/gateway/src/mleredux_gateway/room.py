@@ -38,13 +38,19 @@ class Room:
 
 def bounded(server: web.Server) -> Callable[[], asyncio.Protocol]:
     """Protocols of a server for asyncio, as many as there may be connections; what is too many is closed at once."""
-
-    def make() -> asyncio.Protocol:
-        return _Closing() if len(server.connections) >= MAX_CONNECTIONS else server()
-
-    return make
+    return lambda: _Door(server)
 
 
-class _Closing(asyncio.Protocol):
+class _Door(asyncio.Protocol):
+    """Hands a connection to the server once it is made: until then the server does not count it."""
+
+    def __init__(self, server: web.Server) -> None:
+        self._server = server
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
+        if len(self._server.connections) >= MAX_CONNECTIONS:
+            transport.close()
+            return
+        handler = self._server()
+        transport.set_protocol(handler)
+        handler.connection_made(transport)
