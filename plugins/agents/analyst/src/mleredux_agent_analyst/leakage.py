@@ -1,0 +1,91 @@
+"""Columns that tell the target too well, orders that tell it, and rows that are on both sides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from mleredux_agent_analyst.tables import Array, Tables, duplicates
+
+COPY = 0.995
+ORDER = 0.3
+GONE = 0.5
+"""A strong column whose distribution in the test table is another, or that stands out so far, is under suspicion."""
+STRONG = 0.6
+STANDS_OUT = 0.12
+SHARED = 0.02
+
+
+def analyse(tables: Tables) -> dict[str, Any]:
+    """The document. A copy is told by its strength; a noisy one by standing out from all other columns."""
+    repeated, shared = duplicates(tables)
+    told = {
+        name: _strength(tables, tables.train[name].to_numpy(dtype=float))
+        for name in (*tables.ids, *tables.features)
+        if tables.kinds[name] != "text"
+    }
+    order = sorted(told, key=lambda name: (-told[name], name))
+    risks = [_risk(name, kind, told[name]) for name, kind in _suspects(tables, told).items()]
+    rows = _strength(tables, np.arange(len(tables.train), dtype=float))
+    ids = [name for name in tables.ids if told.get(name, 0.0) >= ORDER]
+    risks += [_risk(name, "id_order", told[name]) for name in ids]
+    if rows >= ORDER and not ids:
+        risks.append({"kind": "id_order", "columns": [], "strength": rows, "mitigation": {"name": "none"}})
+    test_rows = 0 if tables.test is None else len(tables.test)
+    if test_rows and shared > SHARED * test_rows:
+        risk = {"kind": "duplicate_rows", "columns": [], "strength": shared / test_rows}
+        risks.append({**risk, "mitigation": {"name": "drop_duplicates"}})
+    return {
+        "duplicate_rows": repeated,
+        "shared_rows": shared,
+        "feature_strengths": [{"column": name, "strength": told[name]} for name in order[:5]],
+        "risks": risks,
+    }
+
+
+def _risk(name: str, kind: str, strength: float) -> dict[str, Any]:
+    return {"kind": kind, "columns": [name], "strength": strength, "mitigation": {"name": "drop_columns"}}
+
+
+def _suspects(tables: Tables, told: dict[str, float]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    features = [name for name in tables.features if name in told]
+    for name in features:
+        others = [told[other] for other in features if other != name]
+        values = tables.train[name].dropna()
+        if told[name] >= COPY:
+            found[name] = "copy"
+        elif told[name] >= STRONG and told[name] > max(others, default=0.0) + STANDS_OUT:
+            zeros = bool(len(values)) and float((values == values.mode().iloc[0]).mean()) > GONE
+            found[name] = "future_value" if zeros else _kind(values)
+    return found
+
+
+def _kind(values: pd.Series[Any]) -> str:
+    """Means by category repeat; a copy with noise does not."""
+    return "target_encoding" if values.nunique() < 0.5 * len(values) else "noisy_copy"
+
+
+def _strength(tables: Tables, values: Array) -> float:
+    """|Spearman's correlation| with a number; for classes the largest |2 AUC - 1| of one class against the rest."""
+    known = ~np.isnan(values)
+    if known.sum() < 10:
+        return 0.0
+    ranks = rankdata(values[known])
+    if not tables.classes:
+        others = rankdata(tables.train[tables.target].to_numpy(dtype=float)[known])
+        if np.ptp(ranks) == 0 or np.ptp(others) == 0:
+            return 0.0
+        return min(1.0, abs(float(np.corrcoef(ranks, others)[0, 1])))
+    labels = tables.labels.to_numpy(dtype=str)[known]
+    best = 0.0
+    for label in np.unique(labels):
+        hit = labels == label
+        rows, rest = int(hit.sum()), int((~hit).sum())
+        if rows >= 5 and rest >= 5:
+            area = (ranks[hit].sum() - rows * (rows + 1) / 2) / (rows * rest)
+            best = max(best, abs(2 * float(area) - 1))
+    return min(1.0, best)

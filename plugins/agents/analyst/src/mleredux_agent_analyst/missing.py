@@ -1,0 +1,96 @@
+"""Counts of missing values, what is missing together, and whether other columns tell where."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import chi2_contingency, mannwhitneyu
+
+from mleredux_agent_analyst.tables import Array, Tables
+
+TELLING = 0.15
+SURE = 1e-3
+TOGETHER = 0.5
+ROWS = 10_000
+LEVELS = 50
+TRUNCATED = 0.75
+"""Where what is known reaches less than this share as far to one side as to the other, values seem cut off there."""
+
+
+def analyse(tables: Tables) -> dict[str, Any]:
+    """The document: gaps that another column tells are MAR; cut off tails are MNAR; others are MCAR."""
+    gaps = tables.train[tables.features].isna()
+    counts = {name: int(count) for name, count in gaps.sum().items() if count}
+    columns = []
+    for name, count in counts.items():
+        telling = _telling(tables, str(name))
+        columns.append(_column(tables, str(name), count, telling))
+    together = [
+        {"columns": [str(a), str(b)], "rows": int((gaps[a] & gaps[b]).sum())}
+        for a, b in itertools.islice(itertools.combinations(counts, 2), 5_000)
+        if (gaps[a] & gaps[b]).sum() >= max(5, TOGETHER * (gaps[a] | gaps[b]).sum())
+    ]
+    return {"complete_rows": int((~gaps.any(axis=1)).sum()), "columns": columns, "together": together[:200]}
+
+
+def _column(tables: Tables, name: str, count: int, telling: list[str]) -> dict[str, Any]:
+    mechanism = "MAR" if telling else "MNAR" if _cut_off(tables.train[name]) else "MCAR"
+    if tables.kinds[name] == "text":
+        imputation: dict[str, Any] = {"name": "SimpleImputer", "strategy": "constant"}
+    elif mechanism == "MNAR":
+        imputation = {"name": "SimpleImputer", "strategy": "median", "add_indicator": True}
+    elif tables.kinds[name] == "number" and _company(tables, name) > 0.5:
+        imputation = {"name": "IterativeImputer", "add_indicator": mechanism == "MAR"}
+    else:
+        imputation = {"name": "SimpleImputer", "strategy": "median", "add_indicator": mechanism == "MAR"}
+    return {
+        "column": name,
+        "missing": count,
+        "mechanism": mechanism,
+        "depends_on": telling[:5],
+        "imputation": imputation,
+    }
+
+
+def _telling(tables: Tables, column: str) -> list[str]:
+    """Other columns that tell whether this one is missing, strongest first."""
+    train = tables.train.head(ROWS)
+    gap = train[column].isna().to_numpy()
+    found: dict[str, float] = {}
+    for other in tables.features:
+        known = train[other].notna().to_numpy()
+        hit, values = gap[known], train[other][known]
+        if other == column or hit.sum() < 10 or (~hit).sum() < 10:
+            continue
+        if tables.kinds[other] == "text":
+            if not 2 <= values.nunique() <= LEVELS:
+                continue
+            table = pd.crosstab(hit, values).to_numpy()
+            chi2, p, *_ = chi2_contingency(table, correction=False)
+            strength = float(np.sqrt(chi2 / table.sum()))
+        else:
+            numbers = values.to_numpy(dtype=float)
+            statistic, p = mannwhitneyu(numbers[hit], numbers[~hit])
+            strength = abs(2 * float(statistic) / (hit.sum() * (~hit).sum()) - 1)
+        if strength >= TELLING and float(p) * len(tables.features) < SURE:
+            found[other] = strength
+    return sorted(found, key=lambda name: -found[name])
+
+
+def _cut_off(values: pd.Series[Any]) -> bool:
+    """Whether one tail of a number's distribution is much shorter than the other."""
+    if values.dtype.kind not in "if":
+        return False
+    low, middle, high = (float(values.quantile(share)) for share in (0.02, 0.5, 0.98))
+    shorter, longer = sorted((middle - low, high - middle))
+    return longer > 0 and shorter < TRUNCATED * longer
+
+
+def _company(tables: Tables, name: str) -> float:
+    """The largest rank correlation with another number."""
+    numbers = tables.of_kind("number")
+    ranks: Array = tables.train[numbers].head(2_000).rank().corr()[name].drop(name).abs().to_numpy()
+    return float(np.nanmax(ranks)) if len(ranks) and not np.isnan(ranks).all() else 0.0

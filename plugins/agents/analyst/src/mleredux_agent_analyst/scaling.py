@@ -1,0 +1,49 @@
+"""Location, spread and shape of the numbers, and a scaler by shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mleredux_agent_analyst.tables import Array, Tables
+
+SKEWED = 1.0
+OUTLYING = 0.05
+
+
+def analyse(tables: Tables) -> dict[str, Any]:
+    """The document: logarithms for long tails to the right, ranks for outliers, else standardising."""
+    features = []
+    for name in tables.of_kind("number"):
+        values = tables.train[name].dropna().to_numpy(dtype=float)
+        if len(np.unique(values)) > 2:
+            features.append(_describe(name, values))
+    deviations = [feature["std"] for feature in features] or [1.0]
+    return {
+        "features": features,
+        "spread": max(1.0, max(deviations) / max(min(deviations), 1e-300)),
+        "not_needed_for": ["decision_tree", "gradient_boosted_trees", "random_forest"],
+    }
+
+
+def _describe(name: str, values: Array) -> dict[str, Any]:
+    mean, std = float(values.mean()), float(values.std())
+    skewness = float((((values - mean) / std) ** 3).mean()) if std else 0.0
+    low, high = np.quantile(values, [0.25, 0.75])
+    reach = 1.5 * (high - low)
+    outlying = float(((values < low - reach) | (values > high + reach)).mean())
+    if skewness > SKEWED and values.min() >= 0:
+        scaler: dict[str, Any] = {"name": "log1p"}
+    elif outlying > OUTLYING:
+        scaler = {"name": "QuantileTransformer", "output_distribution": "normal"}
+    else:
+        scaler = {"name": "StandardScaler"}
+    return {
+        "column": name,
+        "mean": mean,
+        "std": std,
+        "skewed": abs(skewness) > SKEWED,
+        "outliers": outlying > OUTLYING,
+        "scaler": scaler,
+    }

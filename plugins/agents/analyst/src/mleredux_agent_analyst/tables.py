@@ -1,0 +1,143 @@
+"""The tables of a technique task, as `question.json` names them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+Array = np.ndarray[Any, Any]
+WHOLE_NUMBERS_AS_CLASSES = 20
+
+
+class NoQuestion(Exception):
+    """This is no technique task, or its tables can't be read; says why."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What the question is about.
+
+    Attributes:
+        train: Rows with a target; booleans are 1.0, 0.0 or NaN.
+        test: Rows without; None where there is no such table.
+        kinds: `number`, `boolean` or `text`, of ids and features.
+    """
+
+    technique: str
+    train: pd.DataFrame
+    test: pd.DataFrame | None
+    target: str
+    ids: list[str]
+    features: list[str]
+    kinds: dict[str, str]
+
+    @property
+    def classes(self) -> bool:
+        """Whether the target is a class: no number, or whole numbers of few values."""
+        values = self.train[self.target].dropna()
+        if kind_of(values) != "number":
+            return True
+        return not (values % 1 != 0).any() and values.nunique() <= WHOLE_NUMBERS_AS_CLASSES
+
+    @property
+    def labels(self) -> pd.Series[Any]:
+        """Classes as texts, as they stand in the table."""
+        values = self.train[self.target]
+        if values.dtype.kind == "f" and not (values % 1 != 0).any():
+            values = values.astype(int)
+        return values.astype(str)
+
+    def of_kind(self, *kinds: str) -> list[str]:
+        """Features of these kinds."""
+        return [name for name in self.features if self.kinds[name] in kinds]
+
+
+def read(data: Path) -> Tables:
+    """The question's tables.
+
+    Raises:
+        NoQuestion: There is none.
+    """
+    path = data / "question.json"
+    if not path.is_file():
+        raise NoQuestion("there is no question.json among the data, so this is no technique task")
+    question = json.loads(path.read_bytes())
+    most = int(question.get("rows_at_most") or 10**9)
+    train = _table(data / question["train"], most)
+    test = _table(data / question["test"], most) if question.get("test") else None
+    target = question["target"]
+    train = train[train[target].notna()].reset_index(drop=True)
+    names = [*question["ids"], *question["features"]]
+    kinds = {name: kind_of(train[name]) for name in names if name in train}
+    for name, kind in kinds.items():
+        if kind == "boolean":
+            train[name] = _as_numbers(train[name])
+            if test is not None and name in test:
+                test[name] = _as_numbers(test[name])
+    return Tables(
+        technique=question["technique"],
+        train=train,
+        test=test,
+        target=target,
+        ids=[name for name in question["ids"] if name in train],
+        features=[name for name in question["features"] if name in train],
+        kinds=kinds,
+    )
+
+
+def kind_of(values: pd.Series[Any]) -> str:
+    """`number`, `boolean` or `text`."""
+    if pd.api.types.is_bool_dtype(values):
+        return "boolean"
+    if pd.api.types.is_numeric_dtype(values):
+        return "number"
+    words = {str(value).lower() for value in values.dropna().unique()[:5]}
+    return "boolean" if words and words <= {"true", "false"} else "text"
+
+
+def is_date(values: pd.Series[Any]) -> bool:
+    """Whether a column of texts holds dates."""
+    known = values.dropna().head(500).astype(str)
+    pattern = r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"
+    return bool(len(known)) and bool(known.str.contains(pattern, regex=True).mean() > 0.95)
+
+
+def seconds(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Dates as seconds since 1970, numbers as they are."""
+    if values.dtype.kind in "ifub":
+        return values.astype(float)
+    moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
+    return (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+
+
+def duplicates(tables: Tables) -> tuple[int, int]:
+    """Training rows whose features equal those of an earlier one, and test rows that are in the training table."""
+    train = pd.util.hash_pandas_object(tables.train[tables.features], index=False)
+    repeated = int(train.duplicated().sum())
+    if tables.test is None or not set(tables.features) <= set(tables.test):
+        return repeated, 0
+    test = tables.test[tables.features].astype(tables.train[tables.features].dtypes.to_dict(), errors="ignore")
+    return repeated, int(pd.util.hash_pandas_object(test, index=False).isin(set(train)).sum())
+
+
+def _as_numbers(values: pd.Series[Any]) -> pd.Series[Any]:
+    return values.map(lambda value: {"true": 1.0, "false": 0.0}.get(str(value).lower(), np.nan))
+
+
+def _table(path: Path, most: int) -> pd.DataFrame:
+    name = path.name.lower()
+    try:
+        if name.endswith(".json"):
+            records = json.loads(path.read_bytes())[:most]
+            flat = [{k: json.dumps(v) if isinstance(v, (list, dict)) else v for k, v in one.items()} for one in records]
+            return pd.DataFrame.from_records(flat)
+        if name.endswith(".parquet"):
+            return pd.read_parquet(path).head(most)
+        return pd.read_csv(path, sep="\t" if ".tsv" in name else ",", nrows=most, low_memory=False)
+    except (OSError, ValueError, ImportError) as error:
+        raise NoQuestion(f"{path.name} can't be read: {error}") from error
