@@ -164,17 +164,14 @@ def closing_table(runs: list[Run]) -> None:
 
 def _facts(run: Run) -> dict[str, Any]:
     report, state = run.report, str(run.state)
-    median = "-" if report is None or report.score is None else "yes" if report.above_median else "no"
-    percentile = "-" if report is None or report.percentile is None else f"{report.percentile:.0f} %"
-    facts = {
-        "status": Text(state, style=_STYLES.get(state, "")),
-        "score": _score(report),
-        "medal": _medal(report),
-        "above median": median,
-        "percentile": percentile,
-        "time": _duration(run),
-        "artifacts": Text(_short(run.path)),
-    }
+    facts: dict[str, Any] = {"status": Text(state, style=_STYLES.get(state, "")), "score": _score(report)}
+    if report is None or report.gold_threshold is not None:  # else nobody was compared with
+        facts["medal"] = _medal(report)
+        median = "-" if report is None or report.score is None else "yes" if report.above_median else "no"
+        facts["above median"] = median
+    if report is None or report.percentile is not None:
+        facts["percentile"] = "-" if report is None else f"{report.percentile:.0f} %"
+    facts |= {"time": _duration(run), "artifacts": Text(_short(run.path))}
     page = run.path / "report.html"
     return {**facts, "report": Text(_short(page))} if page.exists() else facts
 
