@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques.dataset import Dataset
+from mleredux_techniques.efficacy.memory import remembered
 from mleredux_techniques.efficacy.recipe import Recipe, Rows, matrices
 from mleredux_techniques.efficacy.reference import MODELS, Model, loss, predict
 from mleredux_techniques.efficacy.splits import Pool, Split, pool
@@ -36,7 +37,9 @@ def rows_of(one: Pool, split: Split, recipes: Recipes) -> Rows:
 
 def losses(one: Pool, recipes: Recipes, models: Sequence[Model] = MODELS) -> Array:
     """The mean loss of the models for each split, of shape (splits,)."""
-    return np.array([_loss(one, split, recipes, models) for split in one.splits])
+    told = sorted((name, repr(how)) for name, how in recipes.items())
+    key = f"losses {len(one.frame)} {len(one.splits)} {models} {told}"
+    return remembered(one.dataset, key, lambda: np.array([_loss(one, split, recipes, models) for split in one.splits]))
 
 
 def _loss(one: Pool, split: Split, recipes: Recipes, models: Sequence[Model]) -> float:
@@ -60,5 +63,12 @@ def choose(dataset: Dataset, panel: Mapping[str, Recipes], models: Sequence[Mode
     """The name of the panel's plan with the smallest mean loss within the training table."""
     if len(panel) == 1:
         return next(iter(panel))
-    one = choosing_pool(dataset)
-    return min(panel, key=lambda name: float(losses(one, panel[name], models).mean()))
+
+    def find() -> str:
+        one = choosing_pool(dataset)
+        told = {
+            name: np.mean([_loss(one, split, plan, models) for split in one.splits]) for name, plan in panel.items()
+        }
+        return min(told, key=lambda name: float(told[name]))
+
+    return remembered(dataset, f"strong {sorted(panel)}", find)

@@ -10,6 +10,7 @@ in the same way (whole groups, the latest rows, or at random), and what counts i
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from mleredux_techniques.dataset import Dataset
 from mleredux_techniques.efficacy.carrying_out import Array
 from mleredux_techniques.efficacy.comparison import Choice, judge
 from mleredux_techniques.efficacy.folds import CannotSplit, folds
+from mleredux_techniques.efficacy.memory import remembered
 from mleredux_techniques.efficacy.recipe import Rows, matrices
 from mleredux_techniques.efficacy.reference import MODELS, loss, predict
 from mleredux_techniques.efficacy.splits import draw, group_codes, outputs
@@ -127,17 +129,16 @@ def _once(
     """Losses on one test, and each method's estimates of them, one a model."""
     y, codes = outputs(dataset, whole)
     rows, test = _test_rows(dataset, whole, private, number)
-    truth = _losses(dataset, whole, y, codes, rows, test, number)
+    truth = remembered(dataset, f"test {number}", lambda: _losses(dataset, whole, y, codes, rows, test, number))
     train = whole.iloc[rows].reset_index(drop=True)
-    estimates: dict[str, Array] = {}
-    for method in methods:
-        if method.model_dump_json() not in estimates:
-            parts = folds(method, train, codes[rows], classes=dataset.problem != "regression", seed=number)
-            chosen = [parts[place] for place in _spread(len(parts))]
-            found = [_losses(dataset, whole, y, codes, rows[rest], rows[held], number) for rest, held in chosen]
-            mean = np.average(found, axis=0, weights=[len(held) for _, held in chosen])
-            estimates[method.model_dump_json()] = np.asarray(mean)
-    return truth, [estimates[method.model_dump_json()] for method in methods]
+
+    def estimate(method: CvMethod) -> Array:
+        parts = folds(method, train, codes[rows], classes=dataset.problem != "regression", seed=number)
+        chosen = [parts[place] for place in _spread(len(parts))]
+        found = [_losses(dataset, whole, y, codes, rows[rest], rows[held], number) for rest, held in chosen]
+        return np.asarray(np.average(found, axis=0, weights=[len(held) for _, held in chosen]))
+
+    return truth, [remembered(dataset, f"{number} {method!r}", partial(estimate, method)) for method in methods]
 
 
 def _spread(count: int) -> list[int]:

@@ -7,6 +7,7 @@ learned from and only private test rows held out, for the test may have another 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from mleredux_techniques.dataset import Dataset
 from mleredux_techniques.efficacy.carrying_out import choosing_pool, rows_of
 from mleredux_techniques.efficacy.comparison import Choice, judge
+from mleredux_techniques.efficacy.memory import remembered
 from mleredux_techniques.efficacy.recipe import matrices
 from mleredux_techniques.efficacy.reference import MODELS, Model, predict
 from mleredux_techniques.efficacy.resampling import resample, row_weights
@@ -50,12 +52,13 @@ def measure(document: ImbalanceAnalysis, dataset: Dataset) -> Efficacy:
     """Carry the first recommended strategy out."""
     given, best = document.strategies[0], strong(dataset)
     one = pool(dataset, apart=True)
-    features = _features(one)
+    features = remembered(dataset, "features", lambda: _features(one))
     told = ", ".join(f"{key}={value}" for key, value in given.model_dump(exclude={"name"}).items())
     return judge(
-        Choice(losses(one, features, NAIVE), "the data as they are"),
-        Choice(losses(one, features, best), best.name),
-        Choice(losses(one, features, given), f"{given.name}({told})"),
+        *(
+            Choice(remembered(dataset, f"{how!r}", partial(losses, one, features, how)), what)
+            for how, what in ((NAIVE, "the data as they are"), (best, best.name), (given, f"{given.name}({told})"))
+        ),
         overlap=one.overlap,
         measure=MEASURE,
         sample=one.sample,
@@ -64,9 +67,13 @@ def measure(document: ImbalanceAnalysis, dataset: Dataset) -> Efficacy:
 
 def strong(dataset: Dataset) -> ImbalanceStrategy:
     """The strategy of the panel that does best within the training table."""
-    one = choosing_pool(dataset)
-    features = _features(one)
-    return min(PANEL, key=lambda strategy: float(losses(one, features, strategy).mean()))
+
+    def find() -> ImbalanceStrategy:
+        one = choosing_pool(dataset)
+        features = _features(one)
+        return min(PANEL, key=lambda strategy: float(losses(one, features, strategy).mean()))
+
+    return remembered(dataset, "strong", find)
 
 
 def losses(one: Pool, features: Sequence[tuple[Array, Array]], strategy: ImbalanceStrategy) -> Array:
