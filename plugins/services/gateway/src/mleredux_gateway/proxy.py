@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import json
 import time
@@ -22,15 +21,14 @@ from mleredux_gateway.record import Record
 from mleredux_gateway.room import Room
 from mleredux_gateway.screening import objection
 from mleredux_gateway.secrets import Mask
+from mleredux_gateway.sending import Sender, read_whole
 from mleredux_gateway.streams import Frames, assembler, content_of
 from mleredux_gateway.usage import Kind, Tokens, estimated, expected, tokens_of, written_in
 
 MAX_BODY = 32 << 20
 _MAX_BODIES = 4
-_MAX_ANSWER = 64 << 20
 _AT_ONCE = 64
 _RECORDED_REFUSALS = 1000
-_TO_UPSTREAM = ("content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta")
 _TO_AGENT = ("content-type", "retry-after", "request-id", "x-request-id", "x-should-retry")
 
 
@@ -84,9 +82,9 @@ class Proxy:
         mask: Mask,
         known_responses: set[str],
     ) -> None:
-        self._run_id, self._token, self._config, self._prices = run_id, token, config, prices
+        self._sender = Sender(run_id, config, mask)
+        self._token, self._config, self._prices = token, config, prices
         self._meter, self._record, self._mask, self._known = meter, record, mask, known_responses
-        self._session: aiohttp.ClientSession | None = None
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._room = Room(_MAX_BODIES * MAX_BODY)
         self._refusals = 0
@@ -95,14 +93,8 @@ class Proxy:
         """For aiohttp's runner."""
         application = web.Application(client_max_size=MAX_BODY)
         application.router.add_route("*", "/{path:.*}", self._answer)
-        application.cleanup_ctx.append(self._sessions)
+        application.cleanup_ctx.append(self._sender.open)
         return application
-
-    async def _sessions(self, _application: web.Application) -> Any:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
-        async with aiohttp.ClientSession(timeout=timeout, trust_env=True, connector=connector) as self._session:
-            yield
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = below_v1(request.path)
@@ -116,7 +108,7 @@ class Proxy:
         if request.method == "GET" and path == "/budget":
             return web.json_response(self._meter.left())
         if request.method == "GET" and path == "/models":
-            return await self._models(family)
+            return await self._sender.models(family)
         if request.method != "POST" or (kind is None and path != COUNT_TOKENS):
             return error(family, 404, "not_found_error", f"The gateway does not offer {request.method} {request.path}.")
         length = request.content_length
@@ -146,7 +138,7 @@ class Proxy:
                 kind, family, body, "model", f"The gateway offers no model {body['model']!r} by this protocol."
             )
         if kind is None:
-            return await self._count_tokens(request, upstream, body)
+            return await self._sender.count_tokens(request, upstream, body)
         async with self._turns:
             wanted = expected(body, len(written))
             price = self._prices.of(body["model"], upstream.config.rename.get(body["model"], body["model"]))
@@ -182,13 +174,13 @@ class Proxy:
 
     async def _exchange(self, request: web.Request, call: _Call) -> web.StreamResponse:
         body, asked_usage = self._outgoing(call)
-        async with self._post(request, call.upstream, f"/{_path(call.kind)}", body) as answer:
+        async with self._sender.post(request, call.upstream, f"/{_path(call.kind)}", body) as answer:
             call.status = answer.status
             headers = {name: answer.headers[name] for name in _TO_AGENT if name in answer.headers}
             headers["X-Mleredux-Call"] = str(call.number)
             if answer.status == 200 and answer.content_type == "text/event-stream":
                 return await self._stream(request, call, answer, headers, drop_usage=not asked_usage)
-            data = await _read(answer)
+            data = await read_whole(answer)
             call.first_byte = call.wait()
             try:
                 call.response = json.loads(data)
@@ -287,58 +279,6 @@ class Proxy:
             self._record.end({**fields, "refused": reason, "error": said}, None, None)
         return refusal(family, reason, said)
 
-    async def _models(self, family: Family) -> web.Response:
-        """What the upstreams list, as far as it is offered; names of the configuration first."""
-        names: dict[str, dict[str, Any]] = {}
-        for upstream in self._config.upstreams:
-            if upstream.config.protocol != family:
-                continue
-            plain = [*upstream.config.rename, *(name for name in upstream.config.models if "*" not in name)]
-            listed: list[Any] = [{"id": name} for name in plain]
-            if not plain:
-                listed = await self._listed(upstream)
-            for item in listed:
-                if isinstance(item, dict) and isinstance(item.get("id"), str) and upstream.offers(item["id"]):
-                    names.setdefault(item["id"], item)
-        if family == "anthropic":
-            shape = {"type": "model", "created_at": "1970-01-01T00:00:00Z"}
-            found = [{**shape, "display_name": name, **item} for name, item in names.items()]
-            return web.json_response({"data": found, "has_more": False, "first_id": None, "last_id": None})
-        shape = {"object": "model", "created": 0, "owned_by": "gateway"}  # type: ignore[dict-item]
-        return web.json_response({"object": "list", "data": [{**shape, **item} for item in names.values()]})
-
-    async def _listed(self, upstream: Upstream) -> list[Any]:
-        assert self._session is not None
-        headers = {**upstream.headers(self._run_id), "Anthropic-Version": "2023-06-01"}
-        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
-            async with self._session.get(upstream.url("/models"), headers=headers, allow_redirects=False) as answer:
-                content = json.loads(self._mask.data(await _read(answer)))
-                return list(content["data"]) if answer.status == 200 and isinstance(content, dict) else []
-        return []
-
-    async def _count_tokens(self, request: web.Request, upstream: Upstream, body: dict[str, Any]) -> web.Response:
-        """Asked of the upstream; it costs nothing and is no call of a model."""
-        sent = {**body, "model": upstream.config.rename.get(body["model"], body["model"])}
-        try:
-            async with self._post(request, upstream, COUNT_TOKENS, json.dumps(sent).encode()) as answer:
-                data = self._mask.data(await _read(answer))
-                return web.Response(body=data, status=answer.status, content_type="application/json")
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
-            return error("anthropic", 502, "api_error", f"The upstream can't be reached ({type(failure).__name__}).")
-
-    def _post(self, request: web.Request, upstream: Upstream, path: str, body: bytes) -> Any:
-        assert self._session is not None
-        passed = {name: request.headers[name] for name in _TO_UPSTREAM if name in request.headers}
-        # Answers are masked and counted, so they must not come compressed.
-        headers = {**passed, "Accept-Encoding": "identity", **upstream.headers(self._run_id)}
-        return self._session.post(
-            upstream.url(path),
-            data=body,
-            headers={**headers, "Content-Type": "application/json"},
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=upstream.config.timeout),
-        )
-
     def _outgoing(self, call: _Call) -> tuple[bytes, bool]:
         """The body for the upstream, and whether the agent itself asked for usage in its stream."""
         changes: dict[str, Any] = {}
@@ -365,15 +305,6 @@ def _no_constant(name: str) -> Any:
 
 def _path(kind: Kind) -> str:
     return next(path for path, of in PATHS.items() if of == kind).lstrip("/")
-
-
-async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    data = await answer.content.read(_MAX_ANSWER + 1) if answer.content.at_eof() else b""
-    while not answer.content.at_eof():
-        data += await answer.content.readany()
-        if len(data) > _MAX_ANSWER:
-            raise ValueError("the upstream's answer is too large")
-    return data
 
 
 def _counted(tokens: Tokens) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""Talking to upstreams: calls, lists of models, counting of tokens, with the keys and with nothing of the agent's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from mleredux_gateway.answers import COUNT_TOKENS, error
+from mleredux_gateway.config import Family, GatewayConfig, Upstream
+from mleredux_gateway.secrets import Mask
+
+_MAX_ANSWER = 64 << 20
+_TO_UPSTREAM = ("content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta")
+
+
+class Sender:
+    """Sends to the upstreams of one run.
+
+    Args:
+        run_id: For upstreams that want to know it.
+        config: Upstreams.
+        mask: Takes secrets out of what comes back.
+    """
+
+    def __init__(self, run_id: str, config: GatewayConfig, mask: Mask) -> None:
+        self._run_id, self._config, self._mask = run_id, config, mask
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self, _application: web.Application) -> AsyncIterator[None]:
+        """Connections, while the application lasts."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+        async with aiohttp.ClientSession(timeout=timeout, trust_env=True, connector=connector) as self._session:
+            yield
+
+    def post(self, request: web.Request, upstream: Upstream, path: str, body: bytes) -> Any:
+        """Send a body to an endpoint; the answer, to be used in `async with`."""
+        assert self._session is not None
+        passed = {name: request.headers[name] for name in _TO_UPSTREAM if name in request.headers}
+        # Answers are masked and counted, so they must not come compressed.
+        headers = {**passed, "Accept-Encoding": "identity", **upstream.headers(self._run_id)}
+        return self._session.post(
+            upstream.url(path),
+            data=body,
+            headers={**headers, "Content-Type": "application/json"},
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=upstream.config.timeout),
+        )
+
+    async def models(self, family: Family) -> web.Response:
+        """What the upstreams list, as far as it is offered; names of the configuration first."""
+        names: dict[str, dict[str, Any]] = {}
+        for upstream in self._config.upstreams:
+            if upstream.config.protocol != family:
+                continue
+            plain = [*upstream.config.rename, *(name for name in upstream.config.models if "*" not in name)]
+            listed: list[Any] = [{"id": name} for name in plain]
+            if not plain:
+                listed = await self._listed(upstream)
+            for item in listed:
+                if isinstance(item, dict) and isinstance(item.get("id"), str) and upstream.offers(item["id"]):
+                    names.setdefault(item["id"], item)
+        if family == "anthropic":
+            shape = {"type": "model", "created_at": "1970-01-01T00:00:00Z"}
+            found = [{**shape, "display_name": name, **item} for name, item in names.items()]
+            return web.json_response({"data": found, "has_more": False, "first_id": None, "last_id": None})
+        shape = {"object": "model", "created": 0, "owned_by": "gateway"}  # type: ignore[dict-item]
+        return web.json_response({"object": "list", "data": [{**shape, **item} for item in names.values()]})
+
+    async def count_tokens(self, request: web.Request, upstream: Upstream, body: dict[str, Any]) -> web.Response:
+        """Asked of the upstream; it costs nothing and is no call of a model."""
+        sent = {**body, "model": upstream.config.rename.get(body["model"], body["model"])}
+        try:
+            async with self.post(request, upstream, COUNT_TOKENS, json.dumps(sent).encode()) as answer:
+                data = self._mask.data(await read_whole(answer))
+                return web.Response(body=data, status=answer.status, content_type="application/json")
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
+            return error("anthropic", 502, "api_error", f"The upstream can't be reached ({type(failure).__name__}).")
+
+    async def _listed(self, upstream: Upstream) -> list[Any]:
+        assert self._session is not None
+        headers = {**upstream.headers(self._run_id), "Anthropic-Version": "2023-06-01"}
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            async with self._session.get(upstream.url("/models"), headers=headers, allow_redirects=False) as answer:
+                content = json.loads(self._mask.data(await read_whole(answer)))
+                return list(content["data"]) if answer.status == 200 and isinstance(content, dict) else []
+        return []
+
+
+async def read_whole(answer: aiohttp.ClientResponse) -> bytes:
+    """The body of an answer.
+
+    Raises:
+        ValueError: It is too large.
+    """
+    data = await answer.content.read(_MAX_ANSWER + 1) if answer.content.at_eof() else b""
+    while not answer.content.at_eof():
+        data += await answer.content.readany()
+        if len(data) > _MAX_ANSWER:
+            raise ValueError("the upstream's answer is too large")
+    return data
