@@ -11,6 +11,7 @@ from mleredux_techniques.dataset import Dataset, Kind
 from mleredux_techniques.planting.common import Array, lively, need
 
 SCALE = ("very low", "low", "medium", "high", "very high")
+MOST = 0.15
 KINDS = ("ordinal", "nominal", "many", "binary")
 
 
@@ -37,6 +38,9 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 def _edges(values: Array, kind: str, rng: np.random.Generator) -> Array:
     """Where the numbers are cut, each piece with some training rows."""
     known = values[~np.isnan(values)]
+    distinct, counts = np.unique(known, return_counts=True)
+    if counts.max() > MOST * len(known):  # one value in many rows would be several pieces at once
+        known = distinct
     pieces = {"ordinal": 5, "nominal": int(rng.integers(5, 9)), "binary": 2}.get(
         kind, max(10, min(200, len(known) // 8))
     )
