@@ -19,7 +19,6 @@ from mleredux_graders.classification.labels import encode
 from mleredux_graders.classification.log_loss import log_loss
 from mleredux_graders.classification.matthews_correlation import matthews_correlation
 from mleredux_graders.classification.roc_auc import roc_auc
-from mleredux_graders.frame.pieces import split_words
 from mleredux_graders.frame.utf8 import Utf8
 from mleredux_graders.ranking.ndcg_at_k import ndcg
 from mleredux_graders.regression.correlation import pearson, spearman
@@ -108,11 +107,8 @@ def test_multilabel_f1(seed: int) -> None:
     rng = np.random.default_rng(seed)
     true, predicted = rng.random((12, 5)) < 0.4, rng.random((12, 5)) < 0.4
     true[0] = True
-    pieces = [
-        split_words(Utf8.of_cells([" ".join(np.array(list("abcde"))[row]) for row in side]))
-        for side in (true, predicted)
-    ]
-    same(f1_multilabel(*pieces), metrics.f1_score(true, predicted, average="micro", zero_division=0))
+    texts = [Utf8.of_cells([" ".join(np.array(list("abcde"))[row]) for row in side]) for side in (true, predicted)]
+    same(f1_multilabel([(texts[0], texts[1])]), metrics.f1_score(true, predicted, average="micro", zero_division=0))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from mleredux.errors import InvalidSubmission
 from mleredux.models import GradingInput, Metric, Submission, Task
 from mleredux_graders.classification.f1_multilabel import f1_multilabel
 from mleredux_graders.classification.roc_auc import GRADER as ROC_AUC
-from mleredux_graders.frame import utf8
-from mleredux_graders.frame.cells import Cells
+from mleredux_graders.frame import cells, utf8
+from mleredux_graders.frame.cells import Cells, in_blocks
 from mleredux_graders.frame.pieces import Pieces, overlap, split_blanks, split_words
 from mleredux_graders.frame.utf8 import Utf8
 from mleredux_graders.ranking.map_at_k import average_precisions_at_k
@@ -138,19 +138,36 @@ def test_sets_of_labels(rows: list[tuple[str, str]], unknown: bool) -> None:
     given_ = {(row, piece) for row, one in enumerate(predicted) for piece in one.split() if unknown or piece in known}
     total = len(wanted) + len(given_)
     expected = 2 * len(wanted & given_) / total if total else 0.0
-    assert f1_multilabel(split_words(y_true), split_words(y_pred), unknown=unknown) == pytest.approx(expected)
+    blocks = [(side[0].subset(part), side[1].subset(part)) for side in [(y_true, y_pred)] for part in halves(len(rows))]
+    assert f1_multilabel(blocks, unknown=unknown) == pytest.approx(expected)
 
 
-@given(rows=st.lists(st.tuples(cell, cell), min_size=1, max_size=6), seed=st.integers(0, 99))
+def halves(rows: int) -> list[Any]:
+    return np.array_split(np.arange(rows), 2)
+
+
+@given(rows=st.lists(st.tuples(cell, cell), min_size=1, max_size=6), arrow=st.booleans())
 @often
-def test_words_in_common_whatever_the_order_of_the_rows(rows: list[tuple[str, str]], seed: int) -> None:
+def test_words_in_common(rows: list[tuple[str, str]], arrow: bool) -> None:
+    true, predicted, y_true, y_pred = sides(rows, arrow)
+    for got, one, other in zip(word_jaccard(y_true, y_pred), true, predicted, strict=True):
+        a, b = set(one.lower().split()), set(other.lower().split())
+        assert got == pytest.approx(len(a & b) / len(a | b) if a | b else float("nan"), nan_ok=True)
+
+
+@given(rows=st.lists(st.tuples(cell, cell), min_size=1, max_size=9), seed=st.integers(0, 99), size=st.integers(1, 4))
+@often
+def test_blocks_hold_each_matched_row_once(rows: list[tuple[str, str]], seed: int, size: int) -> None:
     true, predicted, y_true, _ = sides(rows)
     order = np.random.default_rng(seed).permutation(len(rows))
     moved = Utf8.of_cells([predicted[row] for row in order])
-    ours = word_jaccard(Cells(y_true, np.arange(len(rows))), Cells(moved, np.argsort(order)))
-    for got, one, other in zip(ours, true, predicted, strict=True):
-        a, b = set(one.lower().split()), set(other.lower().split())
-        assert got == pytest.approx(len(a & b) / len(a | b) if a | b else float("nan"), nan_ok=True)
+    got = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "_ROWS", size)
+        for here, left, right in in_blocks(Cells(y_true, np.arange(len(rows))), Cells(moved, np.argsort(order))):
+            for place, row in enumerate(here.tolist()):
+                got[row] = (left.cell(place).decode(), right.cell(place).decode())
+    assert got == dict(enumerate(zip(true, predicted, strict=True)))
 
 
 def grade(grader: Any, answers: dict[str, Any], submission: dict[str, Any], folder: Path, **options: Any) -> float:

@@ -1,6 +1,6 @@
 """What all graders share: reading tables, matching rows, turning columns into arrays, and refusing in one sentence."""
 
-from mleredux_graders.frame.cells import Cells, predicted_cells, true_cells
+from mleredux_graders.frame.cells import Cells, in_blocks, predicted_cells, true_cells
 from mleredux_graders.frame.columns import Array, Missing, Numbers, numbers, texts
 from mleredux_graders.frame.grading import define
 from mleredux_graders.frame.matching import Rows
@@ -16,6 +16,7 @@ __all__ = [
     "Rows",
     "Table",
     "define",
+    "in_blocks",
     "numbers",
     "predicted_cells",
     "read_table",

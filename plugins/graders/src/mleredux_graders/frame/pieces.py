@@ -63,8 +63,8 @@ def split_blanks(cells: Utf8) -> Pieces:
     Args:
         cells: Texts that lie one after the other, without gaps.
     """
-    blanks = np.flatnonzero(cells.data == _BLANK)
     cell_ends = cells.ends
+    blanks = np.flatnonzero(cells.data[: int(cell_ends[-1]) if len(cells) else 0] == _BLANK)
     counts = np.diff(np.searchsorted(blanks, cell_ends), prepend=0)
     lasts = np.cumsum(counts + 1) - 1
     firsts = lasts - counts

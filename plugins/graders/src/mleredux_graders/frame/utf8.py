@@ -30,8 +30,8 @@ _HEAD_MASKS = np.array(
 )
 """What keeps so many of the first 24 bytes, shape (25, 3)."""
 
-_ALL_FOUR = 0x01010101
-"""Four times True, as one number."""
+_BOTH, _ALL_FOUR = 0x0101, 0x01010101
+"""Two and four times True, as one number."""
 
 _LOWER = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -86,10 +86,16 @@ class Utf8:
 
     def __add__(self, more: Utf8) -> Utf8:
         """The texts of both."""
-        return Utf8(
-            np.concatenate([self.data, more.data]),
-            np.concatenate([self.starts, more.starts + len(self.data)]),
-            np.concatenate([self.lengths, more.lengths]),
+        return Utf8.joined([self, more])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Utf8]) -> Utf8:
+        """The texts of all parts, of which there is at least one."""
+        offsets = np.cumsum([0, *(len(part.data) for part in parts[:-1])])
+        return cls(
+            np.concatenate([part.data for part in parts]),
+            np.concatenate([part.starts + offset for part, offset in zip(parts, offsets, strict=True)]),
+            np.concatenate([part.lengths for part in parts]),
         )
 
     @property
@@ -105,14 +111,19 @@ class Utf8:
 
     @cached_property
     def _heads(self) -> Array:
-        """The length and the first 24 bytes of each text as numbers, uint64, shape (texts, 4)."""
-        windows = self._windows(f"V{_HEAD}")
-        heads = np.empty((len(self), 1 + _HEAD // _WORD), dtype=np.uint64)
+        """The length and the first 24 bytes of each text as numbers, uint64, shape (texts, 4).
+
+        Where no text has more than eight bytes, as most words and numbers have not: only these, shape (texts, 2).
+        """
+        words = 1 if self.lengths.max(initial=0) <= _WORD else _HEAD // _WORD
+        windows = self._windows(f"V{words * _WORD}")
+        masks = np.ascontiguousarray(_HEAD_MASKS[: words * _WORD + 1, :words])
+        heads = np.empty((len(self), 1 + words), dtype=np.uint64)
         for start in range(0, len(self), _BLOCK):
             part = slice(start, start + _BLOCK)
-            words = windows[self.starts[part]].view("<u8").reshape(-1, _HEAD // _WORD)
             heads[part, 0] = self.lengths[part]
-            heads[part, 1:] = words & _HEAD_MASKS.take(self.lengths[part], axis=0, mode="clip")
+            found = windows[self.starts[part]].view("<u8").reshape(-1, words)
+            heads[part, 1:] = found & masks.take(self.lengths[part], axis=0, mode="clip")
         return heads
 
     def _windows(self, kind: str) -> Array:
@@ -138,7 +149,7 @@ class Utf8:
             for word in words:
                 mixed = _mixed(mixed, word)
             lengths = self.lengths[start : start + _BLOCK]
-            for at in range(_HEAD, min(int(lengths.max()), _HASHED), _WORD):
+            for at in range(len(words) * _WORD, min(int(lengths.max()), _HASHED), _WORD):
                 longer = np.flatnonzero(lengths > at)
                 mixed[longer] = _mixed(mixed[longer], self._words(longer + start, at))
             found[start : start + _BLOCK] = mixed
@@ -152,10 +163,15 @@ class Utf8:
         """
         other = other or self
         same = np.empty(len(these), dtype=bool)
+        width = self._heads.shape[1]
+        if other._heads.shape[1] != width:  # so that one has longer texts
+            return (self + other).equal(these, those + len(self))
         for start in range(0, len(these), _BLOCK):
             part = slice(start, start + _BLOCK)
             alike = self._heads.take(these[part], axis=0) == other._heads.take(those[part], axis=0)
-            same[part] = alike.view(np.uint32).ravel() == _ALL_FOUR
+            same[part] = alike.view(np.uint16 if width == 2 else np.uint32).ravel() == (
+                _BOTH if width == 2 else _ALL_FOUR
+            )
         alive = np.flatnonzero(same)
         for at in range(_HEAD, _HASHED, _WORD):
             alive = alive[self.lengths[these[alive]] > at]
@@ -210,9 +226,11 @@ class Utf8:
         return Utf8.of_cells(joined.lower().split("\0"))
 
     def subset(self, chosen: Array) -> Utf8:
-        """Some of the texts, in memory of their own."""
-        lengths = self.lengths[chosen]
-        return Utf8.of(self.data[ranges(self.starts[chosen], lengths)], np.cumsum(lengths) - lengths, lengths)
+        """Some of the texts, one after the other."""
+        starts, lengths = self.starts[chosen], self.lengths[chosen]
+        if len(starts) and (starts[1:] == starts[:-1] + lengths[:-1]).all():  # so they are already
+            return Utf8(self.data[starts[0] : starts[-1] + lengths[-1] + _HEAD + _WORD], starts - starts[0], lengths)
+        return Utf8.of(self.data[ranges(starts, lengths)], np.cumsum(lengths) - lengths, lengths)
 
 
 def first_equals(values: Array) -> Array:

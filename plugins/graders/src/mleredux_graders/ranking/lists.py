@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from mleredux_graders.frame import Array, Options, Rows, predicted_cells, true_cells
+from mleredux_graders.frame import Array, Options, Rows, in_blocks, predicted_cells, true_cells
 from mleredux_graders.frame.columns import Missing, Numbers
 from mleredux_graders.frame.pieces import Overlap, Pieces, split_blanks
 
@@ -19,14 +21,19 @@ class ListOptions(Options):
     numbers: Numbers = "text"
 
 
-def matched_lists(rows: Rows, options: ListOptions) -> tuple[Pieces, Pieces]:
+def matched_lists(rows: Rows, options: ListOptions) -> Iterator[tuple[Pieces, Pieces, int]]:
     """True and predicted lists, split at each single blank: two in a row hold an empty piece that takes a place.
+
+    Returns:
+        For each of many blocks of rows its true pieces, its predicted ones, and the number of its rows.
 
     Raises:
         InvalidSubmission: A cell is missing, or the column is one of numbers.
     """
-    y_pred = predicted_cells(rows, missing=options.missing, numbers=options.numbers).pieces(split_blanks)
-    return true_cells(rows).pieces(split_blanks), y_pred.kept(y_pred.places < options.k)
+    predicted = predicted_cells(rows, missing=options.missing, numbers=options.numbers)
+    for here, y_true, y_pred in in_blocks(true_cells(rows), predicted):
+        guesses = split_blanks(y_pred)
+        yield split_blanks(y_true), guesses.kept(guesses.places < options.k), len(here)
 
 
 def hits(found: Overlap, y_pred: Pieces) -> tuple[Array, Array]:

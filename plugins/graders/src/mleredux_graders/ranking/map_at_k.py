@@ -34,7 +34,10 @@ def average_precisions_at_k(y_true: Pieces, y_pred: Pieces, rows: int, k: int) -
 
 
 def _score(rows: Rows, options: ListOptions) -> float:
-    return float(np.mean(average_precisions_at_k(*matched_lists(rows, options), len(rows), options.k)))
+    blocks = matched_lists(rows, options)
+    return float(
+        np.mean(np.concatenate([np.empty(0), *(average_precisions_at_k(*block, options.k) for block in blocks)]))
+    )
 
 
 GRADER = define("map-at-k", "Mean average precision at k", "maximize", _score, options=ListOptions, perfect=1.0)

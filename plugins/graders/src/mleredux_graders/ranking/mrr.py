@@ -27,7 +27,9 @@ def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
 
 
 def _score(rows: Rows, options: ListOptions) -> float:
-    return float(np.mean(reciprocal_ranks(*matched_lists(rows, options), len(rows))))
+    return float(
+        np.mean(np.concatenate([np.empty(0), *(reciprocal_ranks(*block) for block in matched_lists(rows, options))]))
+    )
 
 
 GRADER = define("mrr", "Mean reciprocal rank", "maximize", _score, options=ListOptions, perfect=1.0)

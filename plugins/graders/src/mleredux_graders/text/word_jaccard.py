@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from mleredux.errors import InvalidSubmission
 
-from mleredux_graders.frame import Array, Cells, Rows, define
-from mleredux_graders.frame.pieces import Pieces, overlap, split_words
+from mleredux_graders.frame import Array, Rows, define, in_blocks
+from mleredux_graders.frame.pieces import overlap, split_words
 from mleredux_graders.frame.utf8 import Utf8
 from mleredux_graders.text.cells import TextOptions, matched_texts
 
@@ -20,7 +20,7 @@ class JaccardOptions(TextOptions):
     """What a row counts where neither truth nor prediction has a word."""
 
 
-def word_jaccard(y_true: Cells, y_pred: Cells) -> Array:
+def word_jaccard(y_true: Utf8, y_pred: Utf8) -> Array:
     """Distinct words in common, divided by the distinct words of both (Jaccard 1901), row by row.
 
     Words are lower-cased and split at white space; punctuation stays part of them.
@@ -28,7 +28,7 @@ def word_jaccard(y_true: Cells, y_pred: Cells) -> Array:
     Returns:
         0 to 1; NaN where neither has a word, shape (rows,).
     """
-    true, predicted = (cells.pieces(_words) for cells in (y_true, y_pred))
+    true, predicted = (split_words(texts.lowered()) for texts in (y_true, y_pred))
     found = overlap(true, predicted)
     given, wanted = predicted.rows[found.predicted], true.rows[found.true]
     common, distinct_given, distinct_wanted = (
@@ -38,12 +38,10 @@ def word_jaccard(y_true: Cells, y_pred: Cells) -> Array:
     return np.where(union > 0, common / np.maximum(union, 1), np.nan)
 
 
-def _words(texts: Utf8) -> Pieces:
-    return split_words(texts.lowered())
-
-
 def _score(rows: Rows, options: JaccardOptions) -> float:
-    scores = word_jaccard(*matched_texts(rows, options))
+    scores = np.empty(len(rows))
+    for here, y_true, y_pred in in_blocks(*matched_texts(rows, options)):
+        scores[here] = word_jaccard(y_true, y_pred)
     empty = np.isnan(scores)
     if options.both_empty == "refuse" and empty.any():
         raise InvalidSubmission(f"Column {rows.targets[0]!r} must have a word in every row; some rows have none.")
