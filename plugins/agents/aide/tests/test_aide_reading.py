@@ -62,7 +62,11 @@ FACTS = {
     "code_model": "o4-mini",
     "feedback_model": "gpt-4.1-mini",
     "task": "Tell digits apart.",
-    "nodes": {"b": {"bytes": 10, "submission": "submissions/0001.csv", "version": 1}, "c": {"version": 2}},
+    "nodes": {
+        "b": {"bytes": 1, "submission": "submissions/0001.csv", "version": 1},
+        "c": {"bytes": 1, "submission": "submissions/0002.csv", "version": 2},
+        "d": {"bytes": 1, "submission": "submissions/0003.csv"},
+    },
 }
 
 
@@ -79,7 +83,6 @@ def test_every_node_is_a_step_with_its_place_in_the_tree(tmp_path: Path) -> None
     ]
     assert [f.is_buggy for f in facts] == [True, False, False, False]
     assert [f.validation_metric for f in facts] == [None, 0.8, 0.9, 0.85]
-    assert [f.submission_version for f in facts] == [None, 1, 2, None]
     assert all(f.seconds == 1.5 for f in facts) and facts[1].lower_is_better is False
     step = rollout.steps[2]
     assert step.message == "Plan 1." and step.tool_calls and step.observation
@@ -89,6 +92,39 @@ def test_every_node_is_a_step_with_its_place_in_the_tree(tmp_path: Path) -> None
     assert step.timestamp == "2025-10-09T08:53:21.500+00:00"
     assert rollout.steps[1].extra and rollout.steps[1].extra["exc_type"] == "KeyError"
     assert rollout.extra == {"aide": {"best_node": "c", "feedback_model": "gpt-4.1-mini"}}
+
+
+def kept(tmp_path: Path, *versions: str) -> list[int | None]:
+    """Versions that steps name, where nodes b, c and d left `b`, `c`, `d` and the run kept these versions."""
+    output = written(tmp_path / "output", TREE, FACTS)
+    for folder, names, texts in (
+        (output / "logs" / "aide" / "submissions", ("0001.csv", "0002.csv", "0003.csv"), ("b", "c", "d")),
+        (tmp_path / "submissions", [f"{n:04d}.csv" for n in range(1, len(versions) + 1)], versions),
+    ):
+        folder.mkdir()
+        for name, text in zip(names, texts, strict=True):
+            (folder / name).write_text(text)
+    return [step_extra(step).submission_version for step in valid(output).steps[1:]]
+
+
+def test_steps_name_the_version_of_the_submission_that_they_wrote(tmp_path: Path) -> None:
+    assert kept(tmp_path, "b", "c") == [None, 1, 2, None]
+
+
+def test_a_version_that_the_run_missed_is_not_mistaken_for_another(tmp_path: Path) -> None:
+    assert kept(tmp_path, "c") == [None, None, 1, None]
+
+
+def test_what_was_not_handed_in_names_no_version(tmp_path: Path) -> None:
+    assert kept(tmp_path, "b", "d") == [None, 1, None, None]
+
+
+def test_no_file_outside_of_the_logs_is_looked_at(tmp_path: Path) -> None:
+    output = written(tmp_path / "output", TREE, {"nodes": {"b": {"submission": "../../../secret", "version": 1}}})
+    (tmp_path / "submissions").mkdir()
+    for path in (tmp_path / "secret", tmp_path / "submissions" / "0001.csv"):
+        path.write_text("secret")
+    assert all(step_extra(step).submission_version is None for step in valid(output).steps)
 
 
 def test_a_journal_of_aides_own_program_is_read_too(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from mleredux.rollout import InvalidRollout, Observation, ObservationResult, Ste
 from mleredux.rollout.models import AgentInfo
 from mleredux.rollout.native import as_count, as_dict, as_list, as_number, as_text, as_time, read_native
 
+from mleredux_agent_aide.versions import versions_of_nodes
+
 JOURNAL = "journal.json"
 FACTS = "run.json"
 MAX_NODES = 20_000
@@ -21,7 +23,8 @@ def read_rollout(output: Path) -> Trajectory | None:
     """The rollout of an output folder, or None where there is no journal.
 
     Args:
-        output: With `logs/aide/journal.json` of our driver, or `logs/<run>/journal.json` of AIDE's own program.
+        output: That of a run, with `logs/aide/journal.json` of our driver, or `logs/<run>/journal.json` of AIDE's own
+            program.
 
     Raises:
         InvalidRollout: The journal is damaged.
@@ -38,10 +41,8 @@ def read_rollout(output: Path) -> Trajectory | None:
     facts = _facts(folder / FACTS)
     model = as_text(facts.get("code_model"), _NAME) or None
     steps = [Step(step_id=1, source="user", message=as_text(facts.get("task")) or "(The task is not in AIDE's logs.)")]
-    versions = as_dict(facts.get("nodes"))
-    for node in nodes.values():
-        version = as_count(as_dict(versions.get(node.id)).get("version"))
-        steps.append(_step(node, len(steps) + 1, nodes, model, version or None))
+    versions = versions_of_nodes(facts, folder, output.parent / "submissions")
+    steps += [_step(node, number, nodes, model, versions.get(node.id)) for number, node in enumerate(nodes.values(), 2)]
     best = _best(list(nodes.values()))
     own = {"best_node": best, "feedback_model": as_text(facts.get("feedback_model"), _NAME) or None}
     return Trajectory(

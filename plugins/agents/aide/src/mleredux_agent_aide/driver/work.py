@@ -53,8 +53,9 @@ def work(settings: Settings, clock: Clock) -> int:
     finally:
         clock.close()
         interpreter.cleanup_session()
+        keeper.at_end()
     print(f"{len(journal)} solutions, {len(journal.good_nodes)} of them good", flush=True)
-    return 0 if len(journal) else 1
+    return 0 if len(journal) or settings.submission.exists() else 1
 
 
 def search(agent: Search, executor: Executor, keeper: Keeper, clock: Clock, steps: int) -> None:

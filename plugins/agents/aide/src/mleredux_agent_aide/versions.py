@@ -1,0 +1,50 @@
+"""Which version of a run's submission came from which node: told by content, for the run may miss a version."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from mleredux.rollout.native import as_count, as_dict
+from mleredux.submissions.validation import open_below
+
+MAX_BYTES = 50_000_000
+_MAX_VERSIONS = 1000
+
+
+def versions_of_nodes(facts: dict[str, Any], logs: Path, submissions: Path) -> dict[str, int]:
+    """The number of the kept version, by the id of the node that was handed in.
+
+    Args:
+        facts: What the driver notes: under `nodes`, by id, `submission` (a file in `logs`) and, where it was handed
+            in, `version` (the driver's own count).
+        logs: AIDE's logs.
+        submissions: The run's kept versions, `0001.csv` and so on.
+    """
+    nodes = as_dict(facts.get("nodes"))
+    counted = [(as_count(as_dict(fact).get("version")), name) for name, fact in nodes.items()]
+    handed_in = sorted((count, name) for count, name in counted if count is not None)[:_MAX_VERSIONS]
+    digests = {name: _digest(logs, as_dict(nodes[name]).get("submission")) for _, name in handed_in}
+    waiting = [name for _, name in handed_in if digests[name]]
+    found: dict[str, int] = {}
+    for path in sorted(submissions.glob("[0-9]*"))[:_MAX_VERSIONS] if waiting else ():
+        number = int(path.stem) if path.stem.isdecimal() else 0
+        digest = _digest(submissions, path.name)
+        match = next((index for index, name in enumerate(waiting) if digests[name] == digest), None)
+        if number and match is not None:
+            found[waiting[match]] = number
+            del waiting[: match + 1]  # versions are in the order in which they were handed in
+    return found
+
+
+def _digest(folder: Path, name: Any) -> str | None:
+    """SHA-256 of a file that is not too large; no link is followed."""
+    if not isinstance(name, str):
+        return None
+    try:
+        with open_below(folder, name) as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError):
+        return None
+    return hashlib.sha256(data).hexdigest() if len(data) <= MAX_BYTES else None
