@@ -1,0 +1,101 @@
+"""The reference agent: it answers all six from what an agent sees, neither perfectly nor in vain."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux import testing
+from mleredux.data import Prepared
+from mleredux.plugins.indexing import make_index
+from mleredux.rollout import check_rollout
+from mleredux_techniques import facts
+from mleredux_techniques.preparing import TRUTH_FILE
+from mleredux_techniques.schemas import DOCUMENTS
+
+Preparer = Callable[[str], Prepared]
+
+
+def run_analyst(public: Path, output: Path, technique: str) -> subprocess.CompletedProcess[str]:
+    """The agent as a sandbox starts it: with the public files alone."""
+    output.mkdir(parents=True, exist_ok=True)
+    env = {
+        "PATH": os.environ["PATH"],
+        "MLEREDUX_TASK_DIR": str(output),
+        "MLEREDUX_DATA_DIR": str(public),
+        "MLEREDUX_OUTPUT_DIR": str(output),
+        "MLEREDUX_SUBMISSION": str(output / f"{technique}_analysis.json"),
+    }
+    command = [sys.executable, "-m", "mleredux_agent_analyst"]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("technique", DOCUMENTS)
+def test_it_answers_each_question_in_a_document_that_is_read(
+    technique: str, prepared: Preparer, tmp_path: Path
+) -> None:
+    task = prepared(f"{technique}+planted-3@shop")
+    ended = run_analyst(task.public, tmp_path, technique)
+    assert ended.returncode == 0, ended.stderr
+    text = (tmp_path / f"{technique}_analysis.json").read_text(encoding="utf-8")
+    document = DOCUMENTS[technique].model_validate_json(text)
+    truth = json.loads((task.private / TRUTH_FILE).read_bytes())
+    reached = facts.module(technique).assess(document, truth).score
+    assert 0.4 < reached <= 1.0, f"{technique}: {reached}"
+    assert check_rollout(tmp_path / "rollout" / "trajectory.json") == []
+    assert "Answer with statistics" in (tmp_path / "logs" / "analyst.log").read_text(encoding="utf-8")
+
+
+def test_the_same_data_give_the_same_document(prepared: Preparer, tmp_path: Path) -> None:
+    public = prepared("leakage+planted-3@shop").public
+    texts = set()
+    for number in range(2):
+        run_analyst(public, tmp_path / str(number), "leakage")
+        texts.add((tmp_path / str(number) / "leakage_analysis.json").read_bytes())
+    assert len(texts) == 1
+
+
+def test_a_competition_is_none_of_its_business(prepared: Preparer, tmp_path: Path) -> None:
+    ended = run_analyst(prepared("wine").public, tmp_path, "wine")
+    assert ended.returncode == 1
+    assert "no technique task" in ended.stdout
+
+
+def test_inside_the_sandbox_it_never_imports_mleredux() -> None:
+    names = ", ".join(f"mleredux_agent_analyst.{name}" for name in ("__main__", "tables", *DOCUMENTS))
+    code = f"import sys, {names}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert not [name for name in loaded if name.partition(".")[0] in ("mleredux", "mleredux_techniques")]
+
+
+def test_the_index_is_current() -> None:
+    path, text = make_index("analyst")
+    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(text)
+
+
+@pytest.mark.docker
+def test_it_runs_in_a_container(bench: Any, tmp_path: Path, docker_engine: Any) -> None:
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "mleredux", "run", "scaling+planted-1@wine", "--agent", "analyst"),
+            *("--sandbox", "docker", "--data-dir", str(bench.data.path), "--runs-dir", str(tmp_path), "--json"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    told = json.loads(ended.stdout)
+    assert told["status"] == "done", ended.stderr
+    assert told["report"]["score"] > 0.4
+    assert told["report"]["details"]["efficacy"]["parts"]
+
+
+@pytest.mark.parametrize("check", testing.checks("analyst"))
+def test_conforms(check: Any, tmp_path: Path) -> None:
+    check(tmp_path)

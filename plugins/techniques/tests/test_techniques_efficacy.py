@@ -1,0 +1,261 @@
+"""Efficacy: what is recommended is carried out, and stands between a naive and a strong choice, or is not judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from mleredux.data import Prepared
+from mleredux_techniques import efficacy
+from mleredux_techniques.dataset import Dataset, GroupColumn, load
+from mleredux_techniques.efficacy.comparison import Choice, judge
+from mleredux_techniques.efficacy.encoders import encode
+from mleredux_techniques.efficacy.folds import CannotSplit, folds
+from mleredux_techniques.efficacy.imputers import fill_numbers
+from mleredux_techniques.efficacy.resampling import resample, row_weights
+from mleredux_techniques.efficacy.scalers import scale
+from mleredux_techniques.efficacy.splits import assign_folds, pool
+from mleredux_techniques.perfect import perfect
+from mleredux_techniques.schemas import CvAnalysis, LeakageAnalysis, ScalingAnalysis, cv, encoding, imbalance, scaling
+from mleredux_techniques.schemas import missing as gaps
+from sklearn import impute, preprocessing
+
+Preparer = Callable[[str], Prepared]
+RNG = np.random.default_rng(0)
+SPLITS = RNG.normal(0.3, 0.02, 5)
+
+
+def judged(naive: Any, strong: Any, given: Any) -> Any:
+    choices = (Choice(np.asarray(losses, float), "so") for losses in (naive, strong, given))
+    return judge(*choices, overlap=0.25, measure="loss")
+
+
+@pytest.mark.parametrize(
+    ("gain", "score"), [(0.0, 0.0), (-0.1, 0.0), (0.05, 0.5), (0.1, 1.0), (0.2, 1.0)], ids=lambda value: str(value)
+)
+def test_the_score_is_the_way_from_naive_to_strong(gain: float, score: float) -> None:
+    part = judged(SPLITS, SPLITS - 0.1, SPLITS - gain)
+    assert part.score == pytest.approx(score)
+    assert part.uncertainty == pytest.approx(0.0, abs=1e-6)
+    assert part.parts[0].weight == 1.0 and "splits" in part.parts[0].explanation
+
+
+def test_its_uncertainty_grows_with_the_noise_between_splits() -> None:
+    quiet = judged(SPLITS, SPLITS - 0.1, SPLITS - 0.05 + RNG.normal(0, 0.001, 5))
+    loud = judged(SPLITS, SPLITS - 0.1, SPLITS - 0.05 + RNG.normal(0, 0.02, 5))
+    assert 0 < quiet.uncertainty < 0.05 < loud.uncertainty
+
+
+def test_where_naive_and_strong_do_not_differ_nothing_is_earned_by_chance() -> None:
+    earned = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        earned.append(judged(*rng.normal(0.3, 0.02, (3, 5))).score)
+    assert sum(score is None for score in earned) >= 180
+    told = judged(SPLITS, SPLITS + 1e-4, SPLITS - 0.1)
+    assert told.score is None and told.parts[0].weight == 0 and "don't judge" in told.parts[0].explanation
+
+
+def test_but_harm_beyond_noise_earns_nothing_there() -> None:
+    assert judged(SPLITS, SPLITS, SPLITS + 0.1).score == 0.0
+    assert judged(SPLITS, SPLITS, SPLITS + 0.003).score is None
+
+
+def test_folds_keep_groups_whole_and_classes_alike() -> None:
+    classes = np.repeat([0, 1], [80, 20])
+    dealt = assign_folds(classes, None, 5, seed=3)
+    assert all((classes[dealt == fold] == 1).sum() == 4 for fold in range(5))
+    groups = np.repeat(np.arange(20), 5)
+    whole = assign_folds(classes, groups, 5, seed=3)
+    assert all(len(set(whole[groups == group])) == 1 for group in range(20))
+    assert np.array_equal(dealt, assign_folds(classes, None, 5, seed=3))
+
+
+def test_scalers_do_what_scikit_learn_does() -> None:
+    train, other = np.exp(RNG.normal(0, 1, 400)), np.exp(RNG.normal(0, 0.8, 100))
+    for model, theirs, tolerance in (
+        (scaling.StandardScaler(name="StandardScaler"), preprocessing.StandardScaler(), 1e-9),
+        (scaling.MinMaxScaler(name="MinMaxScaler"), preprocessing.MinMaxScaler(), 1e-9),
+        (scaling.MaxAbsScaler(name="MaxAbsScaler"), preprocessing.MaxAbsScaler(), 1e-9),
+        (scaling.RobustScaler(name="RobustScaler"), preprocessing.RobustScaler(), 1e-9),
+        (
+            scaling.QuantileTransformer(name="QuantileTransformer", output_distribution="normal", n_quantiles=100),
+            preprocessing.QuantileTransformer(output_distribution="normal", n_quantiles=100),
+            1e-6,
+        ),
+        (scaling.PowerTransformer(name="PowerTransformer"), preprocessing.PowerTransformer(), 0.15),
+        (
+            scaling.PowerTransformer(name="PowerTransformer", method="box-cox"),
+            preprocessing.PowerTransformer(method="box-cox"),
+            0.25,
+        ),
+    ):
+        theirs.fit(train[:, None])
+        ours = scale(model, train, other)
+        inside = (other > train.min()) & (other < train.max())
+        assert np.abs(ours[1] - theirs.transform(other[:, None]))[inside].max() < tolerance, model.name
+
+
+def test_imputers_do_what_scikit_learn_does() -> None:
+    train, other = RNG.normal(0, 1, (120, 3)), RNG.normal(0, 1, (40, 3))
+    train[:, 1] += 2 * train[:, 0]
+    whole = train[:, 1].copy()
+    train[::4, 1] = np.nan
+    keep, mean = gaps.SimpleImputer(name="SimpleImputer"), float(np.nanmean(train[:, 1]))
+    simple = fill_numbers(
+        train, other, [keep, gaps.SimpleImputer(name="SimpleImputer", add_indicator=True), keep], seed=0
+    )
+    assert np.allclose(simple.train[::4, 1], mean) and len(simple.indicators) == 1
+    jointly = fill_numbers(train, other, [keep, gaps.IterativeImputer(name="IterativeImputer"), keep], seed=0)
+    assert np.abs(jointly.train[::4, 1] - whole[::4]).mean() < 0.6 * np.abs(mean - whole[::4]).mean() + 0.6
+    near = fill_numbers(train, other, [keep, gaps.KNNImputer(name="KNNImputer"), keep], seed=0)
+    spread = np.nanstd(train, axis=0)
+    theirs = impute.KNNImputer().fit_transform((train - np.nanmean(train, axis=0)) / spread)
+    assert np.allclose(near.train[:, 1], theirs[:, 1] * spread[1] + mean)
+
+
+def test_encoders_learn_from_training_rows_alone() -> None:
+    train, other = np.array(["a", "b", "a", "c"] * 10, object), np.array(["a", "z"], object)
+    codes = np.array([1, 0, 1, 0] * 10)
+    hot = encode(encoding.OneHotEncoder(name="OneHotEncoder"), train, other, codes, True, 0)
+    assert hot[0].shape == (40, 3) and hot[1].tolist()[1] == [0, 0, 0]
+    capped = encode(encoding.OneHotEncoder(name="OneHotEncoder", max_categories=2), train, other, codes, True, 0)
+    assert capped[0].shape == (40, 2) and capped[0].sum() == 40
+    ordered = encoding.OrdinalEncoder(name="OrdinalEncoder", categories=["c", "b", "a"])
+    ranks = encode(ordered, train, other, codes, True, 0)[0][:4, 0]
+    assert ranks[0] > ranks[1] > ranks[3]
+    means = encode(encoding.TargetEncoder(name="TargetEncoder"), train, other, codes, True, 0)[0][:4, 0]
+    assert means[0] > means[1]
+    dates = np.array(["2021-03-04 05:00"] * 40, object)
+    assert encode(encoding.DatetimeEncoder(name="DatetimeEncoder"), dates, dates, codes, True, 0)[0].shape == (40, 6)
+
+
+def test_class_weights_and_samplers_balance_classes() -> None:
+    y = np.repeat([0, 1], [90, 10])
+    x = RNG.normal(0, 1, (100, 2))
+    weights = row_weights(imbalance.ClassWeight(name="class_weight"), y)
+    assert weights[y == 0].sum() == pytest.approx(weights[y == 1].sum())
+    given = imbalance.ClassWeight(name="class_weight", class_weight={"yes": 5.0})
+    assert set(row_weights(given, y, ("no", "yes"))) == {1.0, 5.0}
+    for name, rows in (("RandomOverSampler", 180), ("SMOTE", 180), ("RandomUnderSampler", 20)):
+        more, classes = resample(getattr(imbalance, name)(name=name), x, y, 0)
+        assert len(more) == rows and (classes == 1).mean() == 0.5
+    refused = imbalance.RandomOverSampler(name="RandomOverSampler", sampling_strategy=0.05)
+    assert len(resample(refused, x, y, 0)[0]) == 100
+    few = np.repeat([0, 1], [98, 2])
+    assert len(resample(imbalance.SMOTE(name="SMOTE"), x, few, 0)[0]) == 196
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        {"name": "KFold", "shuffle": False},
+        {"name": "StratifiedKFold"},
+        {"name": "RepeatedStratifiedKFold", "n_repeats": 2},
+        {"name": "GroupKFold", "groups": {"column": "who", "separator": "_"}},
+        {"name": "StratifiedGroupKFold", "groups": {"column": "who", "separator": "_"}},
+        {"name": "TimeSeriesSplit", "time_column": "when", "n_splits": 3},
+        {"name": "ShuffleSplit", "n_splits": 2},
+    ],
+    ids=lambda method: method["name"],
+)
+def test_methods_split_as_they_say(method: dict[str, Any]) -> None:
+    frame = pd.DataFrame({"who": [f"g{number // 4}_{number}" for number in range(60)], "when": RNG.permutation(60)})
+    target = np.tile([0, 1, 0, 0], 15)
+    made = cv.CvAnalysis.model_construct(method=_method(method)).method
+    for rest, held in folds(made, frame, target, classes=True, seed=0):
+        assert not set(rest) & set(held) and len(held)
+        if "groups" in method:
+            names = frame["who"].str.partition("_")[0].to_numpy()
+            assert not set(names[rest]) & set(names[held])
+        if method["name"] == "TimeSeriesSplit":
+            assert frame["when"].to_numpy()[rest].max() < frame["when"].to_numpy()[held].min()
+    lost = {**method, "time_column": "then"} if "time_column" in method else None
+    if lost:
+        with pytest.raises(CannotSplit, match="no column 'then'"):
+            folds(_method(lost), frame, target, classes=True, seed=0)
+
+
+def _method(content: dict[str, Any]) -> Any:
+    return getattr(cv, content["name"]).model_validate(content)
+
+
+def grouped() -> Dataset:
+    """Many rows of each of few things: what is learned of a thing by heart says nothing of others."""
+    rng = np.random.default_rng(7)
+    things = np.repeat(np.arange(80), 8)
+    place = rng.normal(0, 1, (80, 3))
+    x = place[things] + rng.normal(0, 0.05, (640, 3))
+    y = np.where(rng.random(80)[things] < 0.5, "no", "yes").astype(object)
+    columns = {f"x{number}": x[:, number] for number in range(3)}
+    frame = pd.DataFrame({"thing": [f"t{one}" for one in things], **columns, "y": y})
+    held = things >= 56
+    return Dataset(
+        task="grouped", problem="binary", target="y", targets=("y",), ids=(), features=("thing", "x0", "x1", "x2"),
+        train=frame[~held].reset_index(drop=True), test=frame[held].reset_index(drop=True),
+        kinds={"thing": "text", "x0": "number", "x1": "number", "x2": "number"}, group=GroupColumn("thing"),
+    )  # fmt: skip
+
+
+def test_a_leaky_grouping_is_caught_by_its_optimism() -> None:
+    dataset = grouped()
+    key = {"column": "thing", "separator": None}
+    told = {}
+    for method in ({"name": "GroupKFold", "groups": key}, {"name": "StratifiedKFold"}):
+        part = efficacy.measure("cv", CvAnalysis.model_construct(method=_method(method)), dataset)
+        told[method["name"]] = part.score, part.parts[-1].value
+    assert told["GroupKFold"][0] > 0.8
+    assert told["StratifiedKFold"][0] < 0.2
+    assert told["StratifiedKFold"][1] > told["GroupKFold"][1] + 0.1
+
+
+def test_equal_documents_and_data_give_equal_results() -> None:
+    document = CvAnalysis.model_construct(method=_method({"name": "StratifiedKFold"}))
+    first = efficacy.measure("cv", document, grouped())
+    assert efficacy.measure("cv", document, grouped()) == first
+
+
+def test_large_tables_are_sampled_and_the_sample_is_said() -> None:
+    dataset = grouped()
+    one = pool(dataset, max_rows=200)
+    assert len(one.frame) <= 200 and "of 640 rows" in one.sample
+    sizes = one.frame["thing"].value_counts()
+    assert set(sizes) == {8}, "groups are drawn whole"
+
+
+def test_leaks_left_out_count_against_honest_columns_left_out(prepared: Preparer) -> None:
+    private = prepared("leakage+planted-1@shop").private
+    dataset = load(private)
+    best = perfect("leakage", private)
+    assert isinstance(best, LeakageAnalysis)
+    leaks = dataset.planted["leaks"]
+    if leaks:
+        assert efficacy.measure("leakage", best, dataset).score == 1.0
+    nothing = best.model_copy(update={"risks": []})
+    assert efficacy.measure("leakage", nothing, dataset).score == (0.0 if leaks else None)
+    every = {
+        "kind": "copy",
+        "columns": list(dataset.features)[:50],
+        "strength": 1.0,
+        "mitigation": {"name": "drop_columns"},
+    }
+    rows = {"kind": "duplicate_rows", "columns": [], "strength": 0.1, "mitigation": {"name": "drop_duplicates"}}
+    content = {**best.model_dump(), "shared_rows": 5, "risks": [every, rows]}
+    wild = LeakageAnalysis.model_validate(content)
+    assert efficacy.measure("leakage", wild, dataset).score == 0.0
+
+
+@pytest.mark.parametrize("technique", ["imbalance", "missing", "encoding", "cv", "scaling"])
+def test_the_strong_choice_is_strong(technique: str, prepared: Preparer) -> None:
+    private = prepared(f"{technique}+planted-2@{'wine' if technique == 'imbalance' else 'shop'}").private
+    dataset = load(private)
+    part = efficacy.measure(technique, perfect(technique, private), dataset)
+    assert part.score is None or part.score > 0.9
+    assert part.naive is None or part.strong is not None
+    if technique == "scaling":
+        unscaled = ScalingAnalysis(features=[], spread=1.0, not_needed_for=[])
+        given = efficacy.measure(technique, unscaled, dataset)
+        assert given.score is None or given.score < 1.0

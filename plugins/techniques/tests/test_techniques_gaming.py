@@ -1,0 +1,85 @@
+"""Not gamed: agents that play the score instead of looking stay below a stated bound, on every kind of instance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mleredux.data import Prepared
+from mleredux.models import GradingInput
+from mleredux_techniques import facts, gaming
+from mleredux_techniques.grading import combined, score
+from mleredux_techniques.perfect import perfect
+from mleredux_techniques.preparing import TRUTH_FILE
+from mleredux_techniques.schemas import DOCUMENTS
+from pydantic import ValidationError
+
+Preparer = Callable[[str], Prepared]
+INSTANCES = [
+    *(
+        f"{technique}+planted-{seed}@{base}"
+        for technique in DOCUMENTS
+        for base in ("shop", "wine")
+        for seed in (1, 2, 3)
+    ),
+    *(f"{technique}+planted-4@diabetes" for technique in DOCUMENTS if technique != "imbalance"),
+    *("imbalance@wine", "cv@wine", "scaling@wine", "leakage@wine", "imbalance@digits", "cv@digits", "scaling@digits"),
+    *("cv@diabetes", "scaling@diabetes", "leakage@diabetes", "imbalance@breast-cancer", "leakage@breast-cancer"),
+]
+CARRIED_OUT = [f"{technique}+planted-1@{'wine' if technique == 'imbalance' else 'diabetes'}" for technique in DOCUMENTS]
+
+
+@given(found=st.floats(0, 1), efficacy=st.none() | st.floats(0, 1))
+def test_no_recommendation_is_worth_more_than_the_findings_behind_it(found: float, efficacy: float | None) -> None:
+    assert combined(found, efficacy) <= found
+    assert combined(found, 1.0) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_gaming_agents_stay_below_the_bound(name: str, prepared: Preparer) -> None:
+    """By their facts, which their score never exceeds."""
+    technique = name.partition("@")[0].partition("+")[0]
+    task = prepared(name)
+    truth = json.loads((task.private / TRUTH_FILE).read_bytes())
+    for kind in gaming.KINDS:
+        reached = _facts(technique, gaming.play(kind, technique, task.public), truth)
+        assert reached <= gaming.BOUND, f"{kind} reaches {reached} on {name}"
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_a_perfect_agent_has_all_facts(name: str, prepared: Preparer) -> None:
+    technique = name.partition("@")[0].partition("+")[0]
+    if technique in ("missing", "encoding", "imbalance", "scaling", "cv"):
+        pytest.skip("its strong choice takes models; see the graded ones below")
+    private = prepared(name).private
+    truth = json.loads((private / TRUTH_FILE).read_bytes())
+    assert facts.module(technique).assess(perfect(technique, private), truth).score > 0.95
+
+
+@pytest.mark.parametrize("name", CARRIED_OUT)
+def test_graded_whole_they_stay_below_it_too_and_a_perfect_agent_near_one(
+    name: str, prepared: Preparer, bench: Any
+) -> None:
+    technique = name.partition("@")[0].partition("+")[0]
+    task = prepared(name)
+    given_input = GradingInput(task.private, task.private, bench.task(name), {})
+    assert score(technique, perfect(technique, task.private), given_input).value > 0.9
+    document = _read(technique, gaming.play("textbook", technique, task.public))
+    assert document is not None
+    assert score(technique, document, given_input).value <= gaming.BOUND
+
+
+def _read(technique: str, content: dict[str, Any]) -> Any:
+    try:
+        return DOCUMENTS[technique].model_validate_json(json.dumps(content))
+    except ValidationError:
+        return None
+
+
+def _facts(technique: str, content: dict[str, Any], truth: dict[str, Any]) -> float:
+    document = _read(technique, content)
+    return 0.0 if document is None else float(facts.module(technique).assess(document, truth).score)
