@@ -7,6 +7,7 @@ import gzip
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import mleredux_mlebench
 import pytest
@@ -68,3 +69,14 @@ def test_declaring_imports_nothing_heavy() -> None:
 def test_the_index_is_current() -> None:
     path, text = make_index("mlebench")
     assert path.read_text(encoding="utf-8") == text
+
+
+def test_preparing_all_of_them_takes_less_than_5000_lines() -> None:
+    """Every line of Python that is not blank, docstrings too: declarations, building blocks, facts, registration.
+
+    Left out is what does not prepare: descriptions, tables of facts, leaderboards, and getting data from Kaggle.
+    """
+    package = Path(mleredux_mlebench.__file__).parent
+    files = [*package.glob("*.py"), *(package / "blocks").rglob("*.py"), *(package / "competitions").rglob("*.py")]
+    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    assert len(lines) < 5000

@@ -17,9 +17,14 @@ from mleredux_mlebench.blocks.contents import (
 from mleredux_mlebench.blocks.declare import PRIVATE_SAMPLE, competition
 from mleredux_mlebench.blocks.extras import require
 from mleredux_mlebench.blocks.fast_floats import fast_floats, read_fast
+from mleredux_mlebench.blocks.fixed import drawn_by_content, mended
+from mleredux_mlebench.blocks.json_records import IndentedJson
+from mleredux_mlebench.blocks.likeness import linked, look_alikes
+from mleredux_mlebench.blocks.one_pass import one_pass
+from mleredux_mlebench.blocks.parquet import Parquet, read_parquet
 from mleredux_mlebench.blocks.recipes import FilesOfRows, TableSplit
 from mleredux_mlebench.blocks.splits import by_group, joined_groups
-from mleredux_mlebench.blocks.tables import filled, one_hot, renumbered, texts
+from mleredux_mlebench.blocks.tables import Column, Table, filled, one_hot, renumbered, texts
 from mleredux_mlebench.blocks.tfrecords import bytes_feature
 from mleredux_mlebench.blocks.trees import Files, Member, Tree
 from mleredux_mlebench.blocks.workspace import Preparation, Settings, Workspace
@@ -28,17 +33,21 @@ from mleredux_mlebench.facts import classes
 __all__ = [
     "PRIVATE_SAMPLE",
     "Array",
+    "Column",
     "Content",
     "Csv",
     "Files",
     "FilesOfRows",
+    "IndentedJson",
     "Json",
     "JsonLines",
     "Member",
     "Metric",
+    "Parquet",
     "Preparation",
     "Settings",
     "SevenZip",
+    "Table",
     "TableSplit",
     "Tar",
     "Text",
@@ -50,11 +59,17 @@ __all__ = [
     "bytes_feature",
     "classes",
     "competition",
+    "drawn_by_content",
     "fast_floats",
     "filled",
     "joined_groups",
+    "linked",
+    "look_alikes",
+    "mended",
     "one_hot",
+    "one_pass",
     "read_fast",
+    "read_parquet",
     "renumbered",
     "require",
     "texts",

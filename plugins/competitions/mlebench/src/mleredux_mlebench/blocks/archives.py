@@ -195,29 +195,11 @@ class SevenZip(_Archive):
                 path.unlink()
 
 
-class _Writer:
-    """What py7zr writes a member to: the members of its `Py7zIO` that decompression uses."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("xb")
-
-    def write(self, s: bytes | bytearray) -> int:
-        return self._file.write(s)
-
-    def read(self, size: int | None = None) -> bytes:
-        return b""
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return offset
-
-    def flush(self) -> None:
-        self._file.flush()
+class _Writer(io.FileIO):
+    """What py7zr writes a member to: a file that tells its size."""
 
     def size(self) -> int:
-        return self._file.tell()
-
-    def close(self) -> None:
-        self._file.close()
+        return self.tell()
 
 
 class _Factory:
@@ -227,4 +209,4 @@ class _Factory:
         self._targets = targets
 
     def create(self, filename: str) -> _Writer:
-        return _Writer(self._targets[filename])
+        return _Writer(self._targets[filename], "x+")

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    Table = pd.DataFrame
+    Column = pd.Series[Any]
+else:  # pandas is imported where it is used
+    Table = Column = Any
+
 
 def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **options: Any) -> pd.DataFrame:
     """A raw CSV with exact (round-trip) floats, whatever the version of pandas.

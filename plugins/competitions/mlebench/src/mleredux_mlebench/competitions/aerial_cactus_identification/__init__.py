@@ -12,12 +12,7 @@ COMPETITION = competition(
         test=None,
         files=[
             FilesOfRows(
-                tree="train.zip",
-                inside="train",
-                source="{id}",
-                train="train.zip",
-                test="test.zip",
-                zipped=True,
+                tree="train.zip", inside="train", source="{id}", train="train.zip", test="test.zip", zipped=True
             )
         ],
     ),

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Tree, Workspace, by_group, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, Tree, Workspace, by_group, competition, mended
 
 TEST_SIZE = 20_000
 
 
-def held_out(notebooks: pd.DataFrame, size: int) -> list[Any]:
+def held_out(notebooks: Table, size: int) -> list[Any]:
     """Origins in order of first appearance, each taken as long as the test does not grow beyond its size.
 
     Raises:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import drawn_by_content, mended
+from mleredux_mlebench.blocks import Metric, Workspace, competition, drawn_by_content, mended
 
 COVER = "Cover"
 ALTERED = ("JMiPOD", "JUNIWARD", "UERD")

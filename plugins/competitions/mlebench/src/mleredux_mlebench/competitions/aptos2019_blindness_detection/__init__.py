@@ -1,8 +1,6 @@
 """APTOS 2019 Blindness Detection: retina photographs."""
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
-from mleredux_mlebench.blocks.likeness import look_alikes
+from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, look_alikes, mended
 
 COMPETITION = competition(
     "aptos2019-blindness-detection",

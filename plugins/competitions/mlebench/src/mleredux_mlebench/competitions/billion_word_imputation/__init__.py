@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import IO
 
-from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition, mended
 
 SENTENCES, TEST = "train_v2.txt", "test_v2.txt"
 SHARE = 0.01

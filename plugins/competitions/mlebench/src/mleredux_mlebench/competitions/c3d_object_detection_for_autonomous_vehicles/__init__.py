@@ -7,8 +7,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Json, Metric, Workspace, by_group, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Json, Metric, Workspace, by_group, competition, mended
 
 Records = list[dict[str, Any]]
 SAME = ("attribute", "category", "sensor", "visibility")

@@ -6,8 +6,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, bytes_feature, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, bytes_feature, competition, mended
 
 
 def prepare(w: Workspace, test_records: bool = True) -> None:

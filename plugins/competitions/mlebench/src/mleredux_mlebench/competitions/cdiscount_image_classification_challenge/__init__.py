@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import itemgetter
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition, require
-from mleredux_mlebench.blocks.one_pass import one_pass
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, Workspace, competition, one_pass, require
 
 PRODUCTS, ID, TARGET = "train.bson", "_id", "category_id"
 EXAMPLES = 100
@@ -33,7 +29,7 @@ def documents(w: Workspace, take: Callable[[Any], Any] = dict, **options: Any) -
             raise DataError(f"{PRODUCTS} is truncated or damaged ({error}).", hint="Download it again.") from error
 
 
-def write(w: Workspace, test: pd.DataFrame, *files: IO[bytes]) -> None:
+def write(w: Workspace, test: Table, *files: IO[bytes]) -> None:
     """One pass over the products: each goes to its part, those of the test without their category."""
     bson = require("bson", "bson")
     train_file, test_file, example_file = files

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, competition, mended
 
 COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language")
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, mended
 
 BY_MOLECULE = (
     "structures",
@@ -22,7 +17,7 @@ BY_MOLECULE = (
 )
 
 
-def molecules(w: Workspace, *parts: pd.DataFrame, every: bool = False) -> None:
+def molecules(w: Workspace, *parts: Table, every: bool = False) -> None:
     """Further tables and the geometry files, of training molecules only; geometry of all with `every`."""
     train, test = (rows["molecule_name"].drop_duplicates() for rows in parts)
     shaped = [*train, *test] if every else [*train]

@@ -9,8 +9,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Tree, Workspace, Written, competition, require
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Tree, Workspace, Written, competition, mended, require
 
 
 def grey(tree: Tree, name: str) -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mleredux_mlebench.blocks import Metric, Workspace, Zip, competition
-from mleredux_mlebench.blocks.fixed import drawn_by_content, mended
+from mleredux_mlebench.blocks import Metric, Workspace, Zip, competition, drawn_by_content, mended
 
 
 def numbered(names: list[str]) -> list[str]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, classes, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, TableSplit, Workspace, classes, competition, mended
 
 ID = "google-quest-challenge"
 TARGETS = classes(ID)
@@ -19,7 +15,7 @@ RARE = "question_type_spelling"
 QUESTION = "question_body"
 
 
-def vary(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def vary(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
     """Where the rare target is constant in the test, its first row and the first training row with a value swap."""
     import numpy as np
     import pandas as pd
@@ -38,14 +34,14 @@ def vary(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.Dat
     return train, test
 
 
-def ramp(test: pd.DataFrame) -> dict[str, Any]:
+def ramp(test: Table) -> dict[str, Any]:
     """The sample's values: as no column may be constant, each goes from 0 to 1."""
     import numpy as np
 
     return dict.fromkeys(TARGETS, np.linspace(0, 1, len(test)))
 
 
-def whole_questions(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def whole_questions(w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
     """Where the rare target is constant in the test, the first training question that has a value joins it."""
     import pandas as pd
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.json_records import IndentedJson
+from mleredux_mlebench.blocks import IndentedJson, Metric, Workspace, competition
 from mleredux_mlebench.blocks.per_category import Pair, of_pairs, split_categories
 
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
 
 VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote")
 WINDOWS = (
@@ -24,7 +19,7 @@ WINDOWS = (
 SUMS = {"row_sum": {"decimals": 5}}
 
 
-def shares(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame, id: str = "eeg_id") -> None:
+def shares(w: Workspace, _train: Table, test: Table, id: str = "eeg_id") -> None:
     """The right forecast, votes as shares of their row; and the examples, which belong to no row."""
     votes = test[list(VOTES)]
     w.private("gold_submission.csv", test[[id]].join(votes.div(votes.sum(axis=1), axis=0)))
@@ -38,12 +33,7 @@ SPLIT = TableSplit(
     group="spectrogram_id",
     test_columns=("spectrogram_id", "eeg_id", "patient_id"),
     files=[
-        FilesOfRows(
-            tree="train_eegs",
-            source="{eeg_id}.parquet",
-            train="train_eegs",
-            test="test_eegs",
-        ),
+        FilesOfRows(tree="train_eegs", source="{eeg_id}.parquet", train="train_eegs", test="test_eegs"),
         FilesOfRows(
             tree="train_spectrograms",
             source="{spectrogram_id}.parquet",
@@ -59,12 +49,7 @@ COMPETITION = competition(
     prepare=SPLIT,
     metric=Metric(
         grader="kl-divergence",
-        options={
-            **SUMS,
-            "keep_missing": True,
-            "integers_unclipped": True,
-            "check_further_columns": True,
-        },
+        options={**SUMS, "keep_missing": True, "integers_unclipped": True, "check_further_columns": True},
     ),
     fixed=mended(
         replace(

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Column, FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
 
 TWICE = "ce27d36c9147cc19.jpg"
 
 
-def unique_images(_w: Workspace, rows: pd.DataFrame) -> pd.DataFrame:
+def unique_images(_w: Workspace, rows: Table) -> Table:
     """The rows without the one image that is listed twice."""
     return rows[rows["image"] != TWICE]
 
 
-def visits(_w: Workspace, rows: pd.DataFrame) -> pd.Series:
+def visits(_w: Workspace, rows: Table) -> Column:
     """The visit of each picture: pictures of one hotel at one time."""
     return rows["hotel_id"].astype(str) + " " + rows["timestamp"].astype(str)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, competition, mended
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 SIZES = ["width_pixels", "height_pixels"]

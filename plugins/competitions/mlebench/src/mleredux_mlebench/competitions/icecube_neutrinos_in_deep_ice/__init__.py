@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.parquet import Parquet, read_parquet
+from mleredux_mlebench.blocks import Metric, Parquet, Workspace, competition, read_parquet
 
 META, TEST_META, ANGLES = "train_meta.parquet", "test_meta.parquet", ["azimuth", "zenith"]
 COLUMNS = ("batch_id", "event_id", "first_pulse_index", "last_pulse_index", *ANGLES)

@@ -1,7 +1,6 @@
 """iMet Collection 2020 - FGVC7: attributes of works of art."""
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, mended
 
 COMPETITION = competition(
     "imet-2020-fgvc7",

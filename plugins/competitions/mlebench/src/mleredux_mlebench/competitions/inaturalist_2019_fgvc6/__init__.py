@@ -7,9 +7,7 @@ import tarfile
 from contextlib import ExitStack
 from typing import IO
 
-from mleredux_mlebench.blocks import Metric, Tree, Workspace, competition
-from mleredux_mlebench.blocks.json_records import IndentedJson
-from mleredux_mlebench.blocks.one_pass import one_pass
+from mleredux_mlebench.blocks import IndentedJson, Metric, Tree, Workspace, competition, one_pass
 from mleredux_mlebench.blocks.per_category import of_pairs, split_categories
 
 TOP = "train_val2019"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Csv, Metric, SevenZip, Workspace, Zip, competition, filled
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Csv, Metric, SevenZip, Workspace, Zip, competition, filled, mended
 
 EMPTY_ENTRY = "prepared/public/{}"
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mleredux_mlebench.blocks import FilesOfRows, Json, Metric, Workspace, competition
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import FilesOfRows, Json, Metric, Table, Workspace, competition
 
 TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
 DETECTIONS = "iwildcam2020_megadetector_results.json"
@@ -16,7 +13,7 @@ IMAGES = FilesOfRows(tree="train", source="{id}.jpg")
 RANDOM_LABELS = 676
 
 
-def held_out(w: Workspace, images: pd.DataFrame) -> list[Any]:
+def held_out(w: Workspace, images: Table) -> list[Any]:
     """Locations for the test: drawn, then moved one by one until their share of images is right.
 
     As published, the share is of all images and the test's once more, which makes it 28 % of the images.

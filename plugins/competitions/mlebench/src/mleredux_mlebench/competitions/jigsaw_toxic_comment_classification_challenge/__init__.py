@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, classes, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, classes, competition, mended
 
 ID = "jigsaw-toxic-comment-classification-challenge"
 LABELS = classes(ID)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux_mlebench.blocks import Metric, Workspace, classes, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, classes, competition, mended
 
 ID = "jigsaw-unintended-bias-in-toxicity-classification"
 IDENTITIES = classes(ID)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Column, FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
 
 BOX = 5
 
@@ -31,12 +25,12 @@ def points(labels: object) -> str:
     )
 
 
-def gold(w: Workspace, _train: pd.DataFrame, test: pd.DataFrame) -> None:
+def gold(w: Workspace, _train: Table, test: Table) -> None:
     """The submission that is right everywhere, for the grader's own use."""
     w.private("gold_submission.csv", test[["image_id"]].assign(labels=test["labels"].map(points)))
 
 
-def books(_w: Workspace, rows: pd.DataFrame) -> pd.Series:
+def books(_w: Workspace, rows: Table) -> Column:
     """The book of each page (`umgy003-020` and `100241706_00003_2` begin with it)."""
     return rows["image_id"].str.extract(r"^([^-_]+)", expand=False)
 

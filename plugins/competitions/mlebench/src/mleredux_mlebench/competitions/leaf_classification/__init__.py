@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from mleredux_mlebench.blocks import Files, Metric, TableSplit, Workspace, classes, competition, texts
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Files, Metric, Table, TableSplit, Workspace, classes, competition, mended, texts
 
 ID = "leaf-classification"
 SPECIES = classes(ID)
 
 
-def images(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
+def images(w: Workspace, train: Table, test: Table) -> None:
     """One public folder for both parts, and an empty private one."""
     tree = w.tree("images.zip", inside="images")
     w.public("images", tree.pick(texts(train, "{id}.jpg") + texts(test, "{id}.jpg")))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mleredux_mlebench.blocks import Metric, TableSplit, competition
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, TableSplit, competition
 
 
-def random_grades(test: pd.DataFrame) -> dict[str, Any]:
+def random_grades(test: Table) -> dict[str, Any]:
     """The sample's grades: they say nothing of the answers, so their seed is fixed in every variant."""
     import numpy as np
 

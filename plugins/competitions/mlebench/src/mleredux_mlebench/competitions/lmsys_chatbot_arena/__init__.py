@@ -1,7 +1,6 @@
 """LMSYS Chatbot Arena: which of two models' answers a person prefers."""
 
-from mleredux_mlebench.blocks import Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, TableSplit, competition, mended
 
 OUTCOMES = ("winner_model_a", "winner_model_b", "winner_tie")
 
@@ -15,9 +14,5 @@ COMPETITION = competition(
         answers="answers.csv",
     ),
     metric=Metric(grader="log-loss", options={"row_sum": {"decimals": 6}}),
-    fixed=mended(
-        group="prompt",
-        wrong="The same prompt is in training and test.",
-        done="Prompts are held out whole.",
-    ),
+    fixed=mended(group="prompt", wrong="The same prompt is in training and test.", done="Prompts are held out whole."),
 )

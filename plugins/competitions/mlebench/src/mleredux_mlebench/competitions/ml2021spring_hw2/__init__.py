@@ -7,8 +7,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, Written, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, Written, competition, mended
 
 FOLDER = "timit_11/timit_11"
 STRETCH = 1_000

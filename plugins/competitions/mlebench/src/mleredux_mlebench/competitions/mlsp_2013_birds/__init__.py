@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
-from mleredux_mlebench.blocks import Metric, Text, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, Text, Workspace, competition, mended
 
 FOLDER = "mlsp_contest_dataset"
 SPECIES, SHARE = 19, 0.2
@@ -29,7 +24,7 @@ AS_THEY_ARE = (
 SEGMENTS = ("histogram_of_segments", "segment_features", "segment_rectangles")
 
 
-def cells(recordings: dict[int, set[int]]) -> pd.DataFrame:
+def cells(recordings: dict[int, set[int]]) -> Table:
     """A row per recording and species, 1 where it is heard."""
     import pandas as pd
 
@@ -44,7 +39,7 @@ def prepare(w: Workspace, by_day: bool = False) -> None:
         by_day: Whether recordings of one site and day are held out together, and tables keep their own headers.
     """
 
-    def table(name: str, *columns: str) -> pd.DataFrame:
+    def table(name: str, *columns: str) -> Table:
         return w.table(f"{FOLDER}/essential_data/{name}", columns, archive=f"{FOLDER}.zip")
 
     tree = w.tree(f"{FOLDER}.zip", inside=FOLDER)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_mlebench.blocks import Csv, Metric, Workspace, Zip, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Csv, Metric, Workspace, Zip, competition, mended
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:

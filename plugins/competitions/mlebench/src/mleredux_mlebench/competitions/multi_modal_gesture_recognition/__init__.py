@@ -7,8 +7,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, Written, by_group, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, Written, by_group, competition, mended
 from mleredux_mlebench.competitions.multi_modal_gesture_recognition.labels import without_labels
 
 GESTURES = range(1, 21)

@@ -1,7 +1,6 @@
 """New York City Taxi Fare Prediction: 55 million rides, of which few are held out."""
 
-from mleredux_mlebench.blocks import Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, TableSplit, competition, mended
 
 COMPETITION = competition(
     "new-york-city-taxi-fare-prediction",

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, by_group, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Column, Metric, Table, TableSplit, Workspace, by_group, competition, mended
 
 TABLES = ("baseline_helmets", "player_tracking", "video_metadata")
 VIEWS = ("All29", "Endzone", "Sideline")
 
 
-def plays(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
+def plays(w: Workspace, train: Table, test: Table) -> None:
     """Further tables and the videos of each play."""
     parts = {"train": train["game_play"].unique(), "test": test["game_play"].unique()}
     videos = w.tree("train")
@@ -26,7 +20,7 @@ def plays(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
         w.public(part, videos.pick([f"{play}_{view}.mp4" for play in names for view in VIEWS]))
 
 
-def games(_w: Workspace, labels: pd.DataFrame) -> pd.Series:
+def games(_w: Workspace, labels: Table) -> Column:
     """The game of each play (`58168_003392` is a play of game 58168)."""
     return labels["game_play"].str.partition("_")[0]
 
@@ -45,9 +39,5 @@ COMPETITION = competition(
         files=[plays],
     ),
     metric=Metric(grader="matthews-correlation"),
-    fixed=mended(
-        group=games,
-        wrong="Plays of one game are in training and test.",
-        done="Games are held out whole.",
-    ),
+    fixed=mended(group=games, wrong="Plays of one game are in training and test.", done="Games are held out whole."),
 )

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition, renumbered
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, mended, renumbered
 
 TARGETS = ("formation_energy_ev_natom", "bandgap_energy_ev")
 
 
-def geometries(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
+def geometries(w: Workspace, train: Table, test: Table) -> None:
     """Each material's folder goes to its part, under its new number."""
     tree = w.tree("train.zip", inside="train")
     for part, rows in (("train", train), ("test", test)):
@@ -21,7 +15,7 @@ def geometries(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
         w.public(part, tree.pick(rows["id"].astype(str) + "/geometry.xyz", [f"{n}/geometry.xyz" for n in numbers]))
 
 
-def renumber(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
     """New ids, from 1 in each part."""
     return renumbered(train, "id", 1), renumbered(test, "id", 1)
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, Workspace, competition, mended
 
 COLUMNS = ("Patient", "Weeks", "FVC", "Percent", "Age", "Sex", "SmokingStatus")
 
 
-def grid(test: pd.DataFrame) -> pd.DataFrame:
+def grid(test: Table) -> Table:
     """Every test patient times every week from the first to the last visit of any, visits joined to it."""
     import pandas as pd
 

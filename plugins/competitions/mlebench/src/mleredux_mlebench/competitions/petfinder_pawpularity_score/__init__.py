@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
-from mleredux_mlebench.blocks.likeness import look_alikes
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, competition, look_alikes, mended
 
 
-def random_scores(test: pd.DataFrame) -> dict[str, Any]:
+def random_scores(test: Table) -> dict[str, Any]:
     """The sample's values are drawn; they tell nothing of the answers."""
     import numpy as np
 
@@ -22,10 +17,7 @@ def random_scores(test: pd.DataFrame) -> dict[str, Any]:
 COMPETITION = competition(
     "petfinder-pawpularity-score",
     prepare=TableSplit(
-        ids="Id",
-        targets="Pawpularity",
-        fill=random_scores,
-        files=[FilesOfRows(tree="train", source="{Id}.jpg")],
+        ids="Id", targets="Pawpularity", fill=random_scores, files=[FilesOfRows(tree="train", source="{Id}.jpg")]
     ),
     metric=Metric(grader="rmse", options={"bounds": [1, 100]}),
     fixed=mended(

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition
 
 TARGETS = ("healthy", "multiple_diseases", "rust", "scab")
 
 
-def numbers(prefix: str, rows: pd.DataFrame) -> list[str]:
+def numbers(prefix: str, rows: Table) -> list[str]:
     """New ids in row order."""
     return [f"{prefix}_{n}" for n in range(len(rows))]
 
 
-def images(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
+def images(w: Workspace, train: Table, test: Table) -> None:
     """Both parts in one folder, under their new ids."""
     tree = w.tree("images")
     old = [*train["image_id"], *test["image_id"]]
@@ -25,7 +20,7 @@ def images(w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
     w.public("images", tree.pick([f"{id}.jpg" for id in old], [f"{id}.jpg" for id in new]))
 
 
-def renumber(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
     """Ids that tell the parts apart and nothing else."""
     return train.assign(image_id=numbers("Train", train)), test.assign(image_id=numbers("Test", test))
 
@@ -33,11 +28,7 @@ def renumber(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd
 COMPETITION = competition(
     "plant-pathology-2020-fgvc7",
     prepare=TableSplit(
-        ids="image_id",
-        targets=TARGETS,
-        fill=dict.fromkeys(TARGETS, 0.25),
-        files=[images],
-        after=renumber,
+        ids="image_id", targets=TARGETS, fill=dict.fromkeys(TARGETS, 0.25), files=[images], after=renumber
     ),
     extra_columns=False,
     metric=Metric(grader="roc-auc"),

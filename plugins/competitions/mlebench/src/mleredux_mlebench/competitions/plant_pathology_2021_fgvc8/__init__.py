@@ -1,8 +1,6 @@
 """Plant Pathology 2021 - FGVC8: apple leaves with any number of diseases."""
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
-from mleredux_mlebench.blocks.likeness import look_alikes
+from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, look_alikes, mended
 
 COMPETITION = competition(
     "plant-pathology-2021-fgvc8",

@@ -1,7 +1,6 @@
 """INGV - Volcanic Eruption Prediction: ten minutes of ten sensors, one file per segment."""
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, mended
 
 COMPETITION = competition(
     "predict-volcanic-eruptions-ingv-oe",

@@ -6,8 +6,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Json, Metric, Workspace, Zip, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Json, Metric, Workspace, Zip, competition, mended
 
 ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if_known"
 
@@ -30,10 +29,7 @@ def prepare(w: Workspace, givers: bool = True) -> None:
         )
     train, test = w.split(records, len(unlabelled) / (len(records) + len(unlabelled)))
     fields = list(unlabelled[0])
-    for name, part in (
-        ("train", train),
-        ("test", [{field: record[field] for field in fields} for record in test]),
-    ):
+    for name, part in (("train", train), ("test", [{field: record[field] for field in fields} for record in test])):
         document = Json(part, {"indent": 4})
         w.public(f"{name}.json", document)
         w.public(f"{name}.zip", Zip({f"{name}.json": document}))

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, classes, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, classes, competition, mended
 
 ID = "ranzcr-clip-catheter-line-classification"
 SCORED = classes(ID)
 UNSCORED = ("CVC - Normal", "Swan Ganz Catheter Present")
 
 
-def courses(w: Workspace, train: pd.DataFrame, _test: pd.DataFrame) -> None:
+def courses(w: Workspace, train: Table, _test: Table) -> None:
     """The courses of tubes, on training images only."""
     table = w.table("train_annotations.csv", ["StudyInstanceUID"])
     w.public("train_annotations.csv", table[table["StudyInstanceUID"].isin(train["StudyInstanceUID"])])

@@ -6,8 +6,7 @@ import random
 from collections.abc import Iterable, Sequence, Sized
 from functools import partial
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, competition, mended
 
 STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
 

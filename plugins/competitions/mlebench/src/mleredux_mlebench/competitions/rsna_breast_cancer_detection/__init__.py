@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, Workspace, competition, texts
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import FilesOfRows, Metric, Workspace, competition, mended, texts
 
 KNOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 IMAGES = FilesOfRows(
-    tree="train_images",
-    source="{patient_id}/{image_id}.dcm",
-    train="train_images",
-    test="test_images",
+    tree="train_images", source="{patient_id}/{image_id}.dcm", train="train_images", test="test_images"
 )
 
 

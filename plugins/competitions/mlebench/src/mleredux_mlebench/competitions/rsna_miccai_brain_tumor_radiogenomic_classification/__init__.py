@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
 
 FAULTY = ("00109", "00123", "00709")
 
 
-def sound(_w: Workspace, rows: pd.DataFrame) -> pd.DataFrame:
+def sound(_w: Workspace, rows: Table) -> Table:
     """The cases without those whose images are known to be faulty."""
     return rows[~rows["BraTS21ID"].isin(FAULTY)]
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
 
 OLD = "old_leaky_data"
 
 
-def old_version(w: Workspace, _train: pd.DataFrame, _test: pd.DataFrame) -> None:
+def old_version(w: Workspace, _train: Table, _test: Table) -> None:
     """The withdrawn first version of the data stays public, as published."""
     w.public(OLD, w.tree(OLD).all())
 

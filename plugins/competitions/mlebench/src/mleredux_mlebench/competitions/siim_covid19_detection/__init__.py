@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Tree, Workspace, by_group, competition, require
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Column, Metric, Tree, Workspace, by_group, competition, mended, require
 
 STUDIES, IMAGES = "train_study_level.csv", "train_image_level.csv"
 APPEARANCES = {
@@ -23,7 +18,7 @@ APPEARANCES = {
 WHOLE_IMAGE = " 1 0 0 1 1"
 
 
-def patients(studies: pd.Series, tree: Tree) -> pd.Series:
+def patients(studies: Column, tree: Tree) -> Column:
     """The patient of each study, as the header of its first image names them; a study without one is its own."""
     dicom = require("pydicom", "dicom")
     first: dict[str, str] = {}

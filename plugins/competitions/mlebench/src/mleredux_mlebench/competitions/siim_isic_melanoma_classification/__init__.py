@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, bytes_feature, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, Workspace, bytes_feature, competition, mended
 
 KNOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
 TEST_FILES = ("train00", "train06")
-Divide = Callable[[Workspace, "pd.DataFrame"], tuple["pd.DataFrame", "pd.DataFrame"]]
+Divide = Callable[[Workspace, Table], tuple[Table, Table]]
 
 
-def by_records(w: Workspace, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def by_records(w: Workspace, table: Table) -> tuple[Table, Table]:
     """Send each image where its TFRecord file went; the files are public, numbered anew in each part."""
     records = w.tree("tfrecords")
     labelled = [name for name in records.names(".tfrec") if name.startswith("train")]
@@ -37,7 +32,7 @@ def by_records(w: Workspace, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.Data
     return table[~is_test], table[is_test]
 
 
-def by_patient(w: Workspace, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def by_patient(w: Workspace, table: Table) -> tuple[Table, Table]:
     """Hold out whole patients, an eighth as in the published test."""
     return w.split_groups(table, "patient_id", 1 / 8)
 

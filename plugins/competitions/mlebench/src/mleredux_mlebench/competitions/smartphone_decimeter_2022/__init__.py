@@ -7,8 +7,7 @@ from pathlib import PurePosixPath
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition, read_fast
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, competition, mended, read_fast
 
 TRUTH, TRACK = "ground_truth.csv", "span_log.nmea"
 PERCENTILES = {"group": "tripId", "percentiles": [50, 95]}
@@ -57,10 +56,7 @@ COMPETITION = competition(
     prepare=prepare,
     id_columns=("tripId", "UnixTimeMillis"),
     target_columns=POSITION,
-    metric=Metric(
-        grader="haversine-percentiles",
-        options={**PERCENTILES, "match": "group-position", "keep_nan": True},
-    ),
+    metric=Metric(grader="haversine-percentiles", options={**PERCENTILES, "match": "group-position", "keep_nan": True}),
     fixed=mended(
         partial(prepare, hidden=(TRUTH, TRACK)),
         metric=Metric(grader="haversine-percentiles", options=PERCENTILES),

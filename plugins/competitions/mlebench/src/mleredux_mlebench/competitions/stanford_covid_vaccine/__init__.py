@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import JsonLines, Metric, Workspace, competition, renumbered
-from mleredux_mlebench.blocks.fixed import mended
-from mleredux_mlebench.blocks.likeness import linked
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import (
+    Column,
+    JsonLines,
+    Metric,
+    Table,
+    Workspace,
+    competition,
+    linked,
+    mended,
+    renumbered,
+)
 
 TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
 SCORED = {"scored": ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"], "keep": "keep"}
@@ -20,7 +24,7 @@ SHARE, ALIKE = 0.1, 0.8
 TEN_DECIMALS = {"float_format": "%.10f"}
 
 
-def bases(test: pd.DataFrame) -> pd.DataFrame:
+def bases(test: Table) -> Table:
     """A row per base of every molecule; those beyond the measured ones hold 0 and are not kept for scoring.
 
     Raises:
@@ -43,7 +47,7 @@ def bases(test: pd.DataFrame) -> pd.DataFrame:
     return table.assign(keep=keep)
 
 
-def families(sequences: pd.Series) -> pd.Series:
+def families(sequences: Column) -> Column:
     """The family of each sequence: sequences are joined that have the same base at four of five places or more."""
     import numpy as np
     import pandas as pd

@@ -8,8 +8,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition, mended
 
 COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
 TARGET = "is_iceberg"

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition, renumbered
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, renumbered
 
 
-def renumber(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
     """New ids, through both parts."""
     return renumbered(train, "id"), renumbered(test, "id", len(train))
 
@@ -18,12 +13,7 @@ def renumber(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd
 COMPETITION = competition(
     "tabular-playground-series-may-2022",
     prepare=TableSplit(
-        ids="id",
-        targets="target",
-        fill={"target": 0.5},
-        test_size=100_000,
-        after=renumber,
-        gold="gold_submission.csv",
+        ids="id", targets="target", fill={"target": 0.5}, test_size=100_000, after=renumber, gold="gold_submission.csv"
     ),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

@@ -5,15 +5,10 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-from mleredux_mlebench.blocks.one_pass import one_pass
+from mleredux_mlebench.blocks import Metric, Table, Workspace, competition, mended, one_pass
 from mleredux_mlebench.blocks.splits import split_positions
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RECORDS = "simplified-nq-train.jsonl"
 ADDRESS = re.compile(rb'"document_url":\s*"((?:[^"\\]|\\.)*)"')
@@ -33,7 +28,7 @@ def answers(annotation: dict[str, Any]) -> tuple[str, str]:
     return short, "" if passage["start_token"] == -1 else span(passage)
 
 
-def submission_rows(test: pd.DataFrame) -> pd.DataFrame:
+def submission_rows(test: Table) -> Table:
     """Two rows per record: the short answer, then the long one."""
     import pandas as pd
 

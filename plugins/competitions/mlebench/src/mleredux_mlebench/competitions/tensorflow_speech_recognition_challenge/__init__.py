@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, competition, mended
 
 NOISE = "_background_noise_"
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")

@@ -5,25 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mleredux_mlebench.blocks import FilesOfRows, Metric, TableSplit, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
 
 ARCHIVE, FOLDER = "competition_data.zip", "competition_data"
 MASKS = {"height": 101, "width": 101, "missing": "blank"}
 HERE = Path(__file__).parent
 
 
-def by_id(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def by_id(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
     """Both parts in the order of their ids."""
     return train.sort_values("id"), test.sort_values("id")
 
 
-def depths(w: Workspace, *parts: pd.DataFrame, every: bool = False) -> None:
+def depths(w: Workspace, *parts: Table, every: bool = False) -> None:
     """The depths of training images; of all with `every`."""
     table = w.table("depths.csv", ("id", "z"))
     known = {name for rows in parts[: 2 if every else 1] for name in rows["id"]}
@@ -50,10 +45,7 @@ COMPETITION = competition(
     "tgs-salt-identification-challenge",
     prepare=SPLIT,
     extra_columns=False,
-    metric=Metric(
-        grader="mask-precision",
-        options={**MASKS, "empty_counts_as_full": True},
-    ),
+    metric=Metric(grader="mask-precision", options={**MASKS, "empty_counts_as_full": True}),
     fixed=mended(
         replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
         metric=Metric(grader="mask-precision", options=MASKS),

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from mleredux_mlebench.blocks import Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, TableSplit, competition, mended
 
 SPLIT = TableSplit(ids="textID", targets="selected_text", fill={"selected_text": ""})
 

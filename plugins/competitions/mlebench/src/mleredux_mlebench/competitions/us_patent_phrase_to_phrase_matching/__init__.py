@@ -1,7 +1,6 @@
 """U.S. Patent Phrase to Phrase Matching: how similar two phrases are in a technical field."""
 
-from mleredux_mlebench.blocks import Metric, TableSplit, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, TableSplit, competition, mended
 
 COMPETITION = competition(
     "us-patent-phrase-to-phrase-matching",

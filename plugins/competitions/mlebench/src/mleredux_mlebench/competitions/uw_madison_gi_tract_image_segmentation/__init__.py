@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Files, Member, Metric, Tree, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Column, Files, Member, Metric, Table, Tree, Workspace, competition, mended
 
 TRAIN_DAYS = 4
 SIZES = ("image_width", "image_height")
 MASKS = {"height": "image_height", "width": "image_width", "missing": "blank"}
 
 
-def sizes(tree: Tree, scans: pd.Series[str]) -> pd.DataFrame:
+def sizes(tree: Tree, scans: Column) -> Table:
     """Width and height in pixels of each slice (`case1_day2_slice_0003`), from the names of the image files.
 
     Raises:
@@ -67,10 +61,7 @@ COMPETITION = competition(
     prepare=prepare,
     id_columns=("id", "class"),
     target_columns=("predicted",),
-    metric=Metric(
-        grader="dice-hausdorff",
-        options={**MASKS, "match": "position-shortest"},
-    ),
+    metric=Metric(grader="dice-hausdorff", options={**MASKS, "match": "position-shortest"}),
     fixed=mended(
         metric=Metric(grader="dice-hausdorff", options=MASKS),
         wrong="Rows are matched by position, and a short submission is graded on the rows it has.",

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mleredux_mlebench.blocks import Metric, TableSplit, Workspace, competition, renumbered
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, renumbered
 
 INTEGERS = {"id": "int32", "breath_id": "int32", "R": "int8", "C": "int8", "u_out": "int8"}
 FLOATS = {"time_step": "float64", "u_in": "float64", "pressure": "float64"}
 
 
-def renumber(_w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
     """New ids, from 1 in each part."""
     return renumbered(train, "id", 1), renumbered(test, "id", 1)
 

@@ -6,8 +6,7 @@ import struct
 
 from mleredux.errors import DataError
 
-from mleredux_mlebench.blocks import Metric, Workspace, competition
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, competition, mended
 from mleredux_mlebench.kaggle import KaggleLeaderboard
 
 ID = "vesuvius-challenge-ink-detection"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux_mlebench.blocks import Metric, Workspace, by_group, competition, texts
-from mleredux_mlebench.blocks.fixed import mended
+from mleredux_mlebench.blocks import Metric, Workspace, by_group, competition, mended, texts
 
 BOX = ("x_min", "y_min", "x_max", "y_max")
 NO_FINDING = 14
@@ -41,8 +40,7 @@ COMPETITION = competition(
     id_columns=("image_id",),
     target_columns=("PredictionString",),
     metric=Metric(
-        grader="coco-map",
-        options={"iou": [0.4], "corners_as_sizes": True, "number_zero_is_unmatched": True},
+        grader="coco-map", options={"iou": [0.4], "corners_as_sizes": True, "number_zero_is_unmatched": True}
     ),
     fixed=mended(
         metric=Metric(grader="coco-map", options={"iou": [0.4]}),
