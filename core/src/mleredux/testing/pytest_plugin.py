@@ -32,9 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with Docker share one engine: under xdist (`--dist loadgroup`) one worker takes them all."""
+    """Tests with Docker share one engine: under xdist (`--dist loadgroup`) one worker takes them all.
+
+    Those that name a group of their own (`xdist_group`) say that they don't mind others beside them.
+    """
     for item in items:
-        if item.get_closest_marker("docker"):
+        if item.get_closest_marker("docker") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group("docker"))
 
 
