@@ -17,6 +17,8 @@ from sklearn import metrics
 pytestmark = [pytest.mark.shared, pytest.mark.slow]
 
 TIME_LIMIT = 240
+OPTIONS = {"MLEREDUX_OPTIONS": json.dumps({"search_seconds": 200, "folds": 3, "candidates": 4})}
+"""A few candidates are enough to see that it copes and learns."""
 
 
 def halves(table: pd.DataFrame, share: float = 0.25) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -52,7 +54,7 @@ def test_spaceship_titanic(archive: Any, tmp_path: Path, start_baseline: Any) ->
     sample = held_out[["PassengerId"]].assign(Transported=False)
     sample.to_csv(tmp_path / "sample_submission.csv", index=False)
     facts = {"sample": "sample_submission.csv", "metric": "accuracy", "direction": "maximize"}
-    agent = start_baseline(tmp_path, facts, time_limit=TIME_LIMIT)
+    agent = start_baseline(tmp_path, facts, time_limit=TIME_LIMIT, **OPTIONS)
     assert agent.finish() == 0, "\n".join(agent.log)
     found = answers(agent, held_out, ["Transported"])
     assert found["Transported"].dtype == bool
@@ -65,7 +67,9 @@ def test_detecting_insults(archive: Any, tmp_path: Path, start_baseline: Any) ->
     held_out.drop(columns="Insult").to_csv(tmp_path / "test.csv", index=False)
     held_out.assign(Insult=0).to_csv(tmp_path / "sample_submission_null.csv", index=False)
     facts = {"sample": "sample_submission_null.csv", "id_columns": ["Comment"], "target_columns": ["Insult"]}
-    agent = start_baseline(tmp_path, {**facts, "metric": "roc-auc", "direction": "maximize"}, time_limit=TIME_LIMIT)
+    agent = start_baseline(
+        tmp_path, {**facts, "metric": "roc-auc", "direction": "maximize"}, time_limit=TIME_LIMIT, **OPTIONS
+    )
     assert agent.finish() == 0, "\n".join(agent.log)
     found = answers(agent, held_out, ["Insult"])
     assert metrics.roc_auc_score(held_out["Insult"], found["Insult"]) > 0.87, "\n".join(agent.log)
@@ -80,7 +84,7 @@ def test_random_acts_of_pizza(archive: Any, tmp_path: Path, start_baseline: Any)
     target = "requester_received_pizza"
     held_out[["request_id"]].assign(**{target: 0}).to_csv(tmp_path / "sampleSubmission.csv", index=False)
     facts = {"sample": "sampleSubmission.csv", "metric": "roc-auc", "direction": "maximize"}
-    agent = start_baseline(tmp_path, facts, time_limit=TIME_LIMIT)
+    agent = start_baseline(tmp_path, facts, time_limit=TIME_LIMIT, **OPTIONS)
     assert agent.finish() == 0, "\n".join(agent.log)
     found = answers(agent, held_out, [target])
     assert metrics.roc_auc_score(held_out[target], found[target]) > 0.62, "\n".join(agent.log)
@@ -96,7 +100,7 @@ def test_leaf_classification(archive: Any, tmp_path: Path, start_baseline: Any) 
     sample = held_out[["id"]].assign(**dict.fromkeys(species, 1 / len(species)))
     sample.to_csv(tmp_path / "sample_submission.csv", index=False)
     facts = {"sample": "sample_submission.csv", "id_columns": ["id"], "metric": "log-loss", "direction": "minimize"}
-    agent = start_baseline(tmp_path, facts, time_limit=TIME_LIMIT)
+    agent = start_baseline(tmp_path, facts, time_limit=TIME_LIMIT, **OPTIONS)
     assert agent.finish() == 0, "\n".join(agent.log)
     found = answers(agent, held_out, species)
     looked_at = (" 768 pixels", "images are left out: TimeoutError")
@@ -113,7 +117,7 @@ def test_nomad_transparent_conductors(archive: Any, tmp_path: Path, start_baseli
     sample = held_out[["id"]].assign(**dict.fromkeys(targets, 0.1))
     sample.to_csv(tmp_path / "sample_submission.csv", index=False)
     facts = {"sample": "sample_submission.csv", "metric": "rmsle", "direction": "minimize"}
-    agent = start_baseline(tmp_path, facts, time_limit=TIME_LIMIT)
+    agent = start_baseline(tmp_path, facts, time_limit=TIME_LIMIT, **OPTIONS)
     assert agent.finish() == 0, "\n".join(agent.log)
     found = answers(agent, held_out, targets)
     error = (np.log1p(found[targets]) - np.log1p(held_out[targets])) ** 2

@@ -13,6 +13,6 @@ agent = Agent(
         packages=("mleredux_agent_baseline",),
     ),
     limits=Limits(time_limit=1800, cpus=2, memory_mb=4096),
-    options={"search_seconds": 600, "max_rows": 200_000, "folds": 5},
+    options={"search_seconds": 600, "max_rows": 200_000, "folds": 5, "candidates": 100},
     tags=("no-llm",),
 )

@@ -49,7 +49,7 @@ class Settings:
         output_dir = Path(env.get("MLEREDUX_OUTPUT_DIR", "/output"))
         limit = float(env.get("MLEREDUX_TIME_LIMIT", 3600))
         deadline = float(env.get("MLEREDUX_DEADLINE", started + limit))
-        options = {"search_seconds": 600, "max_rows": 200_000, "folds": 5}
+        options = {"search_seconds": 600, "max_rows": 200_000, "folds": 5, "candidates": 100}
         options.update(json.loads(env.get("MLEREDUX_OPTIONS") or "{}"))
         return cls(
             task=env.get("MLEREDUX_TASK", "task"),

@@ -88,6 +88,9 @@ class Work:
             if time.time() + sum(trial.fit_seconds for trial in trials[:1]) > search.end:
                 self.log("no time for further candidates")
                 break
+            if len(trials) >= self.settings.options["candidates"]:
+                self.log("no further candidates were asked for")
+                break
             trial = self.try_one(candidate, heads, search)
             if trial is None:
                 continue
