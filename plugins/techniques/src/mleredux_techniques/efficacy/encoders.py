@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mleredux_techniques.efficacy.splits import assign_folds
 from mleredux_techniques.schemas.encoding import (
     CountEncoder,
     DatetimeEncoder,
@@ -23,7 +24,15 @@ MAX_COLUMNS = 300
 """Columns that one feature becomes at most: rarer categories or words beyond it share one column, or are left out."""
 
 
-def encode(encoding: Encoding, train: Array, held_out: Array, codes: Array, classes: bool, seed: int) -> Block:
+def encode(
+    encoding: Encoding,
+    train: Array,
+    held_out: Array,
+    codes: Array,
+    classes: bool,
+    seed: int,
+    most: int = MAX_COLUMNS,
+) -> Block:
     """Encode a column by what its training rows say. Columns of numbers are standardised, one-hot columns are not.
 
     Args:
@@ -31,14 +40,15 @@ def encode(encoding: Encoding, train: Array, held_out: Array, codes: Array, clas
         held_out: Texts of the held-out rows.
         codes: Class codes or numbers of the training rows' target.
         classes: Whether these are classes.
+        most: Columns at most.
 
     Returns:
         Shapes (rows, columns).
     """
     if isinstance(encoding, OneHotEncoder):
-        return _one_hot(encoding, train, held_out)
+        return _one_hot(encoding, train, held_out, most)
     if isinstance(encoding, TfidfVectorizer):
-        return _tfidf(encoding, train, held_out)
+        return _tfidf(encoding, train, held_out, most)
     if isinstance(encoding, OrdinalEncoder):
         order = list(dict.fromkeys(encoding.categories)) if encoding.categories else sorted(set(train))
         rank = {category: place for place, category in enumerate(order)}
@@ -70,14 +80,14 @@ def _standardised(train: Array, held_out: Array) -> Block:
     return np.nan_to_num((train - middle) / spread), np.nan_to_num((held_out - middle) / spread)
 
 
-def _one_hot(encoding: OneHotEncoder, train: Array, held_out: Array) -> Block:
+def _one_hot(encoding: OneHotEncoder, train: Array, held_out: Array, limit: int) -> Block:
     names, counts = np.unique(train.astype(str), return_counts=True)
     order = np.lexsort((names, -counts))  # frequent ones first
     kept = [names[place] for place in order if counts[place] >= (encoding.min_frequency or 1)]
-    most = min(encoding.max_categories or MAX_COLUMNS, MAX_COLUMNS)
+    most = min(encoding.max_categories or limit, limit)
     rest = len(kept) < len(names) or len(kept) > most
     kept = kept[: most - 1] if len(kept) > most else kept
-    place_of = {name: place for place, name in enumerate(kept)}
+    place_of = {str(name): place for place, name in enumerate(kept)}
     infrequent = {str(name) for name in names} - set(place_of) if rest else set()
 
     def columns(texts: Array) -> Array:
@@ -90,12 +100,12 @@ def _one_hot(encoding: OneHotEncoder, train: Array, held_out: Array) -> Block:
     return columns(train), columns(held_out)
 
 
-def _tfidf(encoding: TfidfVectorizer, train: Array, held_out: Array) -> Block:
+def _tfidf(encoding: TfidfVectorizer, train: Array, held_out: Array, limit: int) -> Block:
     from sklearn.feature_extraction import text
 
     ngrams = (1, 1) if encoding.analyzer == "word" else (2, 4)
     tool = text.TfidfVectorizer(
-        max_features=min(encoding.max_features, MAX_COLUMNS), analyzer=encoding.analyzer, ngram_range=ngrams
+        max_features=min(encoding.max_features, limit), analyzer=encoding.analyzer, ngram_range=ngrams
     )
     try:
         first = tool.fit_transform(train).toarray()
@@ -120,26 +130,46 @@ def _dates(texts: Array) -> Array:
         moments = pd.to_datetime(plain, errors="coerce", utc=True, format="mixed")
     parts = moments.dt
     seconds = (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    columns: list[Any] = [parts.year, parts.month, parts.day, parts.hour, parts.weekday, seconds]
+    columns: list[Any] = [parts.year, parts.month, parts.day, parts.hour, parts.day_of_week, seconds]
     return np.column_stack([np.asarray(column, dtype=float) for column in columns])
 
 
 def _target_means(
     encoding: TargetEncoder, train: Array, held_out: Array, codes: Array, classes: bool, seed: int
-) -> Block:
-    from sklearn import preprocessing
+) -> tuple[Array, Array]:
+    """Training rows get means of the other folds, held-out rows those of all training rows.
 
-    kind = "continuous" if not classes else "binary" if len(np.unique(codes)) == 2 else "multiclass"
-    rarest = int(np.unique(codes, return_counts=True)[1].min()) if classes else len(codes)
-    if len(np.unique(codes)) < 2:
+    Smoothing is scikit-learn's: a number of rows with the overall mean, or `auto`, the empirical Bayes estimate of
+    D. Micci-Barreca, "A preprocessing scheme for high-cardinality categorical attributes", SIGKDD Explor. 3 (2001).
+    """
+    names, places = np.unique(train.astype(str), return_inverse=True)
+    lookup = {name: place for place, name in enumerate(names.tolist())}
+    others = np.array([lookup.get(text, len(names)) for text in held_out])
+    y = np.eye(int(codes.max()) + 1)[codes][:, np.unique(codes)[1:]] if classes else codes[:, None].astype(float)
+    if y.shape[1] == 0:
         return np.zeros((len(train), 1)), np.zeros((len(held_out), 1))
-    folds = max(2, min(encoding.cv, rarest))
-    options: dict[str, Any] = {"target_type": kind, "smooth": encoding.smooth, "cv": folds}
-    column, others = train.astype(object)[:, None], held_out.astype(object)[:, None]
-    try:
-        tool = preprocessing.TargetEncoder(**options, random_state=seed, shuffle=True)
-        return np.asarray(tool.fit_transform(column, codes)), np.asarray(tool.transform(others))
-    except ValueError:  # a class of one row can't be spread over folds
-        tool = preprocessing.TargetEncoder(**options, random_state=seed, shuffle=True)
-        tool.fit(column, codes)
-        return np.asarray(tool.transform(column)), np.asarray(tool.transform(others))
+    if y.shape[1] > 1:  # more than two classes: one column each
+        y = np.column_stack([(codes == np.unique(codes)[0]).astype(float), y])
+    folds = assign_folds(codes if classes else np.zeros(len(codes), dtype=int), None, encoding.cv, seed=seed)
+    first = np.zeros(y.shape)
+    for fold in np.unique(folds):
+        held = folds == fold
+        first[held] = _means(encoding.smooth, places[~held], y[~held], len(names))[places[held]]
+    return first, _means(encoding.smooth, places, y, len(names))[others]
+
+
+def _means(smooth: float | str, places: Array, y: Array, count: int) -> Array:
+    """Smoothed means of `y` for each category, and last the overall mean, for unknown ones."""
+    rows = np.bincount(places, minlength=count)[:, None].astype(float)
+    overall, spread = y.mean(axis=0), y.var(axis=0)
+    sums = np.column_stack([np.bincount(places, weights=column, minlength=count) for column in y.T])
+    if isinstance(smooth, str):
+        squares = np.column_stack([np.bincount(places, weights=column**2, minlength=count) for column in y.T])
+        means = sums / np.maximum(rows, 1)
+        inner = np.maximum(squares / np.maximum(rows, 1) - means**2, 0.0)
+        trust = rows * spread / np.maximum(rows * spread + inner, 1e-300)
+        found = trust * means + (1 - trust) * overall
+    else:
+        found = (sums + smooth * overall) / np.maximum(rows + smooth, 1e-300)
+    found[rows[:, 0] == 0] = overall
+    return np.vstack([found, overall])

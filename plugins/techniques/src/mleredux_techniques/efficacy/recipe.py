@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mleredux_techniques.dataset import Kind
-from mleredux_techniques.efficacy.encoders import encode
+from mleredux_techniques.efficacy.encoders import MAX_COLUMNS, encode
 from mleredux_techniques.efficacy.imputers import fill_numbers, fill_texts
 from mleredux_techniques.efficacy.scalers import scale
-from mleredux_techniques.schemas.encoding import DropFeature, Encoding, NoEncoding, OneHotEncoder
+from mleredux_techniques.schemas.encoding import DropFeature, Encoding, NoEncoding, OneHotEncoder, TfidfVectorizer
 from mleredux_techniques.schemas.missing import DropColumn, Imputation, SimpleImputer
 from mleredux_techniques.schemas.scaling import Scaler, StandardScaler
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 PLAIN_CATEGORIES = 20
+ALL_COLUMNS = 1_500
+FEWEST_COLUMNS = 5
+"""All features become about `ALL_COLUMNS` columns at most, each at least this many: rarer categories share one."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def _numbers(rows: Rows) -> list[tuple[Array, Array]]:
     trained = rows.train[names].to_numpy(dtype=float)
     judged = rows.held_out[names].to_numpy(dtype=float)
     filled = fill_numbers(trained, judged, imputations, seed=rows.seed)
-    blocks = list(filled.indicators)
+    blocks, most = list(filled.indicators), _most(rows)
     for place, name in enumerate(names):
         recipe = rows.recipes.get(name, Recipe())
         pair = filled.train[:, place], filled.held_out[:, place]
@@ -94,7 +97,9 @@ def _numbers(rows: Rows) -> list[tuple[Array, Array]]:
             scaler = recipe.scaler or StandardScaler(name="StandardScaler")
             blocks.append(scale(scaler, *pair))
         else:
-            blocks.append(encode(encoding, _texts_of(pair[0]), _texts_of(pair[1]), rows.codes, rows.classes, rows.seed))
+            blocks.append(
+                encode(encoding, _texts_of(pair[0]), _texts_of(pair[1]), rows.codes, rows.classes, rows.seed, most)
+            )
     return blocks
 
 
@@ -114,8 +119,14 @@ def _texts(rows: Rows) -> list[tuple[Array, Array]]:
         imputation = recipe.imputation or SimpleImputer(name="SimpleImputer", strategy="constant")
         trained, judged, indicators = fill_texts(rows.train[name], rows.held_out[name], imputation)
         blocks += indicators
-        blocks.append(encode(encoding, trained, judged, rows.codes, rows.classes, rows.seed))
+        blocks.append(encode(encoding, trained, judged, rows.codes, rows.classes, rows.seed, _most(rows)))
     return blocks
+
+
+def _most(rows: Rows) -> int:
+    """Columns that one feature may become, so that all together stay within what a model can take."""
+    many = [how for how in rows.recipes.values() if isinstance(how.encoding, OneHotEncoder | TfidfVectorizer)]
+    return max(FEWEST_COLUMNS, min(MAX_COLUMNS, ALL_COLUMNS // max(len(many), 1)))
 
 
 def _texts_of(values: Array) -> Array:

@@ -88,7 +88,9 @@ def _ridge(x: Array, y: Array, others: Array, weights: Array | None) -> Array:
     middle, level = share @ x, share @ y
     centred = (x - middle) * np.sqrt(share)[:, None]
     target = (y - level) * np.sqrt(share)[:, None]
-    gram = centred.T @ centred
+    wide = x.shape[1] > len(x)  # the same solution, by rows where these are fewer
+    gram = centred @ centred.T if wide else centred.T @ centred
     gram[np.diag_indices_from(gram)] += PENALTY
-    coefficients = np.linalg.solve(gram, centred.T @ target)
+    solved = np.linalg.solve(gram, target if wide else centred.T @ target)
+    coefficients = centred.T @ solved if wide else solved
     return np.asarray((others - middle) @ coefficients + level)
