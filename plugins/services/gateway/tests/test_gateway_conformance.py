@@ -6,12 +6,11 @@ import json
 import subprocess
 import sys
 
-from mleredux.plugins.indexing import make_index
+from mleredux import testing
 
 
-def test_the_index_file_is_current() -> None:
-    path, content = make_index("gateway")
-    assert path.read_text(encoding="utf-8") == content, f"write make_index('gateway') to {path}"
+def test_the_plugin_keeps_the_contract() -> None:
+    testing.check_plugin("gateway")
 
 
 def test_planning_a_run_imports_no_server() -> None:

@@ -86,6 +86,7 @@ def test_after_kill_and_resume_the_agent_goes_on_with_what_is_left_of_its_budget
     assert log.read_text().split().count("403") == 1
     kinds = [event.data.get("status") for event in run.events() if event.type == "gateway"]
     assert kinds == ["exhausted", "closed"]
+    assert "llm_calls" in (run.path / "report.html").read_text(), "the page says that the budget was used up"
     assert check_rollout(run.path / "rollout.json") == []
     assert run.rollout is not None and run.rollout.final_metrics.extra["llm_calls"] == 8
 

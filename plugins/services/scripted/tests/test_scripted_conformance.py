@@ -6,12 +6,11 @@ import json
 import subprocess
 import sys
 
-from mleredux.plugins.indexing import make_index
+from mleredux import testing
 
 
-def test_the_index_file_is_current() -> None:
-    path, content = make_index("scripted")
-    assert path.read_text(encoding="utf-8") == content, f"write make_index('scripted') to {path}"
+def test_the_plugin_keeps_the_contract() -> None:
+    testing.check_plugin("scripted")
 
 
 def test_listing_it_imports_no_server() -> None:

@@ -267,6 +267,14 @@ def _ledger(report: Report | None) -> list[Fact]:
         Fact("Validations asked", f"{ledger.validations:,}", note="well-formed or not; never a score"),
         Fact("Calls of language models", calls),
     ]
+    if (llm := ledger.llm) is not None:
+        cost = "not known" if llm.cost_usd is None else f"{llm.cost_usd:.4f} USD"
+        tokens = f"{llm.prompt_tokens:,} read, {llm.completion_tokens:,} written"
+        facts += [
+            Fact("Tokens of these calls", tokens, note=f"{llm.cached_tokens:,} of those read came from a cache"),
+            Fact("Cost of these calls", cost),
+            Fact("Budget used up", llm.exhausted or "none", "warn" if llm.exhausted else "good"),
+        ]
     return facts + [Fact("Note", note) for note in ledger.notes]
 
 
