@@ -1,0 +1,45 @@
+"""The agent's declaration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux.agent_options import libraries, read_options
+from mleredux.models import Agent, Build, Limits
+
+from mleredux_agent_mlagentbench.options import Options
+from mleredux_agent_mlagentbench.reader import read_rollout
+
+
+def configure(options: dict[str, Any]) -> Agent:
+    """The agent with the libraries that its options ask for.
+
+    Raises:
+        MlereduxError: An option makes no sense.
+    """
+    return agent.model_copy(update={"build": _build(read_options("mlagentbench", Options, options).libraries)})
+
+
+def _build(asked: str) -> Build:
+    wanted = libraries(asked)
+    return Build(
+        python=wanted.python,
+        python_alone=("dacite==1.9.2",),
+        debian=wanted.debian,
+        packages=("mleredux_agent_mlagentbench.driver",),
+    )
+
+
+agent = Agent(
+    id="mlagentbench",
+    title="MLAgentBench's ResearchAgent; needs a base image that has MLAgentBench",
+    command=("python", "-m", "mleredux_agent_mlagentbench.driver"),
+    build=_build(Options().libraries),
+    limits=Limits(time_limit=5 * 3600, cpus=2, memory_mb=8192),
+    network="gateway",
+    options=Options().model_dump(),
+    configure=configure,
+    sandboxes=("docker",),
+    rollout_reader=read_rollout,
+    tags=("llm",),
+)

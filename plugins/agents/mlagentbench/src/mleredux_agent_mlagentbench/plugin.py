@@ -1,0 +1,16 @@
+"""What the package registers: the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux.hookspecs import hookimpl
+from mleredux.plugins import Ref
+
+mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_register_agents() -> Iterable[Ref]:
+    """The agent, imported when it is used."""
+    return [Ref("mlagentbench", "mleredux_agent_mlagentbench.agent:agent")]
