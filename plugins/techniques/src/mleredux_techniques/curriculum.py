@@ -99,7 +99,8 @@ def _lines(task: str, lessons: list[Lesson]) -> Iterator[str]:
     for lesson in lessons:
         best = lesson.runs[0]
         yield f"## {TITLES[lesson.technique]}\n"
-        yield f"{len(lesson.runs)} graded runs, best score {best['score']:.3f} (agent {best['agent']}).\n"
+        runs = "1 graded run" if len(lesson.runs) == 1 else f"{len(lesson.runs)} graded runs"
+        yield f"{runs}, best score {best['score']:.3f} (agent {best['agent']}).\n"
         yield from (f"- {finding['explanation']}" for finding in lesson.findings)
         if not lesson.findings:
             yield "- Nothing was established."

@@ -22,6 +22,9 @@ TOLERANCES = """\
   weight unless something is claimed"""
 
 
+_PROBLEMS = {"binary": "one of two classes", "multiclass": "one of several classes", "regression": "a number"}
+
+
 def duplicates(dataset: Dataset) -> tuple[int, int]:
     """Training rows whose features equal those of an earlier one, and test rows whose features equal those of one."""
     import pandas as pd
@@ -129,7 +132,10 @@ def _plain(document: CvAnalysis, truth: dict[str, Any]) -> list[Figure]:
             versus(getattr(document, name), truth[name]),
             told,
         )
-        for name, told in (("problem", "What kind of target it is."), ("target", "The column to predict."))
+        for name, told in (
+            ("problem", f"The target is {_PROBLEMS[truth['problem']]}."),
+            ("target", f"The column to predict is {truth['target']!r}."),
+        )
     ]
 
 

@@ -49,6 +49,7 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
     right = sum(close(given[name], count) for name, count in counts.items() if name in given)
     largest, smallest = max(counts.values()), min(counts.values())
     told = some(f"{name} {count:,}" for name, count in counts.items())
+    commonest, rarest = ([name for name, count in counts.items() if count == edge] for edge in (largest, smallest))
     named = class_name(document.majority_class), class_name(document.minority_class)
     return total(
         [
@@ -64,21 +65,21 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
                 0.25,
                 close(document.imbalance_ratio, truth["ratio"]),
                 versus(document.imbalance_ratio, round(truth["ratio"], 4)),
-                f"The largest class has {largest:,} rows, the smallest {smallest:,}.",
+                f"The largest class has {truth['ratio']:.4g} times as many rows as the smallest.",
             ),
             part(
                 "majority class",
                 0.1,
                 float(counts.get(named[0]) == largest),
-                versus(named[0], [name for name, count in counts.items() if count == largest]),
-                "The most frequent class of the training table.",
+                versus(named[0], commonest),
+                f"The most frequent class has {largest:,} rows: {some(commonest)}.",
             ),
             part(
                 "minority class",
                 0.1,
                 float(counts.get(named[1]) == smallest),
-                versus(named[1], [name for name, count in counts.items() if count == smallest]),
-                "The least frequent class of the training table.",
+                versus(named[1], rarest),
+                f"The least frequent class has {smallest:,} rows: {some(rarest)}.",
             ),
             part(
                 "severity",
@@ -92,7 +93,7 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
                 0.02,
                 float(document.target == truth["target"]),
                 versus(document.target, truth["target"]),
-                "The column of classes.",
+                f"The column of classes is {truth['target']!r}.",
             ),
         ]
     )

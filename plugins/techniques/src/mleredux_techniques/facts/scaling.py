@@ -77,6 +77,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
         and abs(feature.mean - true[name]["mean"]) <= 0.02 * true[name]["std"]
         and close(feature.std, true[name]["std"]) == 1
     ]
+    told = some(f"{name} {fact['mean']:.4g} ± {fact['std']:.4g}" for name, fact in true.items())
     parts = [
         part(
             "mean and standard deviation",
@@ -87,10 +88,10 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
                 "given": len(given),
                 "true": shortened({name: [round(f["mean"], 6), round(f["std"], 6)] for name, f in true.items()}),
             },
-            f"{len(right)} of {len(true)} numeric features have the right mean and standard deviation.",
+            f"Mean ± standard deviation: {told}. {len(right)} of {len(true)} were told right.",
         )
     ]
-    for field, figure, threshold, told in (
+    for field, figure, threshold, described in (
         ("skewed", "skewness", SKEWED, "are skewed (skewness beyond 1)"),
         ("outliers", "outlying", OUTLYING, "have more than 5 % outliers"),
     ):
@@ -106,7 +107,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
                 0.17,
                 f1(counted | wrong, are) if counted or wrong or are else 1.0,
                 versus(sorted(said)[:50], {name: round(true[name][figure], 4) for name in sorted(are)[:50]}),
-                f"{len(are)} features {told}: {some(sorted(are))}.",
+                f"{len(are)} features {described}: {some(sorted(are))}.",
                 true=len(are),
                 given=len(said),
             )
@@ -119,7 +120,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
                 0.11,
                 close(document.spread, truth["spread"], 0.05),
                 versus(document.spread, round(truth["spread"], 4)),
-                "The largest standard deviation divided by the smallest.",
+                f"The largest standard deviation is {truth['spread']:.4g} times the smallest.",
             ),
             part(
                 "models that don't need it",
