@@ -154,7 +154,7 @@ def main() -> NoReturn:
             raise
         click.echo(f"Error: {error}", err=True)
         code = error.exit_code
-    except Exception as error:
+    except Exception as error:  # the last resort: no traceback without --debug
         if debug:
             raise
         click.echo(
