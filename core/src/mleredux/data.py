@@ -235,7 +235,7 @@ class DataStore:
             done = preparer(task, raw, scratch / "public", scratch / "private")
         except MlereduxError:
             raise
-        except Exception as error:
+        except Exception as error:  # a task's code may raise anything
             raise TaskBroken(
                 f"Preparing {task.id} failed ({type(error).__name__}: {' '.join(str(error).split())}).",
                 hint="Look at its raw data; --debug shows where.",
