@@ -119,7 +119,7 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
             looked[name] = list(catalogue.sandbox(name).check())
         except MlereduxError as error:
             looked[name] = [Finding(name, False, error.message, error.hint)]
-        except Exception as error:
+        except Exception as error:  # a plugin may raise anything; it becomes the finding
             remedy = "Upgrade or uninstall its package."
             looked[name] = [Finding(name, False, f"Its check failed: {type(error).__name__}: {error}.", remedy)]
     found = [Diagnosis("sandboxes", finding) for findings in looked.values() for finding in findings]
