@@ -212,7 +212,7 @@ class Pipeline:
             try:
                 context.check_cancelled()
                 result = runner(context)
-            except Exception as error:
+            except Exception as error:  # whatever ends a stage has a cause and is recorded
                 failure = failure_of(error)
                 run.emit("stage", stage=stage, status="failed", seconds=_since(started), **vars(failure))
                 if CAUSES[failure.cause].retried and tries == 1:
@@ -340,7 +340,7 @@ class Pipeline:
         for implementation in self.catalogue.hook("mleredux_run_event").get_hookimpls():
             try:
                 implementation.function(*({"run": run, "event": event}[name] for name in implementation.argnames))
-            except Exception as error:
+            except Exception as error:  # no observer's error ends a run; an event of it would come back to it
                 self.progress(run, f"plugin {implementation.plugin_name} failed on an event: {error}")
 
 
