@@ -142,7 +142,7 @@ class Catalogue:
             )
         try:
             changed: Task = task.variants[variant](task)
-        except Exception as error:
+        except Exception as error:  # a task's code may raise anything
             raise PluginError(
                 f"Variant {variant!r} of task {base} can't be made ({type(error).__name__}: "
                 f"{' '.join(str(error).split())}).",
@@ -166,7 +166,7 @@ class Catalogue:
             derived = technique.derive(task, variant if plus else None)
         except MlereduxError:
             raise
-        except Exception as error:
+        except Exception as error:  # a plugin's code may raise anything
             raise PluginError(
                 f"Technique {asked} fails on task {base} ({type(error).__name__}: {' '.join(str(error).split())}).",
                 hint="Mend its function `derive`.",
@@ -261,7 +261,7 @@ class Catalogue:
                         continue
                     try:  # one that is wrong does not take the plugin's others along
                         summary = check_and_summarise(kind, item)
-                    except Exception as error:
+                    except Exception as error:  # a declaration may be of any kind
                         self._report_declaration(plugin, kind, error)
                         continue
                     name = summary["id"]
@@ -348,7 +348,7 @@ def _configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
         return agent.configure({**agent.options, **options})
     except MlereduxError:
         raise
-    except Exception as error:
+    except Exception as error:  # a plugin's code may raise anything
         raise PluginError(
             f"Agent {agent.id} fails on its options ({type(error).__name__}: {' '.join(str(error).split())}).",
             hint="Mend its function `configure`.",
