@@ -77,7 +77,7 @@ def score(catalogue: Catalogue, request: dict[str, Any], submission: Path) -> di
         return {"error": "scoring needed more memory than its limit"}
     except MlereduxError as error:
         return {"error": str(error).rstrip(".")}
-    except Exception as error:
+    except Exception as error:  # a grader may raise anything; the parent tells it of the task
         return {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
 
 
