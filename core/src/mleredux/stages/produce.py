@@ -38,7 +38,7 @@ def produce(run: Run, catalogue: Catalogue) -> Manifest:
                 or ()
             )
             made += [_completed(run, artifact, name) for artifact in artifacts]
-        except Exception as error:
+        except Exception as error:  # a plugin may raise anything; the others still produce
             run.emit("warning", plugin=name, message=f"Producing artifacts failed: {type(error).__name__}: {error}")
     return write_manifest(run, made)
 
