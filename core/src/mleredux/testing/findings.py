@@ -68,7 +68,7 @@ class Findings:
         """Turn an exception of the block into a finding, so that the next check is still made."""
         try:
             yield
-        except Exception as error:
+        except Exception as error:  # what is checked may raise anything
             frames = traceback.extract_tb(error.__traceback__)
             where = f" ({Path(frames[-1].filename).name} line {frames[-1].lineno})" if frames else ""
             self.bad(name, f"{type(error).__name__}: {error}{where}")
