@@ -128,7 +128,7 @@ def _check_refused(findings: Findings, name: str, path: Path, grade: Grade) -> N
         findings.expect(name, one, f"the refusal is not one sentence: {sentence[:200]!r}")
     except TaskBroken as error:
         findings.bad(name, f"the task is blamed: {error}", "Raise InvalidSubmission for what the agent can mend.")
-    except Exception as error:
+    except Exception as error:  # a grader may raise anything; it becomes a finding
         findings.bad(
             name,
             f"the grader fails with {type(error).__name__}: {error}",
