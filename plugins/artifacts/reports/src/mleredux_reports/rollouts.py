@@ -128,7 +128,7 @@ def _native(run: Run, said: list[str]) -> Trajectory | None:
         if not isinstance(found, Trajectory):
             raise TypeError(f"it gave a {type(found).__name__} where a Trajectory belongs")
         return parse_rollout(dump_rollout(found))
-    except Exception as error:
+    except Exception as error:  # an agent's reader may raise anything; the document says it
         said.append(f"The agent's native logs could not be read: {type(error).__name__}: {error}")
     return None
 
