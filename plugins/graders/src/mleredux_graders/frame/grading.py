@@ -141,7 +141,7 @@ def run(score: Callable[[], float | Score]) -> Score:
             result = score()
     except (InvalidSubmission, TaskBroken):
         raise
-    except Exception as error:
+    except Exception as error:  # libraries raise anything on odd values; the sentence names it
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InvalidSubmission(
             f"{UNEXPECTED} ({type(error).__name__}: {reason}); write it like the sample."
