@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from mleredux.errors import InvalidSubmission
 from mleredux.models import GradingInput, Task
 from mleredux.plugins import current
 from mleredux.plugins.loading import resolve
-from mleredux_mlebench.blocks import Preparation
 
 REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
 
@@ -56,18 +55,11 @@ def agrees(score: float | None, expected: dict[str, Any]) -> bool:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("competition", sorted(REFS))
-def test_gives_the_published_scores(competition: str, shared: Path, tmp_path: Path) -> None:
+def test_gives_the_published_scores(competition: str, shared: Path, golden_case: Callable[[Path], Path]) -> None:
     golden = shared / "golden" / competition
     expected = json.loads((golden / "expected.json").read_text())
     task = resolve(REFS[competition], None)
-    assert isinstance(task.prepare, Preparation)
-    prepare = task.prepare
-    if "test_size" in (expected.get("overrides") or {}):
-        prepare = prepare.with_settings(test_size=expected["overrides"]["test_size"])
-    with zipfile.ZipFile(golden / "raw.zip") as packed:
-        packed.extractall(tmp_path / "raw")
-    private = tmp_path / "private"
-    prepare(tmp_path / "raw", tmp_path / "public", private)
+    private = golden_case(golden) / "prepared" / "private"
     wrong = {}
     for name, submission in expected["submissions"].items():
         if name not in (expected.get("unstable_submissions") or ()):
