@@ -124,7 +124,7 @@ def _step(answer: _Said | None, index: int | None, action: Json | None, calls: l
 
 def _said(text: str) -> Iterator[_Said]:
     """Answers in `main_log`: each begins with its number, which grows by at most one."""
-    starts = []
+    starts: list[re.Match[str]] = []
     for match in _STEP.finditer(text):
         if int(match[1]) <= (int(starts[-1][1]) + 1 if starts else 0):
             starts.append(match)
