@@ -114,9 +114,10 @@ class Proxy:
         length = request.content_length
         if length is not None and length > MAX_BODY:
             return error(family, 413, "invalid_request_error", f"A request has at most {MAX_BODY >> 20} MiB.")
-        async with self._room.take(MAX_BODY if length is None else length):
+        async with self._room.take(MAX_BODY if length is None else length) as keep:
             try:
                 data = await request.read()
+                await keep(len(data))
                 body = json.loads(data, parse_constant=_no_constant)
                 # Written anew, so that the provider reads the same as the gateway did (of repeated names, say).
                 written = json.dumps(body).encode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -23,17 +23,24 @@ class Room:
         self._changed = asyncio.Condition()
 
     @asynccontextmanager
-    async def take(self, size: int) -> AsyncIterator[None]:
-        """Have so many bytes while the block lasts."""
+    async def take(self, size: int) -> AsyncIterator[Callable[[int], Awaitable[None]]]:
+        """Have so many bytes while the block lasts; calling what it gives keeps fewer of them from then on."""
+        held = size
+
+        async def keep(needed: int) -> None:
+            nonlocal held
+            async with self._changed:
+                self._free += max(0, held - needed)
+                held = min(held, needed)
+                self._changed.notify_all()
+
         async with self._changed:
             await self._changed.wait_for(lambda: self._free >= size)
             self._free -= size
         try:
-            yield
+            yield keep
         finally:
-            async with self._changed:
-                self._free += size
-                self._changed.notify_all()
+            await keep(0)
 
 
 def bounded(server: web.Server) -> Callable[[], asyncio.Protocol]:
