@@ -170,3 +170,31 @@ def test_tolerances_are_what_the_description_says() -> None:
     assert close(1, 0) == 0
     assert f1([], []) == 1
     assert f1(["a"], ["a", "b"]) == pytest.approx(2 / 3)
+
+
+def test_columns_missing_together_count_by_pairs_with_their_rows() -> None:
+    names = ("a", "b", "c")
+    truth = {
+        "complete_rows": 50,
+        "counts": dict.fromkeys(names, 20),
+        "together": [["a", "b", 20], ["a", "c", 18], ["b", "c", 18]],
+        "mechanisms": {
+            name: {"mechanism": "MCAR", "depends_on": [], "half": ["MNAR"], "planted": False} for name in names
+        },
+    }
+    columns = [
+        {"column": name, "missing": 20, "mechanism": "MCAR", "imputation": {"name": "SimpleImputer"}} for name in names
+    ]
+
+    def score(*groups: tuple[str, int]) -> float | None:
+        together = [{"columns": list(group), "rows": rows} for group, rows in groups]
+        document = read("missing", {"complete_rows": 50, "columns": columns, "together": together})
+        figures = facts.module("missing").assess(document, truth).parts
+        return next(figure.score for figure in figures if figure.name == "missing together")
+
+    assert score(("abc", 18)) == 1
+    assert score(("ab", 20), ("ac", 18), ("bc", 18)) == 1
+    assert score(("ab", 20)) == 0.5
+    assert score(("ab", 10)) == 0
+    assert score(("abc", 1)) == 0
+    assert score() == 0

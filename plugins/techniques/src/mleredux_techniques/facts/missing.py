@@ -26,7 +26,7 @@ TOLERANCES = """\
 - `columns` (0.2): F1 of the columns that have missing values
 - `missing` of each of these (0.25): within 2 % (half within 10 %); columns that have none count against it
 - `together` (0.15): F1 of the pairs of columns that are both missing in at least half of the rows in which either is
-  (a group of three is three pairs; `rows` must be right within 10 %)
+  (a group of three is three pairs; `rows` must be right within 10 %, of a larger group's pairs at least half)
 - `mechanism` (0.2): MAR where another column tells whether it is missing (|2 AUC - 1| or Cramér's V of 0.15 or more,
   p below 0.001 after correction for the number of columns), else MCAR; MNAR, which no data can prove, counts half.
   Where the values were removed on purpose, the way it was done is the truth, and to take MAR for MNAR or MNAR for MAR
@@ -125,11 +125,14 @@ def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
 
 def _assess_together(document: MissingAnalysis, truth: dict[str, Any]) -> Figure:
     true = {frozenset(pair[:2]): pair[2] for pair in truth["together"]}
-    given: dict[frozenset[str], int] = {}
+    given: dict[frozenset[str], tuple[int, float]] = {}
     for group in document.together:
-        given |= {frozenset(pair): group.rows for pair in itertools.combinations(sorted(set(group.columns)), 2)}
-    # of a group of three, all pairs have at least the group's rows
-    right = [pair for pair, rows in given.items() if pair in true and rows <= 1.1 * true[pair] and rows > 0]
+        # in a larger group, fewer rows lack all columns than lack two of them
+        least = 0.9 if len(group.columns) == 2 else 0.5
+        given |= {frozenset(two): (group.rows, least) for two in itertools.combinations(sorted(group.columns), 2)}
+    right = [
+        two for two, (rows, least) in given.items() if two in true and least * true[two] <= rows <= 1.1 * true[two]
+    ]
     score = 2 * len(right) / (len(given) + len(true)) if given or true else 1.0
     return found(
         "missing together",
