@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux.rollout import dump_rollout, parse_rollout, step_extra
 from mleredux_agent_mlagentbench.reader import LOGS, read_rollout
@@ -116,6 +116,7 @@ TEXT = st.lists(
 ).map("".join)  # fmt: skip
 
 
+@settings(max_examples=40, deadline=None)
 @given(text=TEXT, steps=VALUES, calls=st.lists(VALUES, max_size=3))
 def test_whatever_is_in_the_files_what_comes_out_is_a_valid_rollout(
     text: str, steps: Any, calls: list[Any], tmp_path_factory: pytest.TempPathFactory

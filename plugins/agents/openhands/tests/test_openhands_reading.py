@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux.rollout import dump_rollout, parse_rollout, step_extra
 from mleredux_agent_openhands.reader import EVENTS, USAGE, read_rollout
@@ -129,6 +129,7 @@ EVENT = st.builds(
 )
 
 
+@settings(max_examples=40, deadline=None)
 @given(events=st.lists(EVENT | VALUES, max_size=6), usage=VALUES)
 def test_whatever_is_in_the_files_what_comes_out_is_a_valid_rollout(
     events: list[Any], usage: Any, tmp_path_factory: pytest.TempPathFactory
