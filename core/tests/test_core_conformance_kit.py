@@ -200,7 +200,6 @@ PLUGINS = {
 @pytest.mark.parametrize("name", PLUGINS)
 def test_plugins_that_do_not_conform_are_told_why(name: str, tmp_path: Path) -> None:
     """In an environment of their own: a folder with the metadata of a distribution."""
-    pytest.importorskip("pandas")
     source, expected = PLUGINS[name]
     if source is not None:
         (tmp_path / f"plugin_{name}.py").write_text(source)
@@ -236,7 +235,6 @@ def test_ids_that_an_agent_chooses_are_not_held_against_a_task(tmp_path: Path) -
 
 
 def test_a_plugins_checks_are_parameters_for_pytest() -> None:
-    pytest.importorskip("mleredux_starter")
     params = testing.checks("starter", only=["digits", "wine"], skip={"wine": "shown as skipped"})
     assert [param.id for param in params] == ["plugin starter", "task digits", "task wine"]
     assert [bool(param.marks) for param in params] == [False, False, True]

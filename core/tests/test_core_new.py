@@ -101,7 +101,6 @@ def run_python(folder: Path, *arguments: str, **env: str) -> None:
 
 
 def test_the_task_conforms_as_it_is_written(bundle: Path) -> None:
-    pytest.importorskip("mleredux_graders")
     program = (
         "from mleredux import testing\n"
         "from mleredux.plugins import Catalogue\n"
