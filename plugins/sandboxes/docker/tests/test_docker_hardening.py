@@ -121,7 +121,7 @@ def test_a_link_left_in_place_of_an_output_folder_is_not_followed(make_launch, r
 
 
 def test_data_that_the_agents_user_could_not_read_are_named_before_it_starts(make_launch, sandbox):
-    if os.getuid() != 0:
+    if os.getuid() != 0:  # CI runs as root
         pytest.skip("only root can own files that the agent's user can't read")
     from mleredux.errors import SandboxError
 
