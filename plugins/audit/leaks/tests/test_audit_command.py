@@ -41,7 +41,6 @@ def test_a_task_that_is_not_prepared_is_one_sentence(mleredux_home: Path) -> Non
 
 @pytest.mark.parametrize("name", STARTERS)
 def test_the_starter_competitions_have_no_severe_leak(name: str, mleredux_home: Path) -> None:
-    pytest.importorskip("mleredux_starter")
     catalogue = Catalogue()
     task = catalogue.task(name)
     prepared = prepare(task, catalogue, DataStore(None))
@@ -75,7 +74,6 @@ def golden(name: str, shared: Path, folder: Path) -> AuditReport:
     ],
 )
 def test_published_leaks_are_found(name: str, severity: str, words: str, shared: Path, tmp_path: Path) -> None:
-    pytest.importorskip("mleredux_mlebench")
     report = golden(name, shared, tmp_path)
     assert [one for one in report.findings if words in one.message and one.severity == severity], report.text()
 
@@ -83,6 +81,5 @@ def test_published_leaks_are_found(name: str, severity: str, words: str, shared:
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["spaceship-titanic", "spooky-author-identification", "petfinder-pawpularity-score"])
 def test_cases_without_leaks_are_not_called_severe(name: str, shared: Path, tmp_path: Path) -> None:
-    pytest.importorskip("mleredux_mlebench")
     report = golden(name, shared, tmp_path)
     assert report.clean, report.text()

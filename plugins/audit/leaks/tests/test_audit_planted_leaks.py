@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import py7zr
 import pytest
 
 Plant = Callable[[Any], None]
@@ -56,7 +57,6 @@ def packed_tar(toy: Any) -> None:
 
 
 def packed_7z(toy: Any) -> None:
-    py7zr = pytest.importorskip("py7zr")
     toy.public.mkdir()
     with py7zr.SevenZipFile(toy.public / "extra.7z", "w") as archive:
         archive.writestr(bytes(100), "picture.bin")

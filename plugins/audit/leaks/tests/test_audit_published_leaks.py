@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import py7zr
+import pydicom
 import pytest
 from mleredux.plugins import Catalogue
 from mleredux_audit.audit import audit
 from mleredux_audit.report import AuditReport
-
-pytest.importorskip("mleredux_mlebench")
 
 Rng = np.random.Generator
 Shape = Callable[["Folders", Rng, bool], None]
@@ -193,7 +193,6 @@ def reference_track(put: Folders, rng: Rng, leaky: bool) -> None:
 
 def angles_of_scenes(put: Folders, rng: Rng, leaky: bool) -> None:
     """Pictures in 7z archives; an equal angle of incidence means one scene, and one label (or nothing)."""
-    py7zr = pytest.importorskip("py7zr")
     scenes = rng.uniform(30, 45, 160).round(4)
     of_scene = rng.integers(2, size=160)
     scene = rng.integers(160, size=500)
@@ -358,7 +357,6 @@ def patients_of_recordings(put: Folders, rng: Rng, leaky: bool) -> None:
 
 def patients_in_headers(put: Folders, rng: Rng, leaky: bool) -> None:
     """Studies as DICOM files, whose headers name the patient."""
-    pydicom = pytest.importorskip("pydicom")
     patient = rng.integers(40, size=160)
     studies = names(rng, 160, 12)
     test = rng.random(160) < 0.2 if leaky else patient >= 32
