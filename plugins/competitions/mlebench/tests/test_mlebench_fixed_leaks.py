@@ -8,6 +8,7 @@ from pathlib import Path
 
 import mleredux_mlebench
 import pandas as pd
+import py7zr
 import pytest
 from mleredux.errors import DataError, InvalidSubmission
 from mleredux.models import Competition, GradingInput
@@ -132,7 +133,6 @@ def test_invented_labels_cost(mended: Mended, column: str, tmp_path: Path) -> No
 
 @of("statoil-iceberg-classifier-challenge")
 def test_no_angle_is_on_both_sides(mended: Mended, tmp_path: Path) -> None:
-    py7zr = pytest.importorskip("py7zr")
     angles = []
     for part in ("train", "test"):
         with py7zr.SevenZipFile(mended.public / f"{part}.json.7z") as archive:
@@ -144,7 +144,6 @@ def test_no_angle_is_on_both_sides(mended: Mended, tmp_path: Path) -> None:
 
 @of("tensorflow-speech-recognition-challenge")
 def test_speakers_are_held_out_and_words_are_those_of_the_contest(mended: Mended, tmp_path: Path) -> None:
-    py7zr = pytest.importorskip("py7zr")
     commands = {"yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go"}
     assert set(mended.answers["label"]) <= {*commands, "unknown"}
     with py7zr.SevenZipFile(tmp_path / "raw" / "train.7z") as archive:
