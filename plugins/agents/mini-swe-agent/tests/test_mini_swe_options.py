@@ -1,0 +1,43 @@
+"""What the options make of the agent, and which are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mleredux.errors import MlereduxError
+from mleredux.plugins import current
+
+
+def test_libraries_decide_what_is_installed() -> None:
+    lean = current().agent("mini-swe-agent", {"libraries": "none"}).build
+    rich = current().agent("mini-swe-agent", {"libraries": "tabular; statsmodels==0.14.5"}).build
+    assert set(lean.python) < set(rich.python)
+    assert {"scikit-learn==1.9.1", "lightgbm==4.7.0", "statsmodels==0.14.5"} <= set(rich.python) - set(lean.python)
+    assert (lean.debian, rich.debian) == ((), ("libgomp1",))
+    assert lean.python_alone == rich.python_alone == ("mini-swe-agent==2.4.6",)
+
+
+def test_the_defaults_are_what_is_built_without_options() -> None:
+    assert current().agent("mini-swe-agent", {}).build == current().agent("mini-swe-agent").build
+
+
+def test_no_temperature_may_be_asked_for() -> None:
+    current().agent("mini-swe-agent", {"temperature": None})
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"steps": -1}, "steps=-1: input should be greater than or equal to 0"),
+        ({"steps": "ten"}, "steps='ten': input should be a valid integer"),
+        ({"actions": "json"}, "actions='json': input should be 'tools' or 'text'"),
+        ({"model": ""}, "model='': string should have at least 1 character"),
+        ({"libraries": "pandas"}, "'pandas' is neither a set of libraries"),
+        ({"colour": 1}, "has no option colour"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(MlereduxError) as caught:
+        current().agent("mini-swe-agent", options)
+    assert sentence in caught.value.message
