@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, default=Path(tempfile.gettempdir()) / "mleredux-techniques")
     parser.add_argument("--kaggle", type=Path, help="folder of <id>/<id>.zip; without it, only starter competitions")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2], help="planted instances of each")
+    parser.add_argument("--only", nargs="*", default=[], metavar="TASK", help="these competitions alone, and no times")
     options = parser.parse_args()
     options.data_dir.mkdir(parents=True, exist_ok=True)
     catalogue, data = Catalogue(), DataStore(options.data_dir)
@@ -59,6 +60,8 @@ def main() -> None:
     known: dict[str, Any] = json.loads(kept.read_bytes()) if kept.exists() else {}
     variants = ["", *(f"+planted-{seed}" for seed in options.seeds)]
     for base in (*STARTER, *(KAGGLE if options.kaggle else ())):
+        if options.only and base not in options.only:
+            continue
         source = options.kaggle / base / f"{base}.zip" if base in KAGGLE else None
         prepare(catalogue.task(base), catalogue, data, source=source)
         for technique in DOCUMENTS:
@@ -68,6 +71,8 @@ def main() -> None:
                     known[name] = row(name, technique, catalogue, data)
                     kept.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
                     print(name, json.dumps(known[name]), flush=True)
+    if options.only:
+        return
     if "times" not in known:
         known["times"] = times()
         kept.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")

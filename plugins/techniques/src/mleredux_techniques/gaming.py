@@ -72,7 +72,7 @@ def _missing(kind: str, question: dict[str, Any]) -> dict[str, Any]:
     columns = [
         {
             "column": name,
-            "missing": 0 if kind == "contradicting" else 10,
+            "missing": 1 if kind == "contradicting" else 10,
             "mechanism": "MNAR" if kind == "everything" else "MCAR",
             "imputation": imputations[kind],
         }
@@ -102,6 +102,7 @@ def _cv(kind: str, question: dict[str, Any]) -> dict[str, Any]:
     rows = 0 if kind == "empty" else 1000
     claims = kind == "everything"
     grouped = {"name": "StratifiedGroupKFold", "groups": key}
+    groups = {"key": key, "train_groups": 100, "shared_groups": 0}
     return {
         "target": question["target"],
         "problem": "binary",
@@ -110,9 +111,9 @@ def _cv(kind: str, question: dict[str, Any]) -> dict[str, Any]:
         "smallest_class": rows // 2,
         "duplicate_rows": 10 if claims else 0,
         "shared_rows": 10 if claims else 0,
-        "groups": {"key": key, "train_groups": 100, "shared_groups": 0} if claims else None,
+        "groups": groups if claims or kind == "contradicting" else None,
         "time": {"column": question["features"][0], "test_after_train": True} if claims else None,
-        "method": grouped if kind in ("everything", "contradicting") else {"name": "StratifiedKFold"},
+        "method": grouped if claims else {"name": "StratifiedKFold"},
     }
 
 
@@ -144,14 +145,14 @@ def _leakage(kind: str, question: dict[str, Any]) -> dict[str, Any]:
     risks: list[dict[str, Any]] = []
     if kind in ("everything", "contradicting"):
         how = {"name": "drop_columns" if kind == "everything" else "none"}
-        risks = [{"kind": "copy", "columns": [name], "strength": 1.0, "mitigation": how} for name in names[:49]]
+        risks = [{"kind": "copy", "columns": [name], "strength": 0.9, "mitigation": how} for name in names[:49]]
     if kind == "everything":
         risks.append(
             {"kind": "duplicate_rows", "columns": [], "strength": 0.2, "mitigation": {"name": "drop_duplicates"}}
         )
     if kind == "textbook":
         how = {"name": "drop_columns"}
-        risks = [{"kind": "id_order", "columns": [n], "strength": 1.0, "mitigation": how} for n in question["ids"]]
+        risks = [{"kind": "id_order", "columns": [n], "strength": 0.9, "mitigation": how} for n in question["ids"]]
     listed = [] if kind == "empty" else [{"column": name, "strength": 0.9} for name in names[:5]]
     shared = 10 if kind == "everything" else 0
     return {"duplicate_rows": shared, "shared_rows": shared, "feature_strengths": listed, "risks": risks}
