@@ -71,6 +71,17 @@ def docker_engine() -> None:
         skip_or_fail("docker", "no Docker engine answers")
 
 
+@pytest.fixture(scope="session")
+def docker_base_image(docker_engine: None) -> Iterator[str]:
+    """A base image for agents, which is there: that of `MLEREDUX_BASE_IMAGE`, else what `.ci/base-image` makes."""
+    name = os.environ.get("MLEREDUX_BASE_IMAGE") or "mleredux/debian-python:trixie"
+    if subprocess.run(["docker", "image", "inspect", name], capture_output=True, timeout=60).returncode:
+        skip_or_fail("docker", f"there is no base image {name} (make one with `.ci/base-image`)")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLEREDUX_BASE_IMAGE", name)
+        yield name
+
+
 @pytest.fixture
 def mleredux_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of the test's own for runs and data, and a catalogue of its own."""
