@@ -40,7 +40,7 @@ LIMITS = {"cpus": 2, "memory_mb": 2048}
 
 
 @pytest.fixture(scope="module")
-def home(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(docker_base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for runs and data."""
     return tmp_path_factory.mktemp("aide")
 

@@ -24,7 +24,7 @@ OPTIONS = {
 
 
 @pytest.fixture(scope="module")
-def run(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def run(docker_base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """A run of four calls."""
     home = tmp_path_factory.mktemp("command")
     with ScriptedLlm(HERE / "scenarios" / "digits.yaml", key=KEY) as llm, pytest.MonkeyPatch.context() as patch:

@@ -18,7 +18,7 @@ KEY = "sk-planted-41d0c6a7be"
 
 
 @pytest.fixture(scope="module")
-def run(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def run(docker_base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """A run of five calls."""
     home = tmp_path_factory.mktemp("mini-swe")
     with ScriptedLlm(SCENARIO, key=KEY) as llm, pytest.MonkeyPatch.context() as patch:
