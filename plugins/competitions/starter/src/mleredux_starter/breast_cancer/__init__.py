@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission, Thresholds
+from mleredux.models import Thresholds
 
+from mleredux_starter.declaring import starter
 from mleredux_starter.tables import split_table, write_raw
 
 HERE = Path(__file__).parent
@@ -27,28 +28,21 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     )
 
 
-competition = Competition(
-    id="breast-cancer",
+competition = starter(
+    "breast-cancer",
+    HERE,
     title="Breast cancer diagnosis",
-    description=HERE / "description.md",
-    description_obfuscated=HERE / "description_obfuscated.md",
     fetch=fetch,
     prepare=prepare,
-    submission=Submission(id_columns=("id",), target_columns=("malignant",)),
-    metric=Metric(grader="roc-auc"),
+    targets=("malignant",),
+    grader="roc-auc",
     direction="maximize",
-    category="Tabular",
-    complexity="low",
-    sets=("starter",),
-    tags=("binary", "public-answers"),
-    leaderboard=HERE / "leaderboard.csv",
     thresholds=Thresholds(gold=0.99635, silver=0.99474, bronze=0.99022, median=0.9884649999999999),
-    checksums={
-        "public": {
-            "sample_submission.csv": "77295dadc17f8501848f322bb087c8ee",
-            "test.csv": "535f7182b01603688687ee4d623bc078",
-            "train.csv": "b9bde9656ecfd4da32b45587821caada",
-        },
-        "private": {"answers.csv": "c30f738da1fbaf4ae15147ae7e6c981b"},
+    md5={
+        "sample_submission.csv": "77295dadc17f8501848f322bb087c8ee",
+        "test.csv": "535f7182b01603688687ee4d623bc078",
+        "train.csv": "b9bde9656ecfd4da32b45587821caada",
+        "answers.csv": "c30f738da1fbaf4ae15147ae7e6c981b",
     },
+    tags=("binary",),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission, Thresholds
+from mleredux.models import Thresholds
 
+from mleredux_starter.declaring import starter
 from mleredux_starter.tables import split_table, write_raw
 
 HERE = Path(__file__).parent
@@ -42,28 +43,21 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     )
 
 
-competition = Competition(
-    id="cell-nuclei",
+competition = starter(
+    "cell-nuclei",
+    HERE,
     title="Most deviant cell nuclei",
-    description=HERE / "description.md",
-    description_obfuscated=HERE / "description_obfuscated.md",
     fetch=fetch,
     prepare=prepare,
-    submission=Submission(id_columns=("id",), target_columns=TARGETS),
-    metric=Metric(grader="mcrmse"),
+    targets=TARGETS,
+    grader="mcrmse",
     direction="minimize",
-    category="Tabular",
-    complexity="low",
-    sets=("starter",),
-    tags=("regression", "multi-output", "public-answers"),
-    leaderboard=HERE / "leaderboard.csv",
     thresholds=Thresholds(gold=0.03205, silver=0.03338, bronze=0.03652, median=0.03762),
-    checksums={
-        "public": {
-            "sample_submission.csv": "770ea6f4dae185f15e7dfe6c9730af6a",
-            "test.csv": "ba4ee63dd62aafa60e85f4be18c072d3",
-            "train.csv": "759b8e3cb277dc943f0d04971bc22eed",
-        },
-        "private": {"answers.csv": "6b2fa61691ff759a5a7ad78b055bb9c0"},
+    md5={
+        "sample_submission.csv": "770ea6f4dae185f15e7dfe6c9730af6a",
+        "test.csv": "ba4ee63dd62aafa60e85f4be18c072d3",
+        "train.csv": "759b8e3cb277dc943f0d04971bc22eed",
+        "answers.csv": "6b2fa61691ff759a5a7ad78b055bb9c0",
     },
+    tags=("regression", "multi-output"),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission, Thresholds
+from mleredux.models import Thresholds
 
+from mleredux_starter.declaring import starter
 from mleredux_starter.tables import split_table, write_raw
 
 HERE = Path(__file__).parent
@@ -34,28 +35,21 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     split_table(raw, public, private, salt="diabetes/1", targets=["progression"], sample={"progression": "150"})
 
 
-competition = Competition(
-    id="diabetes",
+competition = starter(
+    "diabetes",
+    HERE,
     title="Progression of diabetes",
-    description=HERE / "description.md",
-    description_obfuscated=HERE / "description_obfuscated.md",
     fetch=fetch,
     prepare=prepare,
-    submission=Submission(id_columns=("id",), target_columns=("progression",)),
-    metric=Metric(grader="rmse"),
+    targets=("progression",),
+    grader="rmse",
     direction="minimize",
-    category="Tabular",
-    complexity="low",
-    sets=("starter",),
-    tags=("regression", "public-answers"),
-    leaderboard=HERE / "leaderboard.csv",
     thresholds=Thresholds(gold=54.66045, silver=54.96883, bronze=55.77364, median=56.58568),
-    checksums={
-        "public": {
-            "sample_submission.csv": "8c98f1977ed2ecf6dc0d0904d02e2922",
-            "test.csv": "bf6bf06e6ea4fe3ff533866520c4e52b",
-            "train.csv": "3cd374b3696e062cbc842336afeea17a",
-        },
-        "private": {"answers.csv": "743554ffe405ae6c2d0fa0e6ad184e46"},
+    md5={
+        "sample_submission.csv": "8c98f1977ed2ecf6dc0d0904d02e2922",
+        "test.csv": "bf6bf06e6ea4fe3ff533866520c4e52b",
+        "train.csv": "3cd374b3696e062cbc842336afeea17a",
+        "answers.csv": "743554ffe405ae6c2d0fa0e6ad184e46",
     },
+    tags=("regression",),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission, Thresholds
+from mleredux.models import Thresholds
 
+from mleredux_starter.declaring import starter
 from mleredux_starter.tables import split_table, write_raw
 
 HERE = Path(__file__).parent
@@ -25,28 +26,22 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     split_table(raw, public, private, salt="digits/1", targets=["digit"], sample={"digit": "0"}, stratify=True)
 
 
-competition = Competition(
-    id="digits",
+competition = starter(
+    "digits",
+    HERE,
     title="Handwritten digits",
-    description=HERE / "description.md",
-    description_obfuscated=HERE / "description_obfuscated.md",
     fetch=fetch,
     prepare=prepare,
-    submission=Submission(id_columns=("id",), target_columns=("digit",)),
-    metric=Metric(grader="accuracy"),
+    targets=("digit",),
+    grader="accuracy",
     direction="maximize",
-    category="Image Classification",
-    complexity="low",
-    sets=("starter",),
-    tags=("multiclass", "images", "public-answers"),
-    leaderboard=HERE / "leaderboard.csv",
     thresholds=Thresholds(gold=0.98516, silver=0.9833, bronze=0.97032, median=0.959185),
-    checksums={
-        "public": {
-            "sample_submission.csv": "42805dd28100d9905d7e780993731b2a",
-            "test.csv": "c87a4cd3f28d87377f5d99f88cdef656",
-            "train.csv": "00c1276edabb2baef6748c15bf44d60b",
-        },
-        "private": {"answers.csv": "699ad923fcd24b3e424bd56f13a45b9d"},
+    md5={
+        "sample_submission.csv": "42805dd28100d9905d7e780993731b2a",
+        "test.csv": "c87a4cd3f28d87377f5d99f88cdef656",
+        "train.csv": "00c1276edabb2baef6748c15bf44d60b",
+        "answers.csv": "699ad923fcd24b3e424bd56f13a45b9d",
     },
+    category="Image Classification",
+    tags=("multiclass", "images"),
 )

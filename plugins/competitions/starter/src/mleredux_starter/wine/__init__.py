@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux.models import Competition, Metric, Submission, Thresholds
+from mleredux.models import Thresholds
 
+from mleredux_starter.declaring import starter
 from mleredux_starter.tables import one_hot_answers, split_table, write_raw
 
 HERE = Path(__file__).parent
@@ -37,28 +38,21 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     )
 
 
-competition = Competition(
-    id="wine",
+competition = starter(
+    "wine",
+    HERE,
     title="Wine cultivars",
-    description=HERE / "description.md",
-    description_obfuscated=HERE / "description_obfuscated.md",
     fetch=fetch,
     prepare=prepare,
-    submission=Submission(id_columns=("id",), target_columns=CULTIVARS),
-    metric=Metric(grader="log-loss"),
+    targets=CULTIVARS,
+    grader="log-loss",
     direction="minimize",
-    category="Tabular",
-    complexity="low",
-    sets=("starter",),
-    tags=("multiclass", "public-answers"),
-    leaderboard=HERE / "leaderboard.csv",
     thresholds=Thresholds(gold=0.0139, silver=0.03884, bronze=0.09462, median=0.11739),
-    checksums={
-        "public": {
-            "sample_submission.csv": "1ba351d3b40f181534bc9776cc7600a3",
-            "test.csv": "37681e8e11bc40c08f9bfb17592bd694",
-            "train.csv": "a659ed1fdd9bda8561aa22b976865144",
-        },
-        "private": {"answers.csv": "a2a8f737378887880f03caf948621146"},
+    md5={
+        "sample_submission.csv": "1ba351d3b40f181534bc9776cc7600a3",
+        "test.csv": "37681e8e11bc40c08f9bfb17592bd694",
+        "train.csv": "a659ed1fdd9bda8561aa22b976865144",
+        "answers.csv": "a2a8f737378887880f03caf948621146",
     },
+    tags=("multiclass",),
 )
