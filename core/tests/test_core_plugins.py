@@ -314,3 +314,23 @@ def test_plugin_files_of_one_name_in_two_folders_do_not_harm_each_other(tmp_path
         )
         catalogue = Catalogue(load=[str(tmp_path / name)])
         assert catalogue.agent(name).title == name
+
+
+def test_producers_that_ask_to_be_last_see_what_the_others_made(toy: Any) -> None:
+    from mleredux import Artifact, hookimpl
+
+    order: list[str] = []
+
+    def producer(name: str, **options: bool) -> Any:
+        class Producer:
+            @hookimpl(**options)
+            def mleredux_produce_artifacts(self, run: Any) -> list[Artifact]:
+                order.append(name)
+                return []
+
+        return Producer()
+
+    for name, options in (("last", {"trylast": True}), ("plain", {}), ("first", {"tryfirst": True})):
+        toy.catalogue.manager.register(producer(name, **options), name)
+    toy.run("copy")
+    assert order == ["first", "plain", "last"]

@@ -30,7 +30,7 @@ def produce(run: Run, catalogue: Catalogue) -> Manifest:
     """Let plugins make artifacts, then write `artifacts.json`. A plugin that fails is an event, never an end."""
     made: list[Artifact] = []
     caller = catalogue.hook("mleredux_produce_artifacts")
-    for implementation in caller.get_hookimpls():
+    for implementation in reversed(caller.get_hookimpls()):  # as pluggy itself calls them: `tryfirst` first
         name = implementation.plugin_name
         try:
             artifacts = (
