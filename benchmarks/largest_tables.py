@@ -1,6 +1,6 @@
 """Grading the ten largest tables of MLE-bench at their real row counts, beside reading their CSV files with pandas.
 
-    python benchmarks/largest_tables.py [--only TEXT] [--dir DIR] [--markdown docs/benchmarks-grading.md]
+    python benchmarks/largest_tables.py [--only TEXT] [--rounds N] [--dir DIR] [--markdown docs/benchmarks-grading.md]
 
 For each table, answers and a submission of its real shape are made up (see `_tables.py`). Measured are, in turns in one
 process: `pandas.read_csv` of both files, and the grader (which reads them too); at an eighth, a quarter, half and all
@@ -28,7 +28,6 @@ from _raw_tables import save_csv
 from _tables import TABLES, Table, graded
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
-ROUNDS = 3
 AIM = 3.0
 READ = "import sys, pandas\nfor path in sys.argv[1:]: pandas.read_csv(path)"
 WATCH = """
@@ -123,19 +122,22 @@ def process(command: list[str], environment: dict[str, str] | None = None) -> tu
     return wall, cpu, peak, told.stdout
 
 
-def measure(chosen: Table, folder: Path) -> dict[str, Any]:
-    """All that is measured of one table; what was made is kept in the folder."""
+def measure(chosen: Table, folder: Path, rounds: int) -> dict[str, Any]:
+    """All that is measured of one table; what was made and measured is kept in the folder."""
+    kept = folder / "result.json"
+    if kept.exists():
+        return dict(json.loads(kept.read_text()))
     if not (folder / "made").exists():
         write(chosen, folder)
         (folder / "made").touch()
     (folder / "bench_plugin.py").write_text(PLUGIN)
     program = str(Path(sys.executable).with_name("mleredux"))
-    found: dict[str, Any] = {"task": chosen.task, "answers": chosen.answers, "submission": chosen.submission}
+    found: dict[str, Any] = {"task": chosen.task, "rows": max(chosen.answers, chosen.submission), "rounds": rounds}
     for share in SHARES:
         place = folder / str(share)
         files = [str(place / "submission.csv"), str(place / "bench-table/prepared/private" / chosen.answers_file)]
-        rounds = ROUNDS if share == SHARES[-1] else 1
-        inside = [sys.executable, __file__, "--inside", chosen.task, *files, str(rounds)]
+        inside = [sys.executable, __file__, "--inside", chosen.task, *files]
+        inside += [str(rounds if share == SHARES[-1] else 1)]
         found[str(share)] = json.loads(process(inside)[3])
         found[str(share)]["bytes"] = sum(Path(file).stat().st_size for file in files)
         if share == SHARES[-1]:
@@ -147,28 +149,31 @@ def measure(chosen: Table, folder: Path) -> dict[str, Any]:
             found[str(share)]["grade process"] = spent
             found[str(share)]["score"] = json.loads(told)["score"]
             found[str(share)]["read process"] = process([sys.executable, "-c", READ, *files])[:3]
+    kept.write_text(json.dumps(found))
     return found
 
 
 def as_markdown(all_found: list[dict[str, Any]], command: str) -> str:
     """The tables, with what they were measured on."""
-    speed = [("table", "rows graded", "MB read", "read, s", "grade, s", "grade : read", "by CPU time", "aim of 3")]
+    speed = [
+        ("table", "rows graded", "MB read", "read, s", "grade, s", "grade : read", "by CPU time", "aim of 3", "rounds")
+    ]
     whole = [("table", "`mleredux grade`, s", "CPU, s", "only reading, s", "CPU, s", "peak, MB", "reading's peak, MB")]
     growth = [("table", *(f"{share:g} of the rows" for share in SHARES), "growth, last doubling")]
     for found in all_found:
         name, full = found["task"], found["1.0"]
         wall, cpu = full["grade wall"] / full["read wall"], full["grade cpu"] / full["read cpu"]
-        rows = max(found["answers"], found["submission"])
         speed.append(
             (
                 name,
-                f"{rows:,}",
+                f"{found['rows']:,}",
                 f"{full['bytes'] / 1e6:,.0f}",
                 f"{full['read wall']:.3g}",
                 f"{full['grade wall']:.3g}",
                 f"{wall:.1f}×",
                 f"{cpu:.1f}×",
                 "kept" if cpu <= AIM else "missed",
+                str(found["rounds"]),
             )
         )
         ours, reading = full["grade process"], full["read process"]
@@ -184,7 +189,7 @@ def as_markdown(all_found: list[dict[str, Any]], command: str) -> str:
             "at. Answers and submissions are made up in the real shape at the real row counts, the submission's rows "
             "in another order; reading is `pandas.read_csv` of both files, and part of grading too.",
             "## In one process",
-            f"Medians of {ROUNDS} rounds in turns, after one that is not counted.",
+            "Medians of so many rounds in turns, after one that is not counted.",
             table(*speed),
             "## The whole command",
             "Start-up, the grading child without network, and the report included; beside a process that imports "
@@ -203,6 +208,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How fast the largest tables are graded.")
     parser.add_argument("--only", default="", help="Only tasks with this text in their name.")
     parser.add_argument("--dir", type=Path, help="Keeps made-up tables and results for the next time; some 8 GB.")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--inside", nargs=4, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -216,7 +222,7 @@ def main() -> None:
             if asked.only in chosen.task:
                 folder = (asked.dir or Path(scratch)) / chosen.task
                 folder.mkdir(parents=True, exist_ok=True)
-                all_found.append(measure(chosen, folder))
+                all_found.append(measure(chosen, folder, asked.rounds))
                 print(json.dumps(all_found[-1]), file=sys.stderr, flush=True)
     text = as_markdown(all_found, shlex.join(["python", *sys.argv]))
     print(text)
