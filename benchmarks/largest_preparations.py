@@ -237,7 +237,7 @@ def as_markdown(measured: list[Figures], others: list[Figures]) -> str:
             "included. *× pandas* compares with a process that, right afterwards, reads the same tables with pandas "
             "and writes them again (icecube: parquet; billion-word: lines in a zip; denoising: its answers): "
             "preparing also splits, writes test, answers and sample, and checks. Peak is the largest resident memory. "
-            "Measured in several calls with `--results`; tasks and numbers of rows that are missing took too long there.",
+            "Measured in several calls with `--results`; tasks and row counts that are missing took too long there.",
             "",
             table(*rows),
             "",
