@@ -14,9 +14,9 @@ CLOCK = """
 import sys, time
 from mleredux_agent_aide.driver.clock import Clock, Stopped
 clock = Clock(time.time() + float(sys.argv[1]))
-print("ready", flush=True)
 try:
     try:
+        print("ready", flush=True)
         time.sleep(30)
     except Exception:
         print("held up by a library")
