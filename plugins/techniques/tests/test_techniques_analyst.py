@@ -80,6 +80,8 @@ def test_the_index_is_current() -> None:
 
 
 @pytest.mark.docker
+@pytest.mark.slow
+@pytest.mark.timeout(1000)
 def test_it_runs_in_a_container(bench: Any, tmp_path: Path, docker_engine: Any) -> None:
     ended = subprocess.run(
         [
@@ -88,7 +90,7 @@ def test_it_runs_in_a_container(bench: Any, tmp_path: Path, docker_engine: Any) 
         ],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=900,
     )
     told = json.loads(ended.stdout)
     assert told["status"] == "done", ended.stderr
