@@ -56,7 +56,7 @@ pip_install() {
         case $spec in
             python | python=* | python[\<\>]* | pip | pip=* | setuptools | wheel) ;; # what the base image has
             *==* | *[\<\>]*) wanted+=("$spec") ;;
-            *=*) wanted+=("${spec%%=*}==$(echo "${spec#*=}" | cut -d= -f1)") ;;
+            *=*) wanted+=("${spec%%=*}==$(echo "${spec#*=}" | cut -d= -f1 | sed 's/\.\*$//').*") ;; # 2.0 is any 2.0.x
             *) wanted+=("$spec") ;;
         esac
     done
