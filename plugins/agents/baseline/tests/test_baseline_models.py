@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from mleredux_agent_baseline.metrics import metric_for
 from mleredux_agent_baseline.models import CLASSIFIERS, REGRESSORS
 from mleredux_agent_baseline.problem import Head
 from mleredux_agent_baseline.search import Search, make_folds
+from mleredux_agent_baseline.solve import solve
 
 NUMBERS = npst.arrays(float, 20, elements=st.floats(0.1, 100))
 
@@ -179,6 +181,28 @@ def test_images_are_found_by_the_ids_that_name_them(tmp_path: Path) -> None:
     assert image_column(train, pd.DataFrame({"id": ["x"]}), images) is None
 
 
+def test_an_archive_of_images_is_opened_once_however_many_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from PIL import Image
+
+    with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
+        for number in range(12):
+            with archive.open(f"images/{number}.png", "w") as member:
+                Image.new("L", (40, 30), number * 20).save(member, "png")
+    images, opened = find_images(tmp_path), []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, path: Path) -> None:
+            opened.append(path)
+            super().__init__(path)
+
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    pixels = read_pixels(pd.Series(range(12)), images, colour=False, deadline=float("inf"))
+    assert pixels.mean(axis=1).tolist() == pytest.approx([number * 20 / 255 for number in range(12)], abs=0.01)
+    assert opened == [tmp_path / "images.zip"]
+
+
 def test_the_exported_script_stands_alone_and_makes_the_same_submission(tmp_path: Path) -> None:
     table = mixed_table().assign(target=lambda frame: (frame["n"] > 0).astype(int))
     table.insert(0, "id", range(len(table)))
@@ -190,9 +214,9 @@ def test_the_exported_script_stands_alone_and_makes_the_same_submission(tmp_path
     script = tmp_path / "code" / "solution.py"
     write_solution(script, facts, choices, 0, 1, 4096, 1000)
     assert "mleredux" not in script.read_text(encoding="utf-8")
-    paths = [tmp_path / f"{name}.csv" for name in ("first", "second")]
-    for path in paths:
-        subprocess.run([sys.executable, "-I", str(script), str(tmp_path), str(path)], check=True, capture_output=True)
+    paths = [tmp_path / f"{name}.csv" for name in ("agent", "script")]
+    solve(tmp_path, paths[0], facts, choices, seed=0, threads=1, memory_mb=4096, max_rows=1000)
+    subprocess.run([sys.executable, "-I", str(script), str(tmp_path), str(paths[1])], check=True, capture_output=True)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     made = pd.read_csv(paths[0])
     assert metric_for("roc-auc", classes=True, labels=False).score(

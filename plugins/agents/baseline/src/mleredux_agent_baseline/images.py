@@ -89,8 +89,9 @@ def _shrunk(image: ImageFile, archives: dict[Path, zipfile.ZipFile], colour: boo
     if image.member is None:
         source: Path | io.BytesIO = image.path
     else:
-        archive = archives.setdefault(image.path, zipfile.ZipFile(image.path))
-        source = io.BytesIO(archive.read(image.member))
+        if image.path not in archives:  # its list of members is read once
+            archives[image.path] = zipfile.ZipFile(image.path)
+        source = io.BytesIO(archives[image.path].read(image.member))
     with Image.open(source) as opened:
         opened.draft("RGB" if colour else "L", (SIDE * 4, SIDE * 4))
         small = opened.convert("RGB" if colour else "L").resize((SIDE, SIDE), Image.Resampling.BOX)
