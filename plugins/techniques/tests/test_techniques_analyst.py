@@ -61,10 +61,13 @@ def test_the_same_data_give_the_same_document(prepared: Preparer, tmp_path: Path
     assert len(texts) == 1
 
 
-def test_a_competition_is_none_of_its_business(prepared: Preparer, tmp_path: Path) -> None:
-    ended = run_analyst(prepared("wine").public, tmp_path, "wine")
-    assert ended.returncode == 1
-    assert "no technique task" in ended.stdout
+def test_a_competition_gets_its_sample_for_want_of_a_question(prepared: Preparer, tmp_path: Path) -> None:
+    public = prepared("wine").public
+    assert run_analyst(public, tmp_path, "wine").returncode == 1, "without task.json there is no sample either"
+    (tmp_path / "task.json").write_text('{"sample": "sample_submission.csv"}', encoding="utf-8")
+    ended = run_analyst(public, tmp_path, "wine")
+    assert ended.returncode == 0 and "no technique task" in ended.stdout
+    assert (tmp_path / "wine_analysis.json").read_bytes() == (public / "sample_submission.csv").read_bytes()
 
 
 def test_inside_the_sandbox_it_never_imports_mleredux() -> None:
