@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import mleredux_mlebench
+import pandas as pd
+import py7zr
 import pytest
 from mleredux.errors import DataError
 from mleredux.plugins.loading import resolve
@@ -38,7 +40,6 @@ def members(path: Path) -> dict[str, str | None]:
         with tarfile.open(path) as tar:
             return {info.name: crc(tar.extractfile(info).read()) for info in tar if info.isfile()}  # type: ignore[union-attr]
     if path.suffix == ".7z":
-        py7zr = pytest.importorskip("py7zr")
         with py7zr.SevenZipFile(path) as archive:
             entries = archive.list()
         return {entry.filename: None if entry.is_directory else f"{entry.crc32:08x}" for entry in entries}
@@ -48,8 +49,7 @@ def members(path: Path) -> dict[str, str | None]:
 
 
 def table_md5(path: Path) -> str:
-    pandas = pytest.importorskip("pandas")
-    return hashlib.md5(pandas.read_parquet(path).to_csv(index=False).encode()).hexdigest()
+    return hashlib.md5(pd.read_parquet(path).to_csv(index=False).encode()).hexdigest()
 
 
 def tree(folder: Path) -> dict[str, Path]:
@@ -138,7 +138,6 @@ def test_raw_files_cut_short_are_an_error_and_leave_nothing_behind(
 
 
 @pytest.mark.shared
-@pytest.mark.skipif("tabular-playground-series-may-2022" not in REFS, reason="not declared")
 def test_the_number_of_test_rows_can_be_set_for_small_data(golden: Path, tmp_path: Path) -> None:
     folder = golden / "tabular-playground-series-may-2022"
     expected = json.loads((folder / "expected.json").read_text())["miniature"]
@@ -149,7 +148,6 @@ def test_the_number_of_test_rows_can_be_set_for_small_data(golden: Path, tmp_pat
 
 
 @pytest.mark.shared
-@pytest.mark.skipif("alaska2-image-steganalysis" not in REFS, reason="not declared")
 def test_the_draws_of_alaska2_at_full_size(golden: Path, tmp_path: Path) -> None:
     folder = golden / "alaska2-image-steganalysis"
     expected = json.loads((folder / "expected.json").read_text())["full_size"]
