@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from mleredux import testing
+from mleredux.errors import MlereduxError
+from mleredux.plugins import current
 from mleredux.plugins.indexing import make_index
 
 
@@ -19,3 +21,12 @@ def test_the_index_is_current() -> None:
 @pytest.mark.parametrize("check", testing.checks("mlagentbench"))
 def test_conforms(check: Any, tmp_path: Path) -> None:
     check(tmp_path)
+
+
+def test_mlagentbench_itself_comes_from_where_the_user_says() -> None:
+    archive = "https://example.org/MLAgentBench/archive/0123abc.tar.gz"
+    build = current().agent("mlagentbench", {"source": archive}).build
+    assert f"MLAgentBench @ {archive}" in build.python_alone
+    assert not [line for line in current().agent("mlagentbench", {}).build.python_alone if "MLAgentBench" in line]
+    with pytest.raises(MlereduxError, match="source"):
+        current().agent("mlagentbench", {"source": "http://example.org/x.tar.gz"})

@@ -17,14 +17,14 @@ def configure(options: dict[str, Any]) -> Agent:
     Raises:
         MlereduxError: An option makes no sense.
     """
-    return agent.model_copy(update={"build": _build(read_options("mlagentbench", Options, options).libraries)})
+    return agent.model_copy(update={"build": _build(read_options("mlagentbench", Options, options))})
 
 
-def _build(asked: str) -> Build:
-    wanted = libraries(asked)
+def _build(options: Options) -> Build:
+    wanted = libraries(options.libraries)
     return Build(
         python=wanted.python,
-        python_alone=("dacite==1.9.2",),
+        python_alone=("dacite==1.9.2", *([f"MLAgentBench @ {options.source}"] if options.source else [])),
         debian=wanted.debian,
         packages=("mleredux_agent_mlagentbench.driver",),
     )
@@ -32,9 +32,9 @@ def _build(asked: str) -> Build:
 
 agent = Agent(
     id="mlagentbench",
-    title="MLAgentBench's ResearchAgent; needs a base image that has MLAgentBench",
+    title="MLAgentBench's ResearchAgent; MLAgentBench itself comes with -o source=URL, or the base image",
     command=("python", "-m", "mleredux_agent_mlagentbench.driver"),
-    build=_build(Options().libraries),
+    build=_build(Options()),
     limits=Limits(time_limit=5 * 3600, cpus=2, memory_mb=8192),
     network="gateway",
     options=Options().model_dump(),

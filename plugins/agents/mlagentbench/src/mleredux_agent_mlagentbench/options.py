@@ -24,6 +24,8 @@ class Options(BaseModel):
     retrieval: bool = False
     llm_retries: int = Field(default=5, ge=0)
     libraries: str = "tabular"
+    source: str | None = Field(default=None, pattern=r"^https://\S+\.(tar\.gz|zip|whl)(#\S*)?$")
+    """Where pip gets MLAgentBench from: the archive of a commit. None: the base image has it."""
 
     @field_validator("libraries")
     @classmethod
