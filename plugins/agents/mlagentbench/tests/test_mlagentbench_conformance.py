@@ -26,7 +26,7 @@ def test_conforms(check: Any, tmp_path: Path) -> None:
 def test_mlagentbench_itself_comes_from_where_the_user_says() -> None:
     archive = "https://example.org/MLAgentBench/archive/0123abc.tar.gz"
     build = current().agent("mlagentbench", {"source": archive}).build
-    assert f"MLAgentBench @ {archive}" in build.python_alone
-    assert not [line for line in current().agent("mlagentbench", {}).build.python_alone if "MLAgentBench" in line]
+    assert archive in build.python_alone
+    assert not [line for line in current().agent("mlagentbench", {}).build.python_alone if "https:" in line]
     with pytest.raises(MlereduxError, match="source"):
         current().agent("mlagentbench", {"source": "http://example.org/x.tar.gz"})

@@ -24,7 +24,7 @@ def _build(options: Options) -> Build:
     wanted = libraries(options.libraries)
     return Build(
         python=wanted.python,
-        python_alone=("dacite==1.9.2", *([f"MLAgentBench @ {options.source}"] if options.source else [])),
+        python_alone=("dacite==1.9.2", *([options.source] if options.source else [])),
         debian=wanted.debian,
         packages=("mleredux_agent_mlagentbench.driver",),
     )
