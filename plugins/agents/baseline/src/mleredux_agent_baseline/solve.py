@@ -13,7 +13,7 @@ import pandas as pd
 from mleredux_agent_baseline.blend import mix
 from mleredux_agent_baseline.columns import IMAGE_PREFIX, Profile, profile_of
 from mleredux_agent_baseline.facts import Facts
-from mleredux_agent_baseline.features import Features
+from mleredux_agent_baseline.features import PIXEL_COMPONENTS, Features
 from mleredux_agent_baseline.files import NotForBaseline
 from mleredux_agent_baseline.fit import Choice, fit_predict
 from mleredux_agent_baseline.images import find_images, image_column, read_pixels
@@ -100,7 +100,9 @@ def useful_threads(prepared: Prepared, threads: int) -> int:
     """How many threads to use: one on small tables, where more only wait for one another. Libraries below are told."""
     from threadpoolctl import threadpool_limits
 
-    useful = 1 if prepared.train.size < SMALL_CELLS else threads
+    rows, columns = prepared.train.shape
+    pixels = len(prepared.profile.images)  # models see their strongest components only
+    useful = 1 if rows * (columns - pixels + min(pixels, PIXEL_COMPONENTS)) < SMALL_CELLS else threads
     threadpool_limits(useful)
     return useful
 
