@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 from mleredux.data import Prepared
 from mleredux_techniques import efficacy
-from mleredux_techniques.dataset import Dataset, GroupColumn, load
+from mleredux_techniques.dataset import Dataset, GroupColumn, load, save
 from mleredux_techniques.efficacy.comparison import Choice, judge
 from mleredux_techniques.efficacy.encoders import encode
 from mleredux_techniques.efficacy.folds import CannotSplit, folds
@@ -259,3 +260,12 @@ def test_the_strong_choice_is_strong(technique: str, prepared: Preparer) -> None
         unscaled = ScalingAnalysis(features=[], spread=1.0, not_needed_for=[])
         given = efficacy.measure(technique, unscaled, dataset)
         assert given.score is None or given.score < 1.0
+
+
+def test_texts_with_bare_carriage_returns_keep_their_rows(tmp_path: Path) -> None:
+    dataset = grouped()
+    dataset.train.loc[3, "thing"], dataset.train.loc[4, "thing"] = "two\rlines", np.nan
+    save(dataset, tmp_path)
+    again = load(tmp_path)
+    pd.testing.assert_frame_equal(again.train, dataset.train, check_dtype=False)
+    assert pd.isna(again.train.loc[4, "thing"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -95,7 +96,8 @@ def save(dataset: Dataset, folder: Path) -> None:
     meta["group"] = asdict(dataset.group) if dataset.group else None
     (folder / "dataset.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
     for name in _FRAMES:
-        text = getattr(dataset, name).to_csv(index=False, lineterminator="\n")
+        # texts are quoted, for a bare carriage return would end a row
+        text = getattr(dataset, name).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         with (folder / f"{name}.csv.gz").open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             packed.write(text.encode("utf-8"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 import shutil
@@ -72,7 +73,7 @@ def _write_tables(dataset: Dataset, public: Path) -> None:
     booleans = [name for name, kind in dataset.kinds.items() if kind == "boolean"]
     for name, frame in (("train", dataset.train), ("test", dataset.test.drop(columns=list(dataset.targets)))):
         told = frame.assign(**{column: frame[column].map({1.0: "True", 0.0: "False"}) for column in booleans})
-        told.to_csv(public / f"{name}.csv", index=False, lineterminator="\n")
+        told.to_csv(public / f"{name}.csv", index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 
 
 def _share(source: Path, target: Path) -> None:
