@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 from mleredux import testing
 
+QUICK = {"options": {"candidates": 3, "folds": 3}, "time_limit": 240}
+"""Little to do, and much time for it: a busy machine is no failure."""
 
-@pytest.mark.parametrize("check", testing.checks("baseline"))
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", testing.checks("baseline", agents=QUICK))
 def test_conforms(check: Any, tmp_path: Path) -> None:
     check(tmp_path)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from mleredux_agent_baseline import metrics
 from mleredux_agent_baseline.blend import blend_loss, mix, select
-from mleredux_agent_baseline.columns import profile_of
+from mleredux_agent_baseline.columns import Profile, profile_of
 from mleredux_agent_baseline.export import MODULES, write_solution
 from mleredux_agent_baseline.facts import Facts
 from mleredux_agent_baseline.features import Features, kinds_for
@@ -26,7 +27,8 @@ from mleredux_agent_baseline.metrics import metric_for
 from mleredux_agent_baseline.models import CLASSIFIERS, REGRESSORS
 from mleredux_agent_baseline.problem import Head
 from mleredux_agent_baseline.search import Search, make_folds
-from mleredux_agent_baseline.solve import solve
+from mleredux_agent_baseline.solve import solve, useful_threads
+from threadpoolctl import threadpool_limits
 
 NUMBERS = npst.arrays(float, 20, elements=st.floats(0.1, 100))
 
@@ -179,6 +181,16 @@ def test_images_are_found_by_the_ids_that_name_them(tmp_path: Path) -> None:
     assert pixels.shape == (8, 16 * 16 * 3)
     assert pixels.iloc[3].tolist()[:3] == pytest.approx([60 / 255, 0, 1], abs=0.01)
     assert image_column(train, pd.DataFrame({"id": ["x"]}), images) is None
+
+
+@pytest.mark.parametrize(("columns", "pixels", "threads"), [(200, 768, 1), (20, 0, 1), (400, 768, 2)])
+def test_small_tables_take_one_thread_and_pixels_count_as_their_components(
+    columns: int, pixels: int, threads: int
+) -> None:
+    table = pd.DataFrame(np.zeros((700, columns + pixels)))
+    prepared = SimpleNamespace(train=table, profile=Profile(images=[str(place) for place in range(pixels)]))
+    with threadpool_limits():
+        assert useful_threads(prepared, 2) == threads  # type: ignore[arg-type]
 
 
 def test_an_archive_of_images_is_opened_once_however_many_it_holds(
