@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from mleredux.errors import NotApplicable
 
 from mleredux_techniques.dataset import Dataset
 from mleredux_techniques.facts.association import strength, strengths
@@ -42,9 +43,18 @@ TOLERANCES = """\
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Duplicates, strengths, and leaks: those planted, and those that the tables show."""
+    """Duplicates, strengths, and leaks: those planted, and those that the tables show.
+
+    Raises:
+        NotApplicable: There is nothing to find and nothing to measure, so that an empty answer would be right.
+    """
     repeated, shared = duplicates(dataset)
     told = strengths(dataset)
+    if not (told or repeated or shared or dataset.planted.get("leaks")):
+        raise NotApplicable(
+            f"leakage makes no sense of {dataset.task}: its tables have no numeric column, and no row repeats.",
+            hint=f"Ask leakage+planted-1@{dataset.task}.",
+        )
     return {
         "duplicate_rows": repeated,
         "shared_rows": shared,
