@@ -171,6 +171,11 @@ def test_no_book_is_on_both_sides(mended: Mended) -> None:
     books = [set(rows["image_id"].str.split("[-_]").str[0]) for rows in (train, mended.answers)]
     assert books[0] and books[1] and not books[0] & books[1]
     assert mended.score(mended.private / "gold_submission.csv") == pytest.approx(1)
+    crowded = mended.answers.assign(labels=" ".join(["U+003F 1 1"] * 1201))
+    crowded.to_csv(mended.private / "crowded.csv", index=False)
+    assert mended.score(mended.private / "crowded.csv", published=True) == pytest.approx(0, abs=0.1)
+    with pytest.raises(InvalidSubmission, match="1,201 points, where a page may have 1,200"):
+        mended.score(mended.private / "crowded.csv")
 
 
 @of("champs-scalar-coupling")

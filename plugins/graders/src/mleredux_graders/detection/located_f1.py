@@ -14,6 +14,8 @@ class LocatedOptions(Options):
 
     missing: Missing = "refuse"
     """`blank`: a missing cell is a page without points."""
+    most_points: int | None = None
+    """A page with more of them is refused; None for no limit."""
 
 
 def match_page(boxes: list[str], points: list[str]) -> tuple[int, int, int]:
@@ -49,10 +51,14 @@ def _score(rows: Rows, options: LocatedOptions) -> Score:
     hits = false = missed = 0
     for row, true, predicted in zip(rows.submission_rows, y_true, y_pred, strict=True):
         boxes, points = (cell.split(" ") if cell else [] for cell in (true, predicted))
+        where = f"Column {target!r}, row {int(row) + 1}"
+        if options.most_points is not None and len(points) // 3 > options.most_points:
+            raise InvalidSubmission(
+                f"{where}: there are {len(points) // 3:,} points, where a page may have {options.most_points:,}."
+            )
         if not boxes:
             false += len(points) // 3
             continue
-        where = f"Column {target!r}, row {int(row) + 1}"
         if len(points) % 3:
             raise InvalidSubmission(f"{where}: there must be three pieces per point with single blanks between.")
         try:

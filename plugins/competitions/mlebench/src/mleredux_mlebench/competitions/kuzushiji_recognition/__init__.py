@@ -57,7 +57,8 @@ COMPETITION = competition(
     metric=Metric(grader="located-f1", options={"missing": "blank"}),
     fixed=mended(
         group=books,
-        wrong="Pages of one book, so of one hand, are in training and test.",
-        done="Books are held out whole.",
+        metric=Metric(grader="located-f1", options={"missing": "blank", "most_points": 1200}),
+        wrong="Pages of one book, so of one hand, are in training and test, and any number of characters is taken.",
+        done="Books are held out whole, and more than 1,200 characters on a page are refused.",
     ),
 )

@@ -1,0 +1,55 @@
+"""Options that mend a published metric, on examples worked out by hand."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import mleredux_graders
+import pandas as pd
+import pytest
+from mleredux.errors import InvalidSubmission
+from mleredux.models import Grader, GradingInput, Metric, Submission, Task
+
+
+def grade(
+    grader: str,
+    answers: pd.DataFrame,
+    submission: pd.DataFrame,
+    folder: Path,
+    ids: tuple[str, ...] = ("id",),
+    **options: Any,
+) -> float:
+    """The score of the column `y`."""
+    module = importlib.import_module(f"mleredux_graders.{mleredux_graders.GRADERS[grader]}")
+    used: Grader = module.GRADER
+    answers.to_csv(folder / "answers.csv", index=False)
+    submission.to_csv(folder / "submission.csv", index=False)
+    task = Task(
+        id="example",
+        title="Example",
+        description=folder / "description.md",
+        direction=used.direction,
+        submission=Submission(id_columns=ids, target_columns=("y",)),
+        answers="answers.csv",
+        metric=Metric(grader=grader),
+    )
+    score = used.score(GradingInput(folder / "submission.csv", folder, task, options))
+    return score if isinstance(score, float) else score.value
+
+
+def cells(**rows: str) -> pd.DataFrame:
+    return pd.DataFrame({"id": list(rows), "y": list(rows.values())})
+
+
+def test_pages_with_too_many_points_are_refused(tmp_path: Path) -> None:
+    answers = cells(a="X 0 0 9 9 X 20 20 9 9", b="")
+    full, empty = cells(a="X 5 5 X 25 25", b=""), cells(a="X 5 5", b="X 1 1 X 1 1 X 1 1")
+    options = {"missing": "blank", "most_points": 2}
+    assert grade("located-f1", answers, full, tmp_path, **options) == 1
+    assert grade("located-f1", answers, empty, tmp_path, missing="blank") == pytest.approx(2 * 1 / (4 + 2))
+    with pytest.raises(InvalidSubmission, match=r"row 2: there are 3 points, where a page may have 2\."):
+        grade("located-f1", answers, empty, tmp_path, **options)
+    with pytest.raises(InvalidSubmission, match=r"row 1: there are 3 points"):
+        grade("located-f1", answers, cells(a="X 5 5 X 5 5 X 5 5", b=""), tmp_path, **options)
