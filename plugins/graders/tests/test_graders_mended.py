@@ -53,3 +53,26 @@ def test_pages_with_too_many_points_are_refused(tmp_path: Path) -> None:
         grade("located-f1", answers, empty, tmp_path, **options)
     with pytest.raises(InvalidSubmission, match=r"row 1: there are 3 points"):
         grade("located-f1", answers, cells(a="X 5 5 X 5 5 X 5 5", b=""), tmp_path, **options)
+
+
+CAR, BUS = "0 0 0 2 4 2 0 car", "50 0 0 3 9 3 0 bus"
+
+
+@pytest.mark.parametrize(
+    ("predicted", "published", "mended"),
+    [
+        (f"1 {CAR}", 1, 1),
+        (f"1 {CAR} 0.1 {BUS}", 1, 0.5),  # car 1, bus 0
+        (f"1 {CAR} 0.1 {BUS} 0.1 {BUS}", 1, 0.5),
+        (f"1 {CAR} 0.1 {BUS} 0.1 90 0 0 1 1 1 0 moose", 1, 1 / 3),
+        (f"1 {BUS}", 0, 0),
+        ("", 0, 0),
+    ],
+)
+def test_boxes_of_absent_classes_are_false_positives(
+    predicted: str, published: float, mended: float, tmp_path: Path
+) -> None:
+    answers, submission = cells(a=f"1 {CAR}", b=f"1 {BUS}"), cells(a=predicted, b=f"1 {BUS}")
+    assert grade("map-boxes-3d", answers, submission, tmp_path) == pytest.approx((published + 1) / 2)
+    score = grade("map-boxes-3d", answers, submission, tmp_path, absent_classes_count=True)
+    assert score == pytest.approx((mended + 1) / 2)

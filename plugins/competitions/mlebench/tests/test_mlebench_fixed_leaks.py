@@ -194,3 +194,12 @@ def test_no_question_is_on_both_sides(mended: Mended) -> None:
     train, test = (pd.read_csv(mended.public / f"{part}.csv") for part in ("train", "test"))
     assert len(test) and not set(train["question_body"]) & set(test["question_body"])
     assert mended.score(mended.private / mended.task.answers) == pytest.approx(1)
+
+
+@of("3d-object-detection-for-autonomous-vehicles")
+def test_boxes_of_classes_that_a_sample_lacks_cost(mended: Mended, tmp_path: Path) -> None:
+    assert mended.score(mended.private / mended.task.answers) == pytest.approx(1)
+    flooded = mended.answers.assign(PredictionString=mended.answers["PredictionString"] + " 0.01 0 0 0 1 1 1 0 moose")
+    flooded.to_csv(tmp_path / "flooded.csv", index=False)
+    assert mended.score(tmp_path / "flooded.csv", published=True) == pytest.approx(1)
+    assert mended.score(tmp_path / "flooded.csv") < 0.9

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from mleredux.errors import InvalidSubmission
 
+from mleredux_graders.detection.pascal_voc import first_hits
 from mleredux_graders.detection.rectangles import corners, overlap_areas
 from mleredux_graders.frame import Array, Options, Rows, define, texts
 
@@ -21,6 +22,9 @@ class Boxes3dOptions(Options):
     """What it takes. Truth and predictions are text: nine pieces per box, single blanks between."""
 
     thresholds: tuple[float, ...] = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+    absent_classes_count: bool = False
+    """Boxes of classes that a sample does not have are false positives: such a class has an average precision of 0 in
+    the sample's mean. Otherwise they cost nothing, as published."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +102,9 @@ def average_precisions(iou: Array, thresholds: Array) -> Array:
     Returns:
         Shape (thresholds,).
     """
-    best, values = iou.argmax(axis=1), iou.max(axis=1)
     results = np.zeros(len(thresholds))
     for number, threshold in enumerate(thresholds):
-        good = np.flatnonzero(values > threshold)
-        # The first prediction that looks at a true box takes it.
-        hits = np.zeros(len(iou), dtype=bool)
-        hits[good[np.unique(best[good], return_index=True)[1]]] = True
-        true_positives = np.cumsum(hits)
+        true_positives = np.cumsum(first_hits(iou, threshold))
         recall = true_positives / iou.shape[1]
         precision = true_positives / np.arange(1, len(iou) + 1)
         recall, precision = np.concatenate([[0], recall, [1]]), np.concatenate([[0], precision, [0]])
@@ -121,13 +120,12 @@ def _check(boxes: Array) -> None:
         raise ValueError("has a box of infinite place or size")
 
 
-def _sample(true: Boxes, predicted: Boxes, thresholds: Array) -> Array:
+def _sample(true: Boxes, predicted: Boxes, thresholds: Array, absent_classes_count: bool) -> Array:
     results = []
-    for name in dict.fromkeys(true.classes):
-        boxes = predicted.of(name)
+    for name in dict.fromkeys([*true.classes, *(predicted.classes if absent_classes_count else ())]):
+        boxes, own = predicted.of(name), true.numbers[true.classes == name]
         _check(boxes)
-        if len(boxes):
-            own = true.numbers[true.classes == name]
+        if len(boxes) and len(own):
             parts = [iou_3d(boxes[start : start + _CHUNK], own) for start in range(0, len(boxes), _CHUNK)]
             results.append(average_precisions(np.concatenate(parts), thresholds))
         else:
@@ -144,7 +142,7 @@ def _score(rows: Rows, options: Boxes3dOptions) -> float:
     for row, true, predicted in zip(rows.submission_rows, y_true, y_pred, strict=True):
         boxes = parse(true)
         try:
-            scores.append(_sample(boxes, parse(predicted), thresholds))
+            scores.append(_sample(boxes, parse(predicted), thresholds, options.absent_classes_count))
         except ValueError as error:
             raise InvalidSubmission(f"Column {target!r}, row {int(row) + 1}: the text {error}.") from None
     return float(np.mean(scores))

@@ -89,10 +89,14 @@ COMPETITION = competition(
     metric=Metric(grader="map-boxes-3d"),
     fixed=mended(
         partial(prepare, mended=True),
+        metric=Metric(grader="map-boxes-3d", options={"absent_classes_count": True}),
         wrong=(
-            "The maps of the training part list the test drives, and test samples may list their annotations, which "
-            "tells how many objects they hold."
+            "The maps of the training part list the test drives, test samples may list their annotations, which tells "
+            "how many objects they hold, and boxes of classes that a sample does not have cost nothing."
         ),
-        done="Each part's maps list its own drives, and test samples name no annotations.",
+        done=(
+            "Each part's maps list its own drives, test samples name no annotations, and boxes of such classes are "
+            "false positives: the class counts 0 in the sample's mean."
+        ),
     ),
 )
