@@ -76,3 +76,39 @@ def test_boxes_of_absent_classes_are_false_positives(
     assert grade("map-boxes-3d", answers, submission, tmp_path) == pytest.approx((published + 1) / 2)
     score = grade("map-boxes-3d", answers, submission, tmp_path, absent_classes_count=True)
     assert score == pytest.approx((mended + 1) / 2)
+
+
+ORGANS = pd.DataFrame(
+    {
+        "id": ["case1_slice_1", "case1_slice_1", "case1_slice_2", "case1_slice_2", "case2_slice_1", "case2_slice_1"],
+        "class": ["liver", "spleen"] * 3,
+        "y": ["1 1", "16 1", "", "", "6 1", ""],
+        "height": 4,
+        "width": 4,
+    }
+)
+"""Pictures of 4 by 4 pixels: 1 is the first of them, 16 the last, 6 the second of the second column."""
+
+
+@pytest.mark.parametrize(
+    ("predicted", "published", "mended"),
+    [
+        (["1 1", "16 1", "", "", "6 1", ""], 0, 0),
+        # Organs confused: both are three quarters of the height and of the width away; case2 is right.
+        (["16 1", "1 1", "", "", "6 1", ""], 0, (2 * (2 * 0.75**2 / 3) ** 0.5 + 0) / 3),
+        # A spleen where there is none: joined, the masks of case2 are equal; by organ, it is as far as can be.
+        (["1 1", "16 1", "", "", "6 1", "6 1"], 0, (0 + 0 + 0 + 1) / 4),
+        # The liver of case1 is one slice of two too deep: half the depth.
+        (["", "16 1", "1 1", "", "6 1", ""], (0.5 / 3**0.5 + 0) / 2, (0.5 / 3**0.5 + 0 + 0) / 3),
+    ],
+)
+def test_each_organ_has_a_distance_of_its_own(
+    predicted: list[str], published: float, mended: float, tmp_path: Path
+) -> None:
+    weights = {"dice_weight": 0, "hausdorff_weight": 1, "missing": "blank", "height": "height", "width": "width"}
+    submission = ORGANS[["id", "class"]].assign(y=predicted)
+    for order in (submission, submission[::-1]):
+        score = grade("dice-hausdorff", ORGANS, order, tmp_path, ("id", "class"), **weights)
+        assert 1 - score == pytest.approx(published)
+        score = grade("dice-hausdorff", ORGANS, order, tmp_path, ("id", "class"), classes="class", **weights)
+        assert 1 - score == pytest.approx(mended)

@@ -203,3 +203,13 @@ def test_boxes_of_classes_that_a_sample_lacks_cost(mended: Mended, tmp_path: Pat
     flooded.to_csv(tmp_path / "flooded.csv", index=False)
     assert mended.score(tmp_path / "flooded.csv", published=True) == pytest.approx(1)
     assert mended.score(tmp_path / "flooded.csv") < 0.9
+
+
+@of("uw-madison-gi-tract-image-segmentation")
+def test_confused_organs_are_far_from_each_other(mended: Mended, tmp_path: Path) -> None:
+    assert mended.score(mended.private / mended.task.answers) == pytest.approx(1)
+    confused = mended.answers.assign(
+        predicted=mended.answers.groupby("id")["predicted"].transform(lambda row: row[::-1].array)
+    )
+    confused.to_csv(tmp_path / "confused.csv", index=False)
+    assert mended.score(tmp_path / "confused.csv") < mended.score(tmp_path / "confused.csv", published=True) - 0.1

@@ -1,4 +1,4 @@
-"""What detection metrics share with the PASCAL VOC challenges since 2010 (Everingham et al., IJCV 2015, section 3.4)."""
+"""What detection metrics share with the PASCAL VOC challenges since 2010 (Everingham et al., IJCV 2015)."""
 
 from __future__ import annotations
 

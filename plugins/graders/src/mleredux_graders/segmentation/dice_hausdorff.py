@@ -21,6 +21,13 @@ class DiceHausdorffOptions(MaskOptions):
     hausdorff_weight: float = 0.6
     most_voxels: float = 10.0
     """A volume predicted to be more than so many times its true size counts as farthest."""
+    classes: str | None = None
+    """Column of the answers with the class of each mask. Each class of a volume then has a distance of its own, and
+    the mean is that over all; otherwise all masks of a volume are joined."""
+
+    def answer_columns(self) -> tuple[str, ...]:
+        """See `Options`."""
+        return (*super().answer_columns(), *((self.classes,) if self.classes else ()))
 
 
 def hausdorff(a: Array, b: Array) -> float:
@@ -57,12 +64,15 @@ class _Volume:
         return scaled
 
 
-def _volumes(ids: Array, masks: list[Runs], sizes: list[tuple[int, int]], separator: str) -> list[_Volume]:
-    """Volumes in the order of the sorted ids of their slices."""
-    grouped: dict[str, list[tuple[str, list[Runs], tuple[int, int]]]] = {}
-    for row in sorted(range(len(ids)), key=lambda row: str(ids[row])):
+def _volumes(
+    ids: Array, classes: Array, masks: list[Runs], sizes: list[tuple[int, int]], separator: str
+) -> list[_Volume]:
+    """Volumes of each class, in the order of the sorted ids of their slices."""
+    grouped: dict[tuple[str, str], list[tuple[str, list[Runs], tuple[int, int]]]] = {}
+    for row in sorted(range(len(ids)), key=lambda row: (str(classes[row]), str(ids[row]))):
         name = str(ids[row])
-        grouped.setdefault(name.split(separator)[0], []).append((name, [masks[row]], sizes[row]))
+        key = str(classes[row]), name.split(separator)[0]
+        grouped.setdefault(key, []).append((name, [masks[row]], sizes[row]))
     return [_Volume(slices) for slices in grouped.values()]
 
 
@@ -89,9 +99,10 @@ def _score(rows: Rows, options: DiceHausdorffOptions) -> Score:
     sizes = [(int(height), int(width)) for height, width in zip(heights, widths, strict=True)]
     mine = texts(rows.predicted(key), key, numbers="text")
     theirs = texts(rows.answers[key], key, numbers="text")
-    true = _volumes(theirs, true_masks(rows, options), sizes, options.separator)
-    own_sizes = [sizes[row] for row in rows.answer_rows]
-    predicted = _volumes(mine, [mask for _, mask in masks], own_sizes, options.separator)
+    classes = np.full(len(theirs), "") if options.classes is None else rows.answers[options.classes]
+    true = _volumes(theirs, classes, true_masks(rows, options), sizes, options.separator)
+    own_sizes, own_classes = [sizes[row] for row in rows.answer_rows], classes[rows.answer_rows]
+    predicted = _volumes(mine, own_classes, [mask for _, mask in masks], own_sizes, options.separator)
     distances = np.array([volume_distance(a, b, options.most_voxels) for a, b in zip(true, predicted, strict=False)])
     slices = np.array([dice(*pair) for pair in masks])
     overlap = float(np.nanmean(slices)) if not np.isnan(slices).all() else float("nan")

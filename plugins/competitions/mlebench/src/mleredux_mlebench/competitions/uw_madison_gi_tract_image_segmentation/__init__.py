@@ -63,8 +63,14 @@ COMPETITION = competition(
     target_columns=("predicted",),
     metric=Metric(grader="dice-hausdorff", options={**MASKS, "match": "position-shortest"}),
     fixed=mended(
-        metric=Metric(grader="dice-hausdorff", options=MASKS),
-        wrong="Rows are matched by position, and a short submission is graded on the rows it has.",
-        done="Rows are matched by id and class, and all must be there.",
+        metric=Metric(grader="dice-hausdorff", options={**MASKS, "classes": "class"}),
+        wrong=(
+            "Rows are matched by position, a short submission is graded on the rows it has, and the distance takes "
+            "all organs for one mask."
+        ),
+        done=(
+            "Rows are matched by id and class, and all must be there; the distance is the mean over the organs of all "
+            "scans, without those that are empty on both sides."
+        ),
     ),
 )
