@@ -53,7 +53,7 @@ ANSWERS = """{"example_id": 1, "annotations": [{"long_answer": {"start_token": 3
 RIGHT = {"1_long": "3:9", "1_short": "YES", "2_long": "", "2_short": "7:8"}
 
 
-def grade_answers(predictions: dict[str, object], folder: Path) -> float:
+def grade_answers(predictions: dict[str, object], folder: Path, **options: object) -> float:
     from mleredux_graders.answering.natural_questions_f1 import GRADER
 
     (folder / "test.jsonl").write_text(ANSWERS)
@@ -68,7 +68,7 @@ def grade_answers(predictions: dict[str, object], folder: Path) -> float:
         answers="test.jsonl",
         metric=Metric(grader="natural-questions-f1"),
     )
-    score = GRADER.score(GradingInput(folder / "submission.csv", folder, task, {}))
+    score = GRADER.score(GradingInput(folder / "submission.csv", folder, task, options))
     return score if isinstance(score, float) else score.value
 
 
@@ -84,6 +84,22 @@ def grade_answers(predictions: dict[str, object], folder: Path) -> float:
 )
 def test_answers_to_questions(changed: dict[str, object], score: float, tmp_path: Path) -> None:
     assert grade_answers({**RIGHT, **changed}, tmp_path) == score
+
+
+@pytest.mark.parametrize(
+    ("changed", "score"),
+    [
+        ({}, 1.0),
+        ({"1_long": "3:10"}, 2 * 2 / (2 * 2 + 1)),
+        ({"1_long": None}, 2 * 2 / (2 * 2 + 1)),
+        ({"2_long": "3:10"}, 2 * 3 / (2 * 3 + 1)),
+        ({"1_long": "YES", "2_long": "NO", "2_short": None}, 2 * 1 / (2 * 1 + 2 + 1)),
+        (dict.fromkeys(RIGHT), 0.0),
+    ],
+)
+def test_f1_of_answers_without_rightly_blank_rows(changed: dict[str, object], score: float, tmp_path: Path) -> None:
+    """Three rows have an answer; a wrong one is a false positive, a row wrongly left blank a false negative."""
+    assert grade_answers({**RIGHT, **changed}, tmp_path, blank="ignored") == pytest.approx(score)
 
 
 @pytest.mark.parametrize(

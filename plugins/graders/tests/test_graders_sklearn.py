@@ -109,6 +109,8 @@ def test_multilabel_f1(seed: int) -> None:
     true[0] = True
     texts = [Utf8.of_cells([" ".join(np.array(list("abcde"))[row]) for row in side]) for side in (true, predicted)]
     same(f1_multilabel([(texts[0], texts[1])]), metrics.f1_score(true, predicted, average="micro", zero_division=0))
+    by_rows = metrics.f1_score(true, predicted, average="samples", zero_division=1)
+    same(f1_multilabel([(texts[0], texts[1])], average="samples"), by_rows)
 
 
 @pytest.mark.parametrize(

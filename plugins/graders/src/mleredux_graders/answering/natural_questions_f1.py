@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission, TaskBroken
@@ -19,6 +19,9 @@ Answer = str | tuple[int, int]
 
 class QuestionOptions(Options):
     """What it takes. The answers are JSON lines with `example_id` and `annotations`, of which the first counts."""
+
+    blank: Literal["hit", "ignored"] = "hit"
+    """What a rightly blank row is: a hit, so that the score is the share of right rows; or nothing that F1 counts."""
 
 
 def valid_answers(annotation: dict[str, Any]) -> dict[str, set[Answer]]:
@@ -63,13 +66,13 @@ def _read(path: Path, task: str) -> dict[str, set[Answer]]:
     return answers
 
 
-def _score(ids: Array, cells: Array, answers: dict[str, set[Answer]], columns: tuple[str, str]) -> float:
+def _score(ids: Array, cells: Array, answers: dict[str, set[Answer]], columns: tuple[str, str], *, blank: str) -> float:
     key, target = columns
     if len(ids) != len(answers):
         raise InvalidSubmission(f"The submission has {len(ids)} rows where {len(answers)} are expected.")
     if set(ids) != set(answers):
         raise InvalidSubmission(f"Column {key!r} must hold the ids of the sample, each with _long and with _short.")
-    right = 0
+    hits = predicted = missed = 0
     for row, (name, cell) in enumerate(zip(ids, cells, strict=True), start=1):
         try:
             prediction = parse_prediction(cell.strip())
@@ -78,19 +81,24 @@ def _score(ids: Array, cells: Array, answers: dict[str, set[Answer]], columns: t
                 f"Column {target!r}, row {row}: an answer must be start:end in whole numbers, YES, NO or empty."
             ) from None
         valid = answers[name]
-        right += prediction in valid if prediction != "" else not valid
-    return right / len(ids)
+        hits += prediction in valid
+        predicted += prediction != ""
+        missed += prediction == "" and bool(valid)
+    if blank == "hit":
+        return (hits + len(ids) - predicted - missed) / len(ids)
+    counted = hits + predicted + missed
+    return 2 * hits / counted if counted else 1.0
 
 
 def _grade(given: GradingInput) -> Score:
-    parse_options(QuestionOptions, given)
+    options = parse_options(QuestionOptions, given)
     (key,), (target,) = given.task.submission.id_columns, given.task.submission.target_columns
     submission = read_table(given.submission)
     submission.require((key, target))
     answers = _read(given.private / given.task.answers, given.task.id)
     ids = texts(submission[key], key, missing="blank", numbers="text")
     cells = texts(submission[target], target, missing="blank", numbers="text")
-    return run(lambda: _score(np.array(ids), cells, answers, (key, target)))
+    return run(lambda: _score(np.array(ids), cells, answers, (key, target), blank=options.blank))
 
 
 GRADER = Grader(

@@ -8,10 +8,18 @@ import numpy as np
 
 from mleredux_graders.classification.confusion import confusion
 from mleredux_graders.classification.labels import LabelOptions, matched_labels
-from mleredux_graders.frame import Array, Rows, define
+from mleredux_graders.frame import Array, Rows, define, numbers
+from mleredux_graders.frame.columns import within
 
 
-class KappaOptions(LabelOptions):
+class ScaleOptions(LabelOptions):
+    """What kappa of grades takes."""
+
+    scale: tuple[int, int] | None = None
+    """The smallest and the largest grade: whole numbers outside are refused, and distances are those of the grades."""
+
+
+class KappaOptions(ScaleOptions):
     """What kappa takes."""
 
     weights: Literal["none", "linear", "quadratic"] = "none"
@@ -42,13 +50,25 @@ def cohen_kappa(y_true: Array, y_pred: Array, *, weights: str = "none", sample_w
     return float(1 - (distance * observed).sum() / chance) if chance else float("nan")
 
 
+def _matched_grades(rows: Rows, options: ScaleOptions) -> tuple[Array, Array]:
+    """Labels as whole numbers from 0: places on the scale if there is one, else in the list of all labels."""
+    labels = matched_labels(rows, options)
+    if options.scale is None:
+        return labels
+    (target,), (truth,) = rows.targets, rows.truth
+    low, high = options.scale
+    y_true = within(numbers(rows.true(truth), truth), truth, (low, high))
+    y_pred = within(numbers(rows.predicted(target), target), target, (low, high))
+    return (y_true - low).astype(np.int64), (y_pred - low).astype(np.int64)
+
+
 def _score(rows: Rows, options: KappaOptions) -> float:
-    y_true, y_pred = matched_labels(rows, options)
+    y_true, y_pred = _matched_grades(rows, options)
     return cohen_kappa(y_true, y_pred, weights=options.weights, sample_weight=rows.weight)
 
 
-def _quadratic(rows: Rows, options: LabelOptions) -> float:
-    y_true, y_pred = matched_labels(rows, options)
+def _quadratic(rows: Rows, options: ScaleOptions) -> float:
+    y_true, y_pred = _matched_grades(rows, options)
     return cohen_kappa(y_true, y_pred, weights="quadratic", sample_weight=rows.weight)
 
 
@@ -58,6 +78,6 @@ QUADRATIC = define(
     "Quadratic weighted kappa",
     "maximize",
     _quadratic,
-    options=LabelOptions,
+    options=ScaleOptions,
     perfect=1.0,
 )

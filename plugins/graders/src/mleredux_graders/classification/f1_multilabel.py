@@ -1,15 +1,19 @@
-"""Micro F1 of sets of labels."""
+"""F1 of sets of labels: micro, or the mean over rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 
 from mleredux_graders.classification.confusion import ratio
-from mleredux_graders.frame import Missing, Options, Rows, define, in_blocks, predicted_cells, true_cells
+from mleredux_graders.frame import Array, Missing, Options, Rows, define, in_blocks, predicted_cells, true_cells
 from mleredux_graders.frame.pieces import overlap, split_words
 from mleredux_graders.frame.utf8 import Utf8
+
+Average = Literal["micro", "samples"]
+_NONE: Array = np.empty(0, dtype=np.int64)
 
 
 class MultilabelOptions(Options):
@@ -19,38 +23,49 @@ class MultilabelOptions(Options):
     """`blank`: a missing cell is a row without labels."""
     unknown: bool = False
     """Whether predicted labels that never occur in the answers are false positives, rather than ignored."""
+    average: Average = "micro"
+    """`micro`: counts of all rows are pooled; `samples`: the mean of each row's F1."""
 
 
-def f1_multilabel(rows: Iterable[tuple[Utf8, Utf8]], *, unknown: bool = False) -> float:
-    """2 TP / (2 TP + FP + FN) over all pairs of row and label; 0 without any pair.
+def f1_multilabel(rows: Iterable[tuple[Utf8, Utf8]], *, unknown: bool = False, average: Average = "micro") -> float:
+    """2 TP / (2 TP + FP + FN), over all pairs of row and label or row by row.
 
     Args:
         rows: Blocks of true and predicted texts of labels with white space between; repeats within a row count once.
         unknown: Whether predicted labels that never occur in the truth are false positives.
+        average: `micro` pools the counts of all rows, and is 0 without any label; `samples` is the mean over rows,
+            where a row without labels on both sides counts as 1.
 
     Returns:
-        0 to 1.
+        0 to 1; NaN for the mean over no rows.
     """
-    hits = wanted = 0
+    count = 0
+    hits, wanted, surplus = [_NONE], [_NONE], [_NONE]
     labels, missed = [Utf8.of_cells([])], [Utf8.of_cells([])]
     for texts in rows:
         y_true, y_pred = (split_words(side) for side in texts)
         found = overlap(y_true, y_pred)
-        hits += int(np.count_nonzero(found.hits))
-        wanted += len(found.true)
-        missed.append(y_pred.texts.subset(found.predicted[~found.hits]))
+        wrong = found.predicted[~found.hits]
+        hits.append(y_pred.rows[found.predicted[found.hits]] + count)
+        wanted.append(y_true.rows[found.true] + count)
+        surplus.append(y_pred.rows[wrong] + count)
+        missed.append(y_pred.texts.subset(wrong))
         labels.append(y_true.texts.subset(np.flatnonzero(y_true.texts.first_equals() == np.arange(len(y_true.texts)))))
-    wrong = Utf8.joined(missed)
-    false = len(wrong) if unknown else int(np.count_nonzero(wrong.among(Utf8.joined(labels))))
-    return float(ratio(2 * hits, wanted + hits + false))
+        count += len(y_true.firsts)
+    counted = np.concatenate(surplus)
+    if not unknown:
+        counted = counted[Utf8.joined(missed).among(Utf8.joined(labels))]
+    right, all_true = np.concatenate(hits), np.concatenate(wanted)
+    if average == "micro":
+        return float(ratio(2 * len(right), len(all_true) + len(right) + len(counted)))
+    tp, true, fp = (np.bincount(part, minlength=count) for part in (right, all_true, counted))
+    return float(np.where(true + fp, ratio(2 * tp, true + tp + fp), 1.0).mean())
 
 
 def _score(rows: Rows, options: MultilabelOptions) -> float:
     y_pred = predicted_cells(rows, missing=options.missing, numbers="refuse")
     blocks = ((true, predicted) for _, true, predicted in in_blocks(true_cells(rows), y_pred))
-    return f1_multilabel(blocks, unknown=options.unknown)
+    return f1_multilabel(blocks, unknown=options.unknown, average=options.average)
 
 
-GRADER = define(
-    "f1-multilabel", "Micro F1 of sets of labels", "maximize", _score, options=MultilabelOptions, perfect=1.0
-)
+GRADER = define("f1-multilabel", "F1 of sets of labels", "maximize", _score, options=MultilabelOptions, perfect=1.0)

@@ -14,34 +14,37 @@ class GroupOptions(ValueOptions):
 
     group: str
     """Column of the answers with the group of each row."""
+    floor: float = 0.0
+    """The smallest mean error a group can have; the logarithm is taken of no less."""
 
     def answer_columns(self) -> tuple[str, ...]:
         """See `Options`."""
         return (*super().answer_columns(), self.group)
 
 
-def group_log_mae(y_true: Array, y_pred: Array, groups: Array) -> dict[object, float]:
+def group_log_mae(y_true: Array, y_pred: Array, groups: Array, *, floor: float = 0.0) -> dict[object, float]:
     """Natural logarithm of the mean absolute error of each group.
 
     Args:
         y_true: Shape (rows,).
         y_pred: Shape (rows,).
         groups: Shape (rows,).
+        floor: The smallest mean error of a group.
 
     Returns:
-        By group; minus infinity for a group without any error.
+        By group; minus infinity for a group without any error, if there is no floor.
     """
     import pandas as pd
 
     numbers, names = pd.factorize(groups, sort=True)
     errors = np.bincount(numbers, weights=np.abs(y_true - y_pred)) / np.bincount(numbers)
     with np.errstate(divide="ignore"):
-        return dict(zip(names.tolist(), np.log(errors).tolist(), strict=True))
+        return dict(zip(names.tolist(), np.log(np.maximum(errors, floor)).tolist(), strict=True))
 
 
 def _score(rows: Rows, options: GroupOptions) -> Score:
     y_true, y_pred = matched_values(rows, options)
-    groups = group_log_mae(y_true[:, 0], y_pred[:, 0], rows.true(options.group))
+    groups = group_log_mae(y_true[:, 0], y_pred[:, 0], rows.true(options.group), floor=options.floor)
     details = {str(name): value for name, value in groups.items()}
     return Score(value=float(np.mean(list(groups.values()))), details={"groups": details})
 
