@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mleredux.errors import DataError
+from mleredux_agent_analyst import tables as analyst
 from mleredux_techniques.columns import as_classes, is_free_text, kind_of, same_spelling
 from mleredux_techniques.dataset import MAX_TEST_ROWS, MAX_TRAIN_ROWS, Dataset, GroupColumn, load, save
 from mleredux_techniques.sampling import sampled
@@ -48,6 +50,33 @@ def test_a_dataset_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     first = (tmp_path / "train.csv.gz").read_bytes()
     save(again, tmp_path)
     assert (tmp_path / "train.csv.gz").read_bytes() == first
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "json", "jsonl", "parquet"])
+def test_the_same_values_are_missing_in_every_format_for_grader_and_analyst(ending: str, tmp_path: Path) -> None:
+    records = [
+        {"given": "N/A", "prose": "", "number": 1.5, "kept": "na"},
+        {"given": "null", "prose": " ", "number": None, "kept": "-"},
+        {"given": "Ann", "prose": "None", "number": 2.5, "kept": "NAN"},
+    ]
+    frame, path = pd.DataFrame(records), tmp_path / f"train.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(path)
+    elif ending.startswith("json"):
+        lines = "\n".join(map(json.dumps, records))
+        path.write_text(lines if ending == "jsonl" else json.dumps(records), encoding="utf-8")
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
+    question = {"technique": "missing", "train": path.name, "test": None, "target": "kept", "ids": []}
+    question |= {"features": ["given", "prose", "number"]}
+    (tmp_path / "question.json").write_text(json.dumps(question), encoding="utf-8")
+    for table in (read_table(path), analyst.read(tmp_path).train):
+        assert table.isna().to_numpy().tolist() == [
+            [True, True, False, False],
+            [True, False, True, False],
+            [False, True, False, False],
+        ]
+        assert table["number"].dtype.kind == "f"
 
 
 def test_large_tables_are_sampled_and_the_sample_is_said() -> None:

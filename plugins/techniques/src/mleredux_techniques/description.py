@@ -18,8 +18,10 @@ _DATA = """\
 
 `question.json` names the training table, the test table (without the target), the target, the columns that name rows
 (`ids`) and the features: the columns that both tables have, beside ids and targets. Facts are of the training table as
-pandas.read_csv reads it with its defaults (what is missing is what it says; of JSON records, null is missing). Of a
-table with more than 1,000,000 rows, the first 1,000,000 are the table. Rows without a target are left out.
+pandas.read_csv reads it with its defaults. What is missing is what it says: empty cells, and texts such as NA, N/A,
+NaN, None or null. In JSON records and Parquet files the same texts are missing, the empty one too, beside nulls and
+fields that a record lacks. Of a table with more than 1,000,000 rows, the first 1,000,000 are the table. Rows without a
+target are left out.
 {planted}"""
 
 _PLANTED = """

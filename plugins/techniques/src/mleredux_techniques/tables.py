@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 MAX_ROWS = 1_000_000
 """Of a longer table, the first rows are the table: for the questions as for their answers."""
 ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".csv.gz", ".csv.zip", ".tsv.gz")
+MISSING = frozenset(
+    {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
+    | {"NULL", "NaN", "None", "n/a", "nan", "null"}
+)
+"""Texts that pandas.read_csv takes for missing; they are so in every format."""
 _ENTRIES = 20_000
 _JSON_BYTES = 1 << 29
 
@@ -47,7 +52,7 @@ def columns_of(path: Path) -> list[str]:
 
 
 def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
-    """A table as pandas reads it with its defaults (what counts as missing is what it says).
+    """A table as pandas reads it with its defaults; what pandas.read_csv takes for missing is so in every format.
 
     Args:
         rows: How many rows are read at most, from the first.
@@ -60,7 +65,7 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
     name = path.name.lower()
     try:
         if name.endswith(".parquet"):
-            frame = pd.read_parquet(path).head(rows)
+            frame = _unmarked(pd.read_parquet(path).head(rows))
         elif name.endswith(".json"):
             frame = _records(path).head(rows)
         elif name.endswith(".jsonl"):
@@ -102,4 +107,16 @@ def _frame(content: Any) -> pd.DataFrame:
 
 
 def _flat(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, (dict, list)) else value
+    if isinstance(value, (dict, list)):
+        return json.dumps(value)
+    return None if isinstance(value, str) and value in MISSING else value
+
+
+def _unmarked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Texts that stand for missing values, as missing values."""
+    import numpy as np
+
+    for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
+        marks = [isinstance(value, str) and value in MISSING for value in frame[name]]
+        frame[name] = frame[name].mask(np.array(marks, dtype=bool))
+    return frame

@@ -12,6 +12,11 @@ import pandas as pd
 
 Array = np.ndarray[Any, Any]
 WHOLE_NUMBERS_AS_CLASSES = 20
+MISSING = frozenset(
+    {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
+    | {"NULL", "NaN", "None", "n/a", "nan", "null"}
+)
+"""Texts that pandas.read_csv takes for missing; the question counts them so in every format."""
 
 
 class NoQuestion(Exception):
@@ -129,15 +134,29 @@ def _as_numbers(values: pd.Series[Any]) -> pd.Series[Any]:
     return values.map(lambda value: {"true": 1.0, "false": 0.0}.get(str(value).lower(), np.nan))
 
 
+def _flat(value: Any) -> Any:
+    if isinstance(value, (list, dict)):
+        return json.dumps(value)
+    return None if isinstance(value, str) and value in MISSING else value
+
+
+def _unmarked(frame: pd.DataFrame) -> pd.DataFrame:
+    for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
+        marks = [isinstance(value, str) and value in MISSING for value in frame[name]]
+        frame[name] = frame[name].mask(np.array(marks, dtype=bool))
+    return frame
+
+
 def _table(path: Path, most: int) -> pd.DataFrame:
     name = path.name.lower()
     try:
-        if name.endswith(".json"):
-            records = json.loads(path.read_bytes())[:most]
-            flat = [{k: json.dumps(v) if isinstance(v, (list, dict)) else v for k, v in one.items()} for one in records]
-            return pd.DataFrame.from_records(flat)
+        if name.endswith((".json", ".jsonl")):
+            text = path.read_text(encoding="utf-8")
+            lines = [] if name.endswith(".json") else [line for line in text.split("\n") if line.strip()][:most]
+            records = [json.loads(line) for line in lines] if lines else json.loads(text)[:most]
+            return pd.DataFrame.from_records([{k: _flat(v) for k, v in one.items()} for one in records])
         if name.endswith(".parquet"):
-            return pd.read_parquet(path).head(most)
+            return _unmarked(pd.read_parquet(path).head(most))
         return pd.read_csv(path, sep="\t" if ".tsv" in name else ",", nrows=most, low_memory=False)
     except (OSError, ValueError, ImportError) as error:
         raise NoQuestion(f"{path.name} can't be read: {error}") from error
