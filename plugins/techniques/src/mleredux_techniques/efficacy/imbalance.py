@@ -118,7 +118,7 @@ def _shares(
 def _tuned(
     model: Model, x: Array, y: Array, others: Array, count: int, how: TunedThresholdClassifierCV, seed: int
 ) -> Array:
-    """Shares divided by a power of the class's rarity; the power that does best on inner folds is taken."""
+    """Shares divided by a power of the class's share of the rows; the power that does best on inner folds is taken."""
     folds = assign_folds(y, None, INNER_FOLDS, seed=seed)
     inner = np.zeros((len(y), count))
     for fold in range(INNER_FOLDS):

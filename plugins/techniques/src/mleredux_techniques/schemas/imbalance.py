@@ -60,7 +60,11 @@ class SMOTE(Part):
 
 
 class TunedThresholdClassifierCV(Part):
-    """sklearn.model_selection.TunedThresholdClassifierCV; with more than two classes, one factor a class is tuned."""
+    """sklearn.model_selection.TunedThresholdClassifierCV, for any number of classes.
+
+    Each class's predicted share is divided by its share of the training rows to a power from 0 to 2, which is tuned on
+    inner folds; the largest is predicted. With two classes, that is a threshold.
+    """
 
     name: Literal["TunedThresholdClassifierCV"]
     scoring: Literal["balanced_accuracy", "f1", "accuracy"] = "balanced_accuracy"
