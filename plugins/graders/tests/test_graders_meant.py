@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from graders_cases import Desk
 from mleredux.errors import InvalidSubmission
 from mleredux_graders.classification.f1_multilabel import f1_multilabel
 from mleredux_graders.frame.utf8 import Utf8
 from mleredux_graders.regression.group_log_mae import group_log_mae
+
+sys.path.insert(0, str(Path(__file__).parent))
+from graders_cases import Desk
 
 TRUE = ["a b", "c", "a", ""]
 PREDICTED = ["a c", "c c", "", ""]
