@@ -112,3 +112,79 @@ def test_each_organ_has_a_distance_of_its_own(
         assert 1 - score == pytest.approx(published)
         score = grade("dice-hausdorff", ORGANS, order, tmp_path, ("id", "class"), classes="class", **weights)
         assert 1 - score == pytest.approx(mended)
+
+
+FOUND, WRONG, SECOND = "0 0 10 10", "100 100 110 110", "20 20 30 30"
+VOC = [
+    # Both found, and nothing else.
+    ([(0.9, FOUND), (0.8, SECOND)], 1),
+    # Nothing found: there is no base rate.
+    ([], 0),
+    ([(0.9, WRONG)], 0),
+    # One of two found: recall one half, at precision 1.
+    ([(0.9, FOUND)], 1 / 2),
+    # Right, wrong, right: precision 1 up to recall one half, then 2/3.
+    ([(0.9, FOUND), (0.8, WRONG), (0.7, SECOND)], 1 / 2 * 1 + 1 / 2 * 2 / 3),
+    # Wrong, right, right: precision 1/2, then 2/3, and so 2/3 throughout.
+    ([(0.9, WRONG), (0.8, FOUND), (0.7, SECOND)], 2 / 3),
+    # All of one confidence are one point: recall 1 at precision 2/3.
+    ([(0.5, FOUND), (0.5, SECOND), (0.5, WRONG)], 2 / 3),
+    # The second to find a box is wrong; negative confidences rank like others.
+    ([(-1, FOUND), (-2, "0 0 10 9"), (-3, SECOND)], 1 / 2 + 1 / 2 * 2 / 3),
+    # An overlap of exactly the threshold is none.
+    ([(0.9, "0 0 10 5"), (0.8, SECOND)], 1 / 2 * 1 / 2),
+]
+"""Predictions where two boxes are true, and their average precision by PASCAL VOC 2010, at an IoU above 0.5."""
+
+
+def predicted_as(name: str, boxes: list[tuple[float, str]]) -> str:
+    return " ".join(f"{name} {confidence} {box}" for confidence, box in boxes)
+
+
+@pytest.mark.parametrize(("predicted", "expected"), VOC)
+def test_average_precision_of_named_boxes_is_pascal_vocs(
+    predicted: list[tuple[float, str]], expected: float, tmp_path: Path
+) -> None:
+    """A row without true boxes, and another class that is right, stand beside."""
+    truth = predicted_as("opacity", [(1, FOUND), (1, SECOND)])
+    answers = cells(a=truth, b="none 1 0 0 1 1", c="none 1 0 0 1 1")
+    submission = cells(
+        a=predicted_as("opacity", predicted) or "none -9 0 0 1 1", b="none 1 0 0 1 1", c="none 1 0 0 1 1"
+    )
+    for order in (submission, submission[::-1]):
+        score = grade("average-precision-boxes", answers, order, tmp_path, pascal_voc=True)
+        assert score == pytest.approx((expected + 1) / 2)
+
+
+@pytest.mark.parametrize(("predicted", "expected"), VOC)
+def test_average_precision_of_numbered_boxes_is_pascal_vocs(
+    predicted: list[tuple[float, str]], expected: float, tmp_path: Path
+) -> None:
+    corners = [[3, 0, 0, 10, 10], [3, 20, 20, 30, 30], [14, 0, 0, 1, 1]]
+    columns = ["class_id", "x_min", "y_min", "x_max", "y_max"]
+    answers = pd.DataFrame(corners, columns=columns).assign(id=["a", "a", "b"])
+    submission = cells(a=predicted_as("3", predicted) or "14 -9 0 0 1 1", b="14 1 0 0 1 1")
+    for order in (submission, submission[::-1]):
+        score = grade("coco-map", answers, order, tmp_path, iou=[0.5], pascal_voc=True)
+        assert score == pytest.approx((expected + 1) / 2)
+
+
+def test_published_average_precision_gives_missed_boxes_a_base_rate(tmp_path: Path) -> None:
+    answers = cells(a=f"opacity 1 {FOUND}", b="none 1 0 0 1 1")
+    nothing = cells(a="none -9 0 0 1 1", b="none -9 0 0 1 1")
+    assert grade("average-precision-boxes", answers, nothing, tmp_path) > 0.4
+    assert grade("average-precision-boxes", answers, nothing, tmp_path, pascal_voc=True) == pytest.approx(1 / 2 * 1 / 2)
+
+
+def test_more_than_100_boxes_of_an_image_count_in_pascal_voc(tmp_path: Path) -> None:
+    answers = pd.DataFrame({"id": ["a"], "class_id": [3], "x_min": [0], "y_min": [0], "x_max": [9], "y_max": [9]})
+    crowd = cells(a=predicted_as("3", [(0.9, WRONG)] * 100 + [(0.8, "0 0 9 9")]))
+    assert grade("coco-map", answers, crowd, tmp_path, iou=[0.4]) == 0
+    assert grade("coco-map", answers, crowd, tmp_path, iou=[0.4], pascal_voc=True) == pytest.approx(1 / 101)
+
+
+@pytest.mark.parametrize("confidence", ["nan", "inf"])
+def test_confidences_that_can_not_be_ranked_are_refused_by_pascal_voc(confidence: str, tmp_path: Path) -> None:
+    answers = pd.DataFrame({"id": ["a"], "class_id": [3], "x_min": [0], "y_min": [0], "x_max": [9], "y_max": [9]})
+    with pytest.raises(InvalidSubmission, match="a confidence is missing or infinite"):
+        grade("coco-map", answers, cells(a=f"3 {confidence} 0 0 9 9"), tmp_path, iou=[0.4], pascal_voc=True)

@@ -213,3 +213,17 @@ def test_confused_organs_are_far_from_each_other(mended: Mended, tmp_path: Path)
     )
     confused.to_csv(tmp_path / "confused.csv", index=False)
     assert mended.score(tmp_path / "confused.csv") < mended.score(tmp_path / "confused.csv", published=True) - 0.1
+
+
+@of("vinbigdata-chest-xray-abnormalities-detection")
+def test_all_boxes_of_radiographs_can_be_found(mended: Mended) -> None:
+    assert mended.score(mended.private / "gold_submission.csv") == pytest.approx(1)
+    assert mended.score(mended.private / "gold_submission.csv", published=True) < 1
+
+
+@of("siim-covid19-detection")
+def test_missed_opacities_have_no_base_rate(mended: Mended, tmp_path: Path) -> None:
+    assert mended.score(mended.private / mended.task.answers) == pytest.approx(1)
+    mended.answers.assign(PredictionString="moose 1 0 0 1 1").to_csv(tmp_path / "nothing.csv", index=False)
+    assert mended.score(tmp_path / "nothing.csv", published=True) > 0.1
+    assert mended.score(tmp_path / "nothing.csv") == 0

@@ -7,6 +7,7 @@ from mleredux.errors import InvalidSubmission
 from mleredux.models import Score
 
 from mleredux_graders.classification.average_precision import average_precision
+from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits
 from mleredux_graders.frame import Array, Options, Rows, define, texts
 
 FIELDS = 6
@@ -18,6 +19,9 @@ class BoxOptions(Options):
 
     iou: float = 0.5
     """A match must be strictly above it."""
+    pascal_voc: bool = False
+    """The average precision of PASCAL VOC 2010, where missed boxes add nothing. Otherwise, as published, they share
+    the confidence 0 with rows that have no pair at all, and precision is not interpolated."""
 
 
 def box_iou(a: Array, b: Array) -> Array:
@@ -60,6 +64,28 @@ def match_boxes(true: Array, predicted: Array, iou: float) -> list[tuple[float, 
     return pairs or [(0.0, 0.0)]
 
 
+def pooled_average_precision(rows: list[tuple[Array, Array]], iou: float) -> float:
+    """Average precision of the pairs of all rows. See `match_boxes` and `voc_average_precision`."""
+    return average_precision(*np.array([pair for row in rows for pair in match_boxes(*row, iou)]).T)
+
+
+def voc_average_precision(rows: list[tuple[Array, Array]], iou: float) -> float:
+    """Average precision of one class (PASCAL VOC 2010).
+
+    Args:
+        rows: True boxes, shape (n, 4), and confidence and box of predictions, shape (m, 5), of each row.
+        iou: A hit must be strictly above it.
+    """
+    hits = []
+    for true, predicted in rows:
+        order = np.argsort(-predicted[:, 0], kind="stable")
+        found = np.zeros(len(predicted), dtype=bool)
+        found[order] = first_hits(box_iou(predicted[order, 1:], true), iou)
+        hits.append(found)
+    scores = np.concatenate([predicted[:, 0] for _, predicted in rows])
+    return area_under_envelope(np.concatenate(hits), scores, sum(len(true) for true, _ in rows))
+
+
 def _parse(cell: str) -> tuple[Array, Array]:
     """Classes (shape (n,)) and confidence and box (shape (n, 5)) of a cell."""
     pieces = cell.split()
@@ -78,7 +104,7 @@ def _score(rows: Rows, options: BoxOptions) -> Score:
     y_pred = texts(rows.predicted(target), target)
     answers = [_parse(cell) for cell in texts(rows.true(truth), truth, missing="blank")]
     classes = sorted({name for names, _ in answers for name in names})
-    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in classes}
+    boxes: dict[str, list[tuple[Array, Array]]] = {name: [] for name in classes}
     for row, (true_classes, true), cell in zip(rows.submission_rows, answers, y_pred, strict=True):
         where = f"Column {target!r}, row {int(row) + 1}"
         try:
@@ -89,8 +115,9 @@ def _score(rows: Rows, options: BoxOptions) -> Score:
             chosen = values[named == name]
             if not np.isfinite(chosen[:, 0]).all():
                 raise InvalidSubmission(f"{where}: a confidence is missing or infinite.")
-            pairs[name] += match_boxes(true[true_classes == name, 1:], chosen, options.iou)
-    precisions = {name: average_precision(*np.array(found).T) for name, found in pairs.items()}
+            boxes[name].append((true[true_classes == name, 1:], chosen))
+    measure = voc_average_precision if options.pascal_voc else pooled_average_precision
+    precisions = {name: measure(found, options.iou) for name, found in boxes.items()}
     return Score(value=float(np.mean(list(precisions.values()))), details={"classes": precisions})
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from mleredux.errors import InvalidSubmission
 
+from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits
 from mleredux_graders.frame import Array, Options, Rows, define, numbers, texts
 from mleredux_graders.frame.ids import compare_ids
 
@@ -29,6 +30,9 @@ class CocoOptions(Options):
     """An oddity of vinbigdata: x_max and y_max are taken for width and height."""
     number_zero_is_unmatched: bool = False
     """An oddity of vinbigdata: matches are stored as numbers of boxes, and 0 means none."""
+    pascal_voc: bool = False
+    """The average precision of PASCAL VOC 2010 instead of COCO's: the whole curve, IoU strictly above `iou`, no limit
+    to predictions, and one that overlaps best with a box that another has taken is wrong."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def average_precision(hits: Array, ignored: Array, total: int) -> float:
 
 
 def coco_map(true: Boxes, predicted: Boxes, options: CocoOptions) -> float:
-    """Mean over classes and IoU thresholds of the average precision (COCOeval, all areas, 100 detections).
+    """Mean over classes and IoU thresholds of the average precision (COCOeval, all areas, 100 detections; or VOC's).
 
     Returns:
         0 to 1; -1 without any class.
@@ -118,6 +122,9 @@ def coco_map(true: Boxes, predicted: Boxes, options: CocoOptions) -> float:
     results = []
     for name in np.unique(true.classes):
         mine, theirs = np.flatnonzero(predicted.classes == name), np.flatnonzero(true.classes == name)
+        if options.pascal_voc:
+            results += [_voc_precision(true, predicted, sides, mine, theirs, threshold) for threshold in options.iou]
+            continue
         total = int(np.count_nonzero(~outside[0][theirs]))
         if total:
             for threshold in options.iou:
@@ -163,6 +170,19 @@ def _class(
     return np.concatenate(hits)[ranking], np.concatenate(ignored)[ranking]
 
 
+def _voc_precision(
+    true: Boxes, predicted: Boxes, sides: list[Array], mine: Array, theirs: Array, threshold: float
+) -> float:
+    """Average precision of one class (PASCAL VOC 2010)."""
+    by_image = _by_image(true.images, theirs)
+    hits = np.zeros(len(predicted.scores), dtype=bool)
+    for image, chosen in _by_image(predicted.images, mine).items():
+        chosen = chosen[np.argsort(-predicted.scores[chosen], kind="stable")]
+        overlaps = rectangle_iou(sides[1][chosen], sides[0][by_image.get(image, theirs[:0])])
+        hits[chosen] = first_hits(overlaps, threshold)
+    return area_under_envelope(hits[mine], predicted.scores[mine], len(theirs))
+
+
 def _by_image(images: Array, boxes: Array) -> dict[int, Array]:
     """Numbers of boxes by image, both rising."""
     ordered = boxes[np.argsort(images[boxes], kind="stable")]
@@ -195,6 +215,8 @@ def _score(rows: Rows, options: CocoOptions) -> float:
     images, names = pd.factorize(rows.answers[key])
     cells = texts(rows.submission[target], target)
     predicted = _parse(cells, pd.Index(names).get_indexer(rows.submission[key]), target)
+    if options.pascal_voc and not np.isfinite(predicted.scores).all():
+        raise InvalidSubmission(f"Column {target!r}: a confidence is missing or infinite.")
     truth = np.column_stack([numbers(rows.answers[name], name) for name in rows.truth])
     return coco_map(Boxes(images, truth[:, 0], np.zeros(len(images)), truth[:, 1:]), predicted, options)
 

@@ -73,7 +73,14 @@ COMPETITION = competition(
     metric=Metric(grader="average-precision-boxes", options={"iou": 0.5}),
     fixed=mended(
         partial(prepare, by_patient=True),
-        wrong="Images of one patient may be in training and test.",
-        done="Patients, as the headers of the images name them, are held out whole; the metric stays.",
+        metric=Metric(grader="average-precision-boxes", options={"iou": 0.5, "pascal_voc": True}),
+        wrong=(
+            "Images of one patient may be in training and test, and average precision is not that of PASCAL VOC 2010: "
+            "missed boxes share a threshold with empty rows, so that finding nothing has a score."
+        ),
+        done=(
+            "Patients, as the headers of the images name them, are held out whole, and average precision is that of "
+            "PASCAL VOC 2010."
+        ),
     ),
 )

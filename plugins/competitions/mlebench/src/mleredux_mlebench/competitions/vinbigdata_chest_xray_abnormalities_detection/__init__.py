@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mleredux_mlebench.blocks import Metric, Workspace, by_group, competition, mended, texts
 
 BOX = ("x_min", "y_min", "x_max", "y_max")
 NO_FINDING = 14
-FOLDER = Path(__file__).parent
 
 
 def prepare(w: Workspace) -> None:
@@ -43,15 +40,14 @@ COMPETITION = competition(
         grader="coco-map", options={"iou": [0.4], "corners_as_sizes": True, "number_zero_is_unmatched": True}
     ),
     fixed=mended(
-        metric=Metric(grader="coco-map", options={"iou": [0.4]}),
+        metric=Metric(grader="coco-map", options={"iou": [0.4], "pascal_voc": True}),
         wrong=(
-            "The right and lower edges of boxes are taken for their sizes, and the first true box can never be found."
+            "The right and lower edges of boxes are taken for their sizes, the first true box can never be found, and "
+            "average precision is COCO's, read at 101 points, not that of PASCAL VOC 2010."
         ),
         done=(
-            "Boxes are compared as they are, and all can be found; of several boxes of a class in an image, only the "
-            "first is true still."
+            "Boxes are compared as they are, all can be found, and average precision is that of PASCAL VOC 2010; of "
+            "several boxes of a class in an image, only the first is true still."
         ),
-        description=FOLDER / "description_fixed.md",
-        description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
     ),
 )
