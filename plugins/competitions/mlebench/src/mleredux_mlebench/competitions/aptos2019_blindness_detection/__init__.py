@@ -13,7 +13,14 @@ COMPETITION = competition(
     metric=Metric(grader="quadratic-weighted-kappa"),
     fixed=mended(
         group=look_alikes("train_images", "{id_code}.png"),
-        wrong="Copies of pictures, some with another grade, are in training and test.",
-        done="Pictures that look the same on a grid of 17 by 16 cells are held out together.",
+        metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [0, 4]}),
+        wrong=(
+            "Copies of pictures, some with another grade, are in training and test, and whole numbers that are no "
+            "grades are graded."
+        ),
+        done=(
+            "Pictures that look the same on a grid of 17 by 16 cells are held out together, and only grades from 0 to "
+            "4 are taken."
+        ),
     ),
 )

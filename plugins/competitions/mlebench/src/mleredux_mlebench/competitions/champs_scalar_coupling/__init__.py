@@ -43,14 +43,14 @@ COMPETITION = competition(
     metric=Metric(grader="group-log-mae", options={"group": "type", "match": "join"}),
     fixed=mended(
         replace(SPLIT, files=[partial(molecules, every=True)]),
-        metric=Metric(grader="group-log-mae", options={"group": "type"}),
+        metric=Metric(grader="group-log-mae", options={"group": "type", "floor": 1e-9}),
         wrong=(
-            "The geometry of test molecules, the main input, is missing, and rows may be repeated, which lowers the "
-            "mean error."
+            "The geometry of test molecules, the main input, is missing, rows may be repeated, which lowers the mean "
+            "error, and a type without error makes the score minus infinity."
         ),
         done=(
-            "The geometry of all molecules is public, and every row must occur once; there still is no floor under "
-            "the error."
+            "The geometry of all molecules is public, every row must occur once, and the mean error of a type is never "
+            "below 1e-9."
         ),
     ),
 )

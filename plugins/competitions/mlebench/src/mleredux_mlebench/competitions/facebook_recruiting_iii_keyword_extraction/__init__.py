@@ -30,11 +30,14 @@ COMPETITION = competition(
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
     fixed=mended(
         partial(prepare, group="Title"),
-        metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
+        metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
         wrong=(
-            "Copies of one question are in training and test, and predicted tags that occur nowhere in the answers "
-            "cost nothing."
+            "Copies of one question are in training and test, F1 is pooled over all tags, and predicted tags that "
+            "occur nowhere in the answers cost nothing."
         ),
-        done="Questions of one title are held out whole, and every wrong tag counts.",
+        done=(
+            "Questions of one title are held out whole, and the score is the mean of each question's F1, in which "
+            "every wrong tag counts."
+        ),
     ),
 )

@@ -93,7 +93,11 @@ COMPETITION = competition(
     metric=Metric(grader="natural-questions-f1"),
     fixed=mended(
         partial(prepare, by_article=True),
-        wrong="Questions on one article, and the article's annotations, are in training and test.",
-        done="Articles are held out whole; rightly blank rows still count as hits.",
+        metric=Metric(grader="natural-questions-f1", options={"blank": "ignored"}),
+        wrong=(
+            "Questions on one article, and the article's annotations, are in training and test, and rightly blank rows "
+            "are hits."
+        ),
+        done="Articles are held out whole, and only given and missed answers count in F1.",
     ),
 )
