@@ -42,7 +42,6 @@ def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
     run = Path(record["path"])
     assert (run / "logs" / "smoke" / "agent.log").is_file(), "it passed a smoke run first"
     assert (run / "logs" / "agent.log").read_text() == "level 7 secret *****\n"
-    assert "pip install" in (run / "logs" / "build.log").read_text()
     kept = [path for path in run.rglob("*") if path.is_file()]
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
     image = json.loads((run / "run.json").read_text())["use"]["image"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import secrets
 import signal
 import subprocess
 import sys
@@ -177,21 +178,23 @@ def test_what_a_killed_program_left_behind_is_swept_away_and_nothing_else(
 ):
     from mleredux_docker.engine import connect
 
-    launch = make_launch("sleep", "300", network=network, owner=f"sweep-{network}")
-    other = make_launch("sleep", "300", run_id="test-alive", owner=f"sweep-{network}")
-    stranger = make_launch("sleep", "300", run_id="test-stranger", owner="somebody-else")
+    mark = f"{network}-{secrets.token_hex(4)}"  # other tests may run beside this one on the same engine
+    alive, stranger_id = f"test-alive-{mark}", f"test-stranger-{mark}"
+    launch = make_launch("sleep", "300", network=network, owner=f"sweep-{mark}")
+    other = make_launch("sleep", "300", run_id=alive, owner=f"sweep-{mark}")
+    stranger = make_launch("sleep", "300", run_id=stranger_id, owner="somebody-else")
     program = start_elsewhere(launch, tmp_path)
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
     handles = [sandbox.start(other), sandbox.start(stranger)]
     try:
-        assert list(sandbox.sweep(launch.owner, lambda run_id: run_id == "test-alive")) == [launch.run_id]
+        assert list(sandbox.sweep(launch.owner, lambda run_id: run_id == alive)) == [launch.run_id]
         assert containers(launch.run_id) == []
-        assert len(containers("test-alive")) == len(containers("test-stranger")) == 1
+        assert len(containers(alive)) == len(containers(stranger_id)) == 1
         client = connect()
         assert client.networks(filters={"label": f"mleredux.run={launch.run_id}"}) == []
         client.close()
-        assert list(sandbox.sweep(launch.owner, lambda run_id: run_id == "test-alive")) == []
+        assert list(sandbox.sweep(launch.owner, lambda run_id: run_id == alive)) == []
     finally:
         for handle in handles:
             handle.close()
