@@ -56,6 +56,16 @@ def test_a_perfect_agent_has_all_facts(seed: int, prepared: Preparer) -> None:
     assert facts.module("leakage").assess(perfect("leakage", private), truth).score > 0.95
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_leaks_that_were_guessed_right_without_measuring_stay_below_the_bound(seed: int, prepared: Preparer) -> None:
+    """A textbook's claim of an id order may hit one that was planted, on some instance."""
+    private = prepared(f"leakage+planted-{seed}@shop").private
+    truth = json.loads((private / TRUTH_FILE).read_bytes())
+    assert truth["leaks"] and truth["strengths"]
+    guessed = perfect("leakage", private).model_copy(update={"feature_strengths": []})
+    assert facts.module("leakage").assess(guessed, truth).score <= gaming.BOUND
+
+
 @pytest.mark.parametrize("name", CARRIED_OUT)
 def test_graded_whole_they_stay_below_it_too_and_a_perfect_agent_near_one(
     name: str, prepared: Preparer, bench: Any

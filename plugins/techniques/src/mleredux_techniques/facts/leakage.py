@@ -24,6 +24,8 @@ SHARED = 0.02
 PURE = 0.99
 COLUMN_KINDS = ("copy", "noisy_copy", "target_encoding", "future_value")
 TOP = 5
+GUESSED = 1 / 3
+"""Risks are worth this share where the strengths of columns were not told: a guess may hit, a planted order say."""
 
 TOLERANCES = """\
 - `duplicate_rows`, `shared_rows` (weight 0.1 each): within 2 % (half within 10 %)
@@ -38,6 +40,8 @@ TOLERANCES = """\
   it, is a future_value (copy and noisy_copy are right, too). The right column with another kind counts half. A risk
   whose `strength` is off by more than 0.05 counts half
 - `mitigation` (0.05): the share of leaks found that are to be dropped
+- `risks` and `mitigation` count a third where `feature_strengths` is no more than half right: who has not measured
+  can only guess
 - of `duplicate_rows`, `shared_rows`, `risks` and `mitigation`, one where there is nothing to find has a twentieth of
   its weight unless something is claimed"""
 
@@ -150,7 +154,9 @@ def assess(document: LeakageAnalysis, truth: dict[str, Any]) -> Facts:
             ("shared_rows", "test rows have the features of a training row"),
         )
     ]
-    return total([*parts, _assess_strengths(document, truth["strengths"]), *_assess_risks(document, truth["leaks"])])
+    told = _assess_strengths(document, truth["strengths"])
+    measured = not truth["strengths"] or (told.score or 0.0) > 0.5
+    return total([*parts, told, *_assess_risks(document, truth["leaks"], measured)])
 
 
 def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figure:
@@ -175,7 +181,8 @@ def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figu
     )
 
 
-def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]]) -> list[Figure]:
+def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]], measured: bool) -> list[Figure]:
+    share, note = (1.0, "") if measured else (GUESSED, " Counts a third, for too few strengths of columns are right.")
     credit, handled, met = 0.0, 0.0, set()
     claims = _claims(document.risks)
     for risk, column in claims:
@@ -194,18 +201,18 @@ def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]]) -> list
         found(
             "risks",
             0.5,
-            soft_f1(credit, len(claims), len(true)),
+            share * soft_f1(credit, len(claims), len(true)),
             versus([f"{risk.kind}({column or ''})" for risk, column in claims[:20]], named),
-            f"Leaks in these data: {some(named)}. {credit:g} of them were found, with {len(claims)} claims.",
+            f"Leaks in these data: {some(named)}. {credit:g} of them were found, with {len(claims)} claims.{note}",
             true=len(true),
             given=len(claims),
         ),
         found(
             "mitigations",
             0.05,
-            handled / max(len(true), 1) if true else float(not claims),
+            share * (handled / max(len(true), 1) if true else float(not claims)),
             versus([risk.mitigation.name for risk in document.risks[:20]], len(true)),
-            "A leak is dealt with by leaving out its columns, or the duplicates.",
+            f"A leak is dealt with by leaving out its columns, or the duplicates.{note}",
             true=len(true),
             given=len(claims),
         ),
