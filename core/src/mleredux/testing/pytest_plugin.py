@@ -28,17 +28,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "docker: needs a Docker engine")
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
-    config.addinivalue_line("markers", "xdist_group(name): run in one worker of pytest-xdist")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with Docker share one engine: under xdist (`--dist loadgroup`) one worker takes them all.
-
-    Those that name a group of their own (`xdist_group`) say that they don't mind others beside them.
-    """
-    for item in items:
-        if item.get_closest_marker("docker") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("docker"))
 
 
 def skip_or_fail(what: str, reason: str) -> None:

@@ -22,7 +22,7 @@ from mleredux.rollout import read_rollout, step_extra
 from mleredux.store import Run, RunStore
 from mleredux_scripted import ScriptedLlm
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("agents-a"), pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"
 KEY = "sk-planted-9b1c7f52e0"
 OPTIONS = {

@@ -12,7 +12,7 @@ from mleredux.rollout import read_rollout
 from mleredux.store import Run
 from mleredux_scripted import ScriptedLlm
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("agents-a"), pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 HERE = Path(__file__).parent
 KEY = "sk-planted-7ea90b35d1"
 OPTIONS = {

@@ -12,7 +12,7 @@ from mleredux.rollout import Step, read_rollout, step_extra
 from mleredux.store import Run
 from mleredux_scripted import ScriptedLlm
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("agents-a"), pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"
 KEY = "sk-planted-41d0c6a7be"
 

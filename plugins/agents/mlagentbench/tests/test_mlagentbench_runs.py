@@ -18,7 +18,6 @@ from mleredux_scripted import ScriptedLlm
 VARIABLE = "MLEREDUX_TEST_MLAGENTBENCH_IMAGE"
 pytestmark = [
     pytest.mark.docker,
-    pytest.mark.xdist_group("agents-b"),
     pytest.mark.slow,
     pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} names no base image that has MLAgentBench"),
 ]

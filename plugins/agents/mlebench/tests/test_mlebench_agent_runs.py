@@ -9,7 +9,7 @@ import pytest
 from mleredux.plugins.catalogue import set_current
 from mleredux.store import Run
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("agents-b"), pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 STEADY = Path(__file__).parent / "agents" / "steady"
 TOKEN = "token-of-the-team-7731"

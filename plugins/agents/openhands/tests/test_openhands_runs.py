@@ -12,7 +12,7 @@ from mleredux.rollout import check_rollout, read_rollout, step_extra, text_of
 from mleredux.store import Run
 from mleredux_scripted import ScriptedLlm
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("agents-b"), pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 SCENARIO = Path(__file__).parent / "scenario" / "scenario.yaml"
 KEY = "key-of-the-upstream-4711"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.docker, pytest.mark.xdist_group("agents-a"), pytest.mark.usefixtures("docker_engine")]
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
 
 def mleredux(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
