@@ -49,6 +49,19 @@ def test_what_is_not_json_is_one_error(data: bytes) -> None:
 
 
 def test_a_log_that_is_no_file_is_one_error(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none.json"):
+    (tmp_path / "folder").mkdir()
+    for name in ("folder", "none.json"):
         with pytest.raises(InvalidRollout):
-            read_native(path)
+            read_native(tmp_path, name)
+
+
+def test_links_out_of_the_output_are_not_followed(tmp_path: Path) -> None:
+    output, secret = tmp_path / "output", tmp_path / "secret"
+    (output / "logs").mkdir(parents=True)
+    secret.mkdir()
+    (secret / "journal.json").write_text('{"nodes": []}')
+    (output / "logs" / "journal.json").symlink_to(secret / "journal.json")
+    (output / "logs" / "folder").symlink_to(secret)
+    for name in ("logs/journal.json", "logs/folder/journal.json", "../secret/journal.json"):
+        with pytest.raises(InvalidRollout):
+            read_native(output, name)

@@ -8,19 +8,40 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux.rollout.reading import MAX_BYTES, MAX_MARKS, InvalidRollout, read_bytes
+from mleredux.rollout.reading import MAX_BYTES, MAX_MARKS, InvalidRollout
+from mleredux.submissions.validation import open_below
 
 MAX_TEXT = 200_000
 """Characters of a text that a reader takes over; what is between its halves is left out."""
 
 
-def read_native(path: Path, *, max_bytes: int = MAX_BYTES) -> Any:
-    """The value of a JSON file as agents write it: NaN and broken characters are let through.
+def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool = False) -> bytes:
+    """All bytes of a file in an agent's output folder; no link is followed, not even on the way.
+
+    Args:
+        name: Relative to the folder: `logs/x/journal.json`.
+        cut: Whether a larger file is read up to the limit, as suits a log of lines, or refused.
 
     Raises:
-        InvalidRollout: It is missing, no regular file, too large, not JSON, or nests too deeply.
+        InvalidRollout: It is missing, a link or no regular file, lies behind a link, or is too large.
     """
-    return parse_native(read_bytes(path, max_bytes=max_bytes), path.name)
+    try:
+        with open_below(output, name) as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise InvalidRollout(f"{name} {error.strerror or error}.") from error
+    if len(data) > max_bytes and not cut:
+        raise InvalidRollout(f"{name} is larger than the limit of {max_bytes:,} bytes.")
+    return data[:max_bytes]
+
+
+def read_native(output: Path, name: str, *, max_bytes: int = MAX_BYTES) -> Any:
+    """The value of a JSON file in an agent's output folder: NaN and broken characters are let through.
+
+    Raises:
+        InvalidRollout: As `read_below`; or it is not JSON, or nests too deeply.
+    """
+    return parse_native(read_below(output, name, max_bytes=max_bytes), name)
 
 
 def parse_native(data: bytes, name: str = "The log") -> Any:

@@ -34,11 +34,11 @@ def read_rollout(output: Path) -> Trajectory | None:
         folder = next((path.parent for path in sorted(output.glob(f"logs/*/{JOURNAL}"))), folder)
         if not (folder / JOURNAL).is_file():
             return None
-    journal = as_dict(read_native(folder / JOURNAL))
+    journal = as_dict(read_native(output, _name(folder / JOURNAL, output)))
     nodes = _nodes(journal)
     if not nodes:
         return None
-    facts = _facts(folder / FACTS)
+    facts = _facts(output, _name(folder / FACTS, output))
     model = as_text(facts.get("code_model"), _NAME) or None
     steps = [Step(step_id=1, source="user", message=as_text(facts.get("task")) or "(The task is not in AIDE's logs.)")]
     versions = versions_of_nodes(facts, folder, output.parent / "submissions")
@@ -147,9 +147,13 @@ def _best(nodes: list[_Node]) -> str | None:
     return max(good, key=lambda pair: sign * pair[0])[1].id
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _name(path: Path, output: Path) -> str:
+    return path.relative_to(output).as_posix()
+
+
+def _facts(output: Path, name: str) -> dict[str, Any]:
     """What our driver notes beside the journal; AIDE itself has no such file."""
     try:
-        return as_dict(read_native(path))
+        return as_dict(read_native(output, name))
     except InvalidRollout:
         return {}

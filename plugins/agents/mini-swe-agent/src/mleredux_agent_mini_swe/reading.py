@@ -42,7 +42,7 @@ def read_rollout(output: Path) -> Trajectory | None:
         path = next(iter(sorted(output.glob("logs/*.traj.json"))), path)
         if not path.is_file():
             return None
-    document = as_dict(read_native(path))
+    document = as_dict(read_native(output, path.relative_to(output).as_posix()))
     messages = [as_dict(message) for message in as_list(document.get("messages"))[:MAX_MESSAGES]]
     info = as_dict(document.get("info"))
     model = as_text(as_dict(as_dict(as_dict(info.get("config")).get("model"))).get("model_name"), _NAME) or None

@@ -7,9 +7,7 @@ included that were no action; `usage.jsonl` the tokens of each call.
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +17,7 @@ from typing import Any
 from mleredux.rollout import (
     AgentInfo,
     FinalMetrics,
+    InvalidRollout,
     Metrics,
     Observation,
     ObservationResult,
@@ -26,6 +25,7 @@ from mleredux.rollout import (
     ToolCall,
     Trajectory,
 )
+from mleredux.rollout.native import read_below
 
 LOGS = "logs/mlagentbench"
 _MOST_BYTES = 64 << 20
@@ -59,14 +59,14 @@ def read_rollout(output: Path) -> Trajectory | None:
     Returns:
         None where there are no logs, or nothing in them that could be read.
     """
-    logs = output / LOGS
-    trace = _json(_read(logs / "env_log" / "trace.json"))
+    trace = _json(_read(output, f"{LOGS}/env_log/trace.json"))
     trace = trace if isinstance(trace, dict) else {}
     acted = [step for step in _items(trace.get("steps")) if isinstance(step.get("action"), dict)][:_MOST_STEPS]
-    said = list(_said(_clean(_read(logs / "agent_log" / "main_log").decode("utf-8", "replace"))))
+    said = list(_said(_clean(_read(output, f"{LOGS}/agent_log/main_log").decode("utf-8", "replace"))))
     if not said and not acted:
         return None
-    calls = [call for line in _read(logs / "usage.jsonl").splitlines() if isinstance(call := _json(line), dict)]
+    lines = _read(output, f"{LOGS}/usage.jsonl").splitlines()
+    calls = [call for line in lines if isinstance(call := _json(line), dict)]
     steps: list[Json] = []
     if problem := _text(trace.get("task_description")):
         steps.append({"source": "user", "message": problem})
@@ -175,14 +175,12 @@ def _sum(calls: list[Json], name: str) -> int:
     return sum(v for v in values if isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 1 << 40)
 
 
-def _read(path: Path) -> bytes:
-    """A regular file's bytes up to the limit; nothing where there is none."""
+def _read(output: Path, name: str) -> bytes:
+    """A log's bytes; nothing where there is none that may be read."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        return read_below(output, name, max_bytes=_MOST_BYTES, cut=True)
+    except InvalidRollout:
         return b""
-    with os.fdopen(handle, "rb") as file:
-        return file.read(_MOST_BYTES) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
 
 
 def _json(data: bytes | str) -> Any:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 from mleredux.rollout import (
     AgentInfo,
     FinalMetrics,
+    InvalidRollout,
     Metrics,
     Observation,
     ObservationResult,
@@ -21,6 +20,7 @@ from mleredux.rollout import (
     ToolCall,
     Trajectory,
 )
+from mleredux.rollout.native import read_below
 
 EVENTS = "logs/openhands/events.jsonl"
 USAGE = "logs/openhands/usage.json"
@@ -37,10 +37,10 @@ def read_rollout(output: Path) -> Trajectory | None:
     Returns:
         None where there is no log, or nothing in it that could be read.
     """
-    events = list(_events(_read(output / EVENTS)))
+    events = list(_events(_read(output, EVENTS)))
     if not any(_kind(event) in _READ for event in events):
         return None
-    usage = _usage(_read(output / USAGE))
+    usage = _usage(_read(output, USAGE))
     steps = _Steps(usage)
     for event in events:
         steps.add(event)
@@ -182,14 +182,12 @@ class _Steps:
 _READ = ("SystemPromptEvent", "MessageEvent", "ActionEvent")
 
 
-def _read(path: Path) -> bytes:
-    """A regular file's bytes up to the limit; nothing where there is none."""
+def _read(output: Path, name: str) -> bytes:
+    """A log's bytes; nothing where there is none that may be read."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        return read_below(output, name, max_bytes=_MOST_BYTES, cut=True)
+    except InvalidRollout:
         return b""
-    with os.fdopen(handle, "rb") as file:
-        return file.read(_MOST_BYTES) if stat.S_ISREG(os.fstat(handle).st_mode) else b""
 
 
 def _events(data: bytes) -> Iterator[Json]:

@@ -98,9 +98,10 @@ def _reader(manifest: Manifest) -> Callable[[Path], Any] | None:
 def _read_logs(path: str, form: str, output: Path) -> Any:
     """The rollout of native logs: a document in ATIF, or what another agent's reader makes of its own kind."""
     from mleredux.plugins import current
-    from mleredux.rollout import read_rollout
+    from mleredux.rollout import parse_rollout
+    from mleredux.rollout.native import read_below
 
     if form == "atif":
-        return read_rollout(output / path) if (output / path).is_file() else None
+        return parse_rollout(read_below(output, path)) if (output / path).is_file() else None
     reader = current().agent(form).rollout_reader
     return reader(output) if reader else None
