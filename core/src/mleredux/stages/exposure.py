@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mleredux.canary import canary
+from mleredux.errors import MlereduxError
 from mleredux.store import Run
 from mleredux.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, readable, walk
 
@@ -26,7 +27,7 @@ def exposures(run: Run, private: Path) -> list[str]:
     """
     try:
         wanted = canary(run.spec.task).encode()
-    except Exception as error:  # no salt, no canary: the rest is looked at all the same
+    except MlereduxError as error:  # no salt, no canary: the rest is looked at all the same
         wanted = b""
         found = [f"The canary could not be looked for: {error}"]
     else:
