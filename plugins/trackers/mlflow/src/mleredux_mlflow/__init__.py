@@ -1,0 +1,1 @@
+"""Follows runs in MLflow."""
