@@ -82,7 +82,7 @@ def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
 
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
-    """Verbs of the command line; `runs curve` is the verb `curve` of the group `runs`."""
+    """Verbs of the command line; `runs curve` is `curve` of the group `runs`, `remote run` is `run` with `--server`."""
 
 
 # Lookup and services

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from mleredux.cli.remote import NO_CLIENT, PREFIX, here_only, note_server, server_of
 from mleredux.errors import MlereduxError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ VERBS = {
     "plugins": "Show plugins, what they register, and what is wrong with them.",
     "prepare": "Get a task's data and split them into public files and answers.",
     "run": "Let an agent work on tasks, grade what it leaves, keep everything.",
-    "runs": "List runs, show one, delete or index them.",
+    "runs": "List runs, show, cancel, delete or index them.",
     "show": "Show a task: description, files, metric, medals.",
     "validate": "Say whether a submission is well-formed; never its score.",
 }
@@ -33,14 +34,23 @@ VERBS = {
 
 
 class Root(click.Group):
-    """Finds verbs by name, ours first, then those of plugins."""
+    """Finds verbs by name, ours first, then those of plugins; with `--server`, those that plugins work there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; `--server URL` is taken from wherever it stands."""
+        return super().parse_args(ctx, note_server(ctx, args))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all verbs."""
-        return sorted({*VERBS, *self._of_plugins(ctx)})
+        return sorted(self._helps(ctx))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one verb."""
+        if server_of(ctx) is not None:
+            if cmd_name not in self._helps(ctx):
+                return None
+            twin: click.Command = catalogue(ctx).get("commands", f"{PREFIX}{cmd_name}")
+            return twin
         if cmd_name in VERBS:
             command: click.Command = importlib.import_module(f"mleredux.cli.{cmd_name}").command
             return command
@@ -56,21 +66,34 @@ class Root(click.Group):
         except click.UsageError:
             import difflib
 
+            if server_of(ctx) is not None:
+                if not self._helps(ctx):
+                    ctx.fail(NO_CLIENT)
+                if args[0] in VERBS or args[0] in self._of_plugins(ctx):
+                    ctx.fail(here_only(args[0]))
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=2)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"There is no verb {args[0]!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Verbs with their short help, without importing any of them."""
-        helps = {**VERBS, **self._of_plugins(ctx)}
-        with formatter.section("Verbs"):
+        helps = self._helps(ctx)
+        if not helps:
+            formatter.write_paragraph()
+            formatter.write_text(NO_CLIENT)
+            return
+        with formatter.section("Verbs" if server_of(ctx) is None else "Verbs on a server"):
             formatter.write_dl([(name, helps[name]) for name in sorted(helps)])
 
-    def _of_plugins(self, ctx: click.Context) -> dict[str, str]:
+    def _helps(self, ctx: click.Context) -> dict[str, str]:
+        """Verbs that can be used, with their short help."""
+        return {**VERBS, **self._of_plugins(ctx)} if server_of(ctx) is None else self._of_plugins(ctx, PREFIX)
+
+    def _of_plugins(self, ctx: click.Context, prefix: str = "") -> dict[str, str]:
         return {
-            name: str(entry.ref.summary.get("title", ""))
+            name.removeprefix(prefix): str(entry.ref.summary.get("title", ""))
             for name, entry in catalogue(ctx).entries("commands").items()
-            if " " not in name
+            if name.startswith(prefix) and " " not in name.removeprefix(prefix)
         }
 
 
@@ -100,6 +123,12 @@ def catalogue(ctx: click.Context) -> Catalogue:
     multiple=True,
     metavar="FILE|MODULE",
     help="Load a plugin file or module too; `.` is mleredux_plugins.py here (also MLEREDUX_PLUGINS).",
+)
+@click.option(
+    "--server",
+    metavar="URL",
+    expose_value=False,
+    help="Let this mleredux service do it instead of this machine; also behind the verb, also MLEREDUX_SERVER.",
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
 @click.option("--trace", is_flag=True, help="Tell each hook call on stderr (also MLEREDUX_TRACE=1).")
