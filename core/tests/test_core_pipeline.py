@@ -186,6 +186,25 @@ def test_stopping_the_program_cancels_and_keeps_what_there_is(toy: Any, until: A
     assert run.report is None
 
 
+def test_anybody_who_may_write_there_can_cancel_a_run_of_another_process(toy: Any, until: Any) -> None:
+    program = toy.start("toy", "--agent", "sleeper", "--json")
+    until(lambda: list(toy.store.ids()) and b"ready" in _log(toy.only_run()))
+    assert toy.only_run().state is State.RUNNING
+    toy.only_run().ask_to_cancel()
+    program.communicate(timeout=60)
+    run = toy.only_run()
+    assert (program.returncode, run.state, run.cause) == (130, State.CANCELLED, Cause.CANCELLED)
+    assert not toy.processes(run)
+
+
+def test_a_run_that_was_asked_to_stop_before_it_began_does_nothing_and_can_still_go_on(toy: Any) -> None:
+    run = toy.new("counts")
+    run.ask_to_cancel()
+    toy.pipeline().execute([run])
+    assert run.state is State.CANCELLED and not (run.output_dir / "count").exists()
+    assert toy.resume(run).state is State.DONE
+
+
 def test_a_cancelled_run_goes_on_with_a_fresh_agent(toy: Any, until: Any) -> None:
     run, pipeline = toy.new("counts", limits={"time_limit": 60}), toy.pipeline()
     run.observers.append(lambda _run, event: pipeline.cancel() if event.type == "agent" else None)

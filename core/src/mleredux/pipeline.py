@@ -145,6 +145,8 @@ class Pipeline:
             time.sleep(0.05)
         else:
             raise ResumeRefused(f"Run {run.id} is alive in another process.")
+        if run.state is State.CANCELLED:
+            run.forget_cancel()
         run.observers.append(self._notify_plugins)
         context = StageContext(
             run=run,
@@ -152,7 +154,7 @@ class Pipeline:
             catalogue=self.catalogue,
             data=self.data,
             slots=slots,
-            cancelled=lambda: self._stop.is_set() or self.cancelled(),
+            cancelled=lambda: self._stop.is_set() or self.cancelled() or run.cancel_asked,
             progress=lambda message: self.progress(run, message),
             base_image=self.base_image,
         )

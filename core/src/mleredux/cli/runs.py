@@ -22,7 +22,7 @@ from mleredux.cli.output import json_option, print_json, print_table, runs_dir_o
 def command(
     ctx: click.Context, /, task: str | None, agent: str | None, status: str | None, limit: int, **asked: Any
 ) -> None:
-    """List runs, newest first; or show, delete, or index them."""
+    """List runs, newest first; or show, cancel, delete, or index them."""
     from mleredux.store import RunStore
 
     ctx.obj = RunStore(asked["runs_dir"])
@@ -74,6 +74,21 @@ def delete(store: Any, runs: tuple[str, ...], yes: bool) -> None:
     for run in found:
         store.delete(run)
         click.echo(f"Deleted {run.id}.")
+
+
+@command.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.pass_obj
+def cancel(store: Any, runs: tuple[str, ...]) -> None:
+    """Stop runs, wherever they go on; what there is of them is kept."""
+    for run in [store.get(name) for name in runs]:
+        if run.state.final:
+            click.echo(f"{run.id} is {run.state} already.")
+        elif run.alive:
+            run.ask_to_cancel()
+            click.echo(f"Asked {run.id} to stop.")
+        else:
+            click.echo(f"Nobody works on {run.id}; `mleredux run --resume` goes on with it, `runs delete` removes it.")
 
 
 @command.command()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mleredux.sandboxes.timeline import Sample
 
 SCORES_FILE = "scores.json"
+_CANCEL_FILE = ".cancel"
 
 Observer = Callable[["Run", Event], None]
 
@@ -169,6 +170,19 @@ class Run:
     def alive(self) -> bool:
         """Whether a process is working on it now."""
         return self.lock.held_elsewhere()
+
+    def ask_to_cancel(self) -> None:
+        """Ask whoever works on it, now or later, to stop."""
+        (self.path / _CANCEL_FILE).touch()
+
+    def forget_cancel(self) -> None:
+        """Before it goes on after it was cancelled."""
+        (self.path / _CANCEL_FILE).unlink(missing_ok=True)
+
+    @property
+    def cancel_asked(self) -> bool:
+        """Whether somebody asked to stop it."""
+        return (self.path / _CANCEL_FILE).exists()
 
     def finished_stages(self) -> dict[State, dict[str, Any]]:
         """Finished stages and what their events say."""

@@ -47,16 +47,24 @@ class RunStore:
         """Identity of this store, put as a label on everything its sandboxes create."""
         return hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:16]
 
-    def create(self, **asked: Any) -> Run:
+    def new_id(self, task: str, agent: str, digits: int = 6) -> str:
+        """An id for a run that is not made yet: the time, the task, the agent, and `digits` random ones."""
+        task = re.sub(r"[^A-Za-z0-9.-]+", "-", task)[:48]
+        return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{task}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
+
+    def create(self, run_id: str | None = None, **asked: Any) -> Run:
         """Make a new run, in state `queued`.
 
         Args:
+            run_id: One of `new_id` that is free; a new one where None.
             asked: The fields of `RunSpec` but `id` and `created_at`.
+
+        Raises:
+            MlereduxError: The directory can't be made, or the id is taken.
         """
         now = datetime.now(UTC)
-        for _ in range(8):
-            task = re.sub(r"[^A-Za-z0-9.-]+", "-", str(asked["task"]))[:48]
-            name = f"{now:%Y%m%d-%H%M%S}-{task}-{_short(str(asked['agent']))}-{secrets.token_hex(3)}"
+        for _ in range(1 if run_id else 8):
+            name = run_id or self.new_id(str(asked["task"]), str(asked["agent"]))
             spec = RunSpec(id=name, created_at=now, **asked)
             try:
                 run = Run.create(self.path / name, spec)
