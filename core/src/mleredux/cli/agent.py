@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mleredux.cli.groups import VerbGroup
@@ -21,7 +23,11 @@ def command() -> None:
 def show(ctx: click.Context, agent: str, as_json: bool) -> None:
     """Show an agent: command, options, limits, environment."""
     found = catalogue(ctx).agent(agent)
-    facts = found.model_dump(mode="json", exclude={"rollout_reader", "configure"})
+    print_agent(found.model_dump(mode="json", exclude={"rollout_reader", "configure"}), as_json=as_json)
+
+
+def print_agent(facts: dict[str, Any], *, as_json: bool) -> None:
+    """An agent's facts."""
     if as_json:
         print_json(facts)
         return

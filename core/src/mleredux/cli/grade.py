@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mleredux.cli.output import data_dir_option, json_option, print_json
 from mleredux.cli.root import catalogue
+
+if TYPE_CHECKING:
+    from mleredux.models import Report
 
 
 @click.command()
@@ -44,19 +48,26 @@ def command(
         if submission is not None:
             raise click.UsageError("Give either SUBMISSION and TASK, or --jsonl.")
         report, path = grade_jsonl(jsonl, output_dir=output_dir, data_dir=data_dir)
-        if as_json:
-            print_json(report)
-        else:
-            click.echo(
-                f"{report['total_valid_submissions']} of {report['total_runs']} submissions are valid, ", nl=False
-            )
-            click.echo(f"{report['total_medals']} medals, {report['total_above_median']} above median.")
-        if path is not None:
-            click.echo(f"Report: {path}", err=True)
+        print_aggregated(report, path, as_json=as_json)
         return
     if submission is None or task is None:
         raise click.UsageError("Name a submission file and its task, like `mleredux grade submission.csv digits`.")
-    graded = grade(submission, task, data_dir=data_dir)
+    print_report(grade(submission, task, data_dir=data_dir), as_json=as_json)
+
+
+def print_aggregated(report: dict[str, Any], path: Path | None, *, as_json: bool) -> None:
+    """MLE-bench's report of several submissions, and where it was written."""
+    if as_json:
+        print_json(report)
+    else:
+        click.echo(f"{report['total_valid_submissions']} of {report['total_runs']} submissions are valid, ", nl=False)
+        click.echo(f"{report['total_medals']} medals, {report['total_above_median']} above median.")
+    if path is not None:
+        click.echo(f"Report: {path}", err=True)
+
+
+def print_report(graded: Report, *, as_json: bool) -> None:
+    """The grade of one submission."""
     if as_json:
         print_json(graded.model_dump(mode="json"))
         return

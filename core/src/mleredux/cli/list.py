@@ -14,7 +14,7 @@ from mleredux.places import default_data_dir, looks_prepared
 if TYPE_CHECKING:
     from mleredux.plugins import Catalogue
 
-_COLUMNS = {
+COLUMNS = {
     "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "prepared", "plugin", "title"),
     "techniques": ("id", "variants", "plugin", "title"),
     "agents": ("id", "version", "network", "sandboxes", "plugin", "title"),
@@ -24,7 +24,7 @@ _COLUMNS = {
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(tuple(_COLUMNS)), default="tasks")
+@click.argument("kind", type=click.Choice(tuple(COLUMNS)), default="tasks")
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Only tasks of this set (low, starter, all …).")
 @click.option("--category", help="Only tasks of this category.")
 @click.option("--technique", metavar="ID", help="The tasks that this technique makes of them (cv, missing, …).")
@@ -58,7 +58,7 @@ def command(
     if as_json:
         print_json(rows)
         return
-    print_table(rows, _COLUMNS[kind])
+    print_table(rows, COLUMNS[kind])
     for problem in found.problems():
         click.echo(f"Warning: {problem}", err=True)
 

@@ -15,6 +15,11 @@ from mleredux.cli.root import catalogue
 EXIT_AGENT_FAILED = 3
 EXIT_ENVIRONMENT_BROKE = 4
 EXIT_CANCELLED = 130
+LIMITS = (
+    *("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace"),
+    *("llm_calls", "llm_tokens", "llm_cost_usd"),
+)
+"""Options that are limits, by their names there."""
 
 
 @click.command()
@@ -58,14 +63,15 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed or ran out of time
                 4 the environment or a task broke · 130 cancelled
     """
-    from mleredux.cli.progress import closing_table, make_progress
+    from mleredux.cli.closing import Shown, closing_table
+    from mleredux.cli.progress import RunProgress
     from mleredux.data import DataStore
     from mleredux.pipeline import Pipeline
     from mleredux.store import RunStore
 
     found = catalogue(ctx)
     store = RunStore(asked["runs_dir"])
-    with make_progress(follow=asked["follow"], quiet=asked["as_json"]) as progress:
+    with RunProgress(follow=asked["follow"], quiet=asked["as_json"]) as progress:
         data = DataStore(asked["data_dir"])
         if asked["resume"]:
             if asked["tasks"] or asked["sets"]:
@@ -86,8 +92,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     if asked["as_json"]:
         print_json(records[0] if len(records) == 1 and len(asked["tasks"]) < 2 and not asked["sets"] else records)
     else:
-        closing_table(runs)
-    ctx.exit(max(_exit_code(record) for record in records))
+        closing_table([Shown.of(run) for run in runs])
+    ctx.exit(max(exit_code(record) for record in records))
 
 
 def _plan(ctx: click.Context, asked: dict[str, Any]) -> list[dict[str, Any]]:
@@ -100,9 +106,7 @@ def _plan(ctx: click.Context, asked: dict[str, Any]) -> list[dict[str, Any]]:
     if not asked["agents"]:
         known = ", ".join(found.entries("agents")) or "none is installed"
         raise click.UsageError(f"Name an agent with --agent; there are: {known}.")
-    machine = ("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace")
-    names = (*machine, "llm_calls", "llm_tokens", "llm_cost_usd")
-    limits = {name: asked[name] for name in names if asked[name] is not None}
+    limits = {name: asked[name] for name in LIMITS if asked[name] is not None}
     context = asked["context"].read() if asked["context"] else None
     return [
         {
@@ -113,7 +117,7 @@ def _plan(ctx: click.Context, asked: dict[str, Any]) -> list[dict[str, Any]]:
                 sandbox=asked["sandbox"],
                 seed=seed,
                 limits=limits,
-                options=_options(asked["options"]),
+                options=read_options(asked["options"]),
                 network=asked["network"],
             ),
             "obfuscated": asked["obfuscated"],
@@ -125,7 +129,7 @@ def _plan(ctx: click.Context, asked: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _options(pairs: tuple[str, ...]) -> dict[str, Any]:
+def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     """`key=value` pairs; values are read as JSON where they are."""
     options: dict[str, Any] = {}
     for pair in pairs:
@@ -139,7 +143,8 @@ def _options(pairs: tuple[str, ...]) -> dict[str, Any]:
     return options
 
 
-def _exit_code(record: dict[str, Any]) -> int:
+def exit_code(record: dict[str, Any]) -> int:
+    """What `mleredux run` exits with for one run's record."""
     from mleredux.models import CAUSES, Cause
 
     if record["cause"] is None:

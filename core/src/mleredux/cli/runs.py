@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mleredux.cli.groups import VerbGroup
 from mleredux.cli.output import json_option, print_json, print_table, runs_dir_option
+
+if TYPE_CHECKING:
+    from mleredux.models import Event
 
 
 @click.group(cls=VerbGroup, invoke_without_command=True)
@@ -35,9 +39,7 @@ def command(
     if not rows:
         click.echo(f"There are no runs in {ctx.obj.path}.")
         return
-    print_table(rows[:limit], ("id", "task", "agent", "status", "cause", "score", "medal"))
-    if len(rows) > limit:
-        click.echo(f"… and {len(rows) - limit} more (--limit)")
+    print_rows(rows[:limit], str(len(rows) - limit) if len(rows) > limit else None)
 
 
 @command.command()
@@ -46,16 +48,14 @@ def command(
 @click.pass_obj
 def show(store: Any, run: str, as_json: bool) -> None:
     """Show one run: by id, a part of it, or `last`."""
-    from mleredux.cli.progress import closing_table
+    from mleredux.cli.closing import Shown, closing_table
 
     found = store.get(run)
     if as_json:
         print_json(found.record())
         return
-    closing_table([found])
-    for event in found.events():
-        facts = "  ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value is not None)
-        click.echo(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}")
+    closing_table([Shown.of(found)])
+    print_events(found.events())
 
 
 @command.command()
@@ -96,6 +96,24 @@ def cancel(store: Any, runs: tuple[str, ...]) -> None:
 def index(store: Any) -> None:
     """Make the index anew from the run directories."""
     click.echo(f"Indexed {store.rebuild()} runs in {Path(store.path) / 'index.sqlite'}.")
+
+
+def print_events(events: Iterable[Event]) -> None:
+    """A line each."""
+    for event in events:
+        facts = "  ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value is not None)
+        click.echo(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}")
+
+
+def print_rows(rows: list[dict[str, Any]], more: str | None) -> None:
+    """Runs, a row each.
+
+    Args:
+        more: How many there are besides, in words; None where these are all.
+    """
+    print_table(rows, ("id", "task", "agent", "status", "cause", "score", "medal"))
+    if more is not None:
+        click.echo(f"… and {more} more (--limit)")
 
 
 def _short(value: Any) -> str:

@@ -36,16 +36,21 @@ def command(ctx: click.Context, task: str, obfuscated: bool, data_dir: str | Non
         "prepared": prepared is not None,
         "data": state,
     }
+    print_task({**facts, "description": found.describe(obfuscated=obfuscated)}, as_json=as_json)
+
+
+def print_task(facts: dict[str, Any], *, as_json: bool) -> None:
+    """A task's facts and its description."""
     if as_json:
-        print_json({**facts, "description": found.describe(obfuscated=obfuscated)})
+        print_json(facts)
         return
     for name in ("id", "title", "kind", "version", "category", "metric", "direction", "sets", "variants", "data"):
-        value = facts[name]
+        value = facts.get(name)
         if value not in (None, [], ""):
             text = ", ".join(value) if isinstance(value, list) else value
             click.echo(f"{click.style(name.ljust(12), bold=True)} {text}")
-    if found.thresholds:
-        medals = "  ".join(f"{name} {value:g}" for name, value in found.thresholds.model_dump().items())
+    if facts["thresholds"]:
+        medals = "  ".join(f"{name} {value:g}" for name, value in facts["thresholds"].items())
         click.echo(f"{click.style('medals'.ljust(12), bold=True)} {medals}")
     click.echo()
-    click.echo(found.describe(obfuscated=obfuscated))
+    click.echo(facts["description"])
