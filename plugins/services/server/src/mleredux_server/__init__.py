@@ -1,1 +1,17 @@
-"""The HTTP service of mleredux."""
+"""The HTTP service of mleredux: `mleredux serve`."""
+
+from __future__ import annotations
+
+from mleredux import hookimpl
+from mleredux.plugins import Ref
+
+mleredux_contract = 1
+__version__ = "0.1.0"
+
+
+@hookimpl
+def mleredux_register_commands() -> list[Ref]:
+    """`serve` starts the service; `server` looks after its database."""
+    return [
+        Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service: many users, many runs."}),
+    ]

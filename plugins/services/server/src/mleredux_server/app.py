@@ -1,0 +1,71 @@
+"""The application: its parts put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from mleredux.data import DataStore
+from mleredux.plugins import Catalogue
+from mleredux.store import RunStore
+
+from mleredux_server import __version__, problems
+from mleredux_server.api import runs
+from mleredux_server.database import Database
+from mleredux_server.security import Tokens
+from mleredux_server.service import Service
+from mleredux_server.settings import Settings
+
+
+def make_service(settings: Settings, catalogue: Catalogue) -> Service:
+    """Open what a service works with; the tables are brought up to date.
+
+    Raises:
+        MlereduxError: The database can't be used.
+    """
+    settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    database = Database(settings.database_url)
+    database.migrate()
+    return Service(
+        settings=settings,
+        database=database,
+        catalogue=catalogue,
+        store=RunStore(settings.runs_dir.resolve()),
+        data=DataStore(settings.data_dir),
+    )
+
+
+def create_app(service: Service) -> FastAPI:
+    """The application of a service."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.database.close()
+
+    app = FastAPI(
+        title="mleredux",
+        version=__version__,
+        summary="Let machine-learning agents do real ML engineering, and learn from what they leave.",
+        lifespan=lifespan,
+        docs_url="/docs",
+        redoc_url=None,
+    )
+    app.state.service = service
+    app.state.tokens = Tokens(service.database)
+    problems.install(app)
+    app.include_router(runs.router)
+
+    @app.get("/v1", tags=["about"])
+    def about() -> dict[str, Any]:
+        """What answers here."""
+        return {"name": "mleredux", "version": __version__, "contract": 1}
+
+    @app.get("/healthz", tags=["about"])
+    def healthz() -> dict[str, str]:
+        """Whether the process lives."""
+        return {"status": "ok"}
+
+    return app

@@ -1,0 +1,56 @@
+"""`mleredux serve`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from mleredux.cli.output import data_dir_option, runs_dir_option
+from mleredux.cli.root import catalogue
+
+TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one."
+)
+@click.option(
+    "--database", metavar="URL", help="postgresql://USER:PASSWORD@HOST/NAME; SQLite in the runs directory without."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=0), default=0, help="Processes that execute runs.  [default: one a CPU]"
+)
+@click.option("--base-image", metavar="IMAGE", envvar="MLEREDUX_BASE_IMAGE", help="Base of images that are built.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Of the server's own log.",
+)
+@runs_dir_option
+@data_dir_option
+@click.pass_context
+def command(ctx: click.Context, /, **asked: Any) -> None:
+    """Start the HTTP service: many users, many runs, nothing lost.
+
+    The first start makes a user `admin` and prints their token, once.
+    """
+    from mleredux.store import default_runs_dir
+
+    from mleredux_server.app import create_app, make_service
+    from mleredux_server.serving import first_token, serve
+    from mleredux_server.settings import Settings
+
+    chosen = Path(asked.pop("runs_dir") or default_runs_dir())
+    settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
+    service = make_service(settings, catalogue(ctx))
+    token = first_token(service, os.environ.get(TOKEN_VARIABLE))
+    if token is not None:
+        click.echo("A user `admin` was made. This is their token; it is shown once, and can't be read back:")
+        click.echo(f"Token: {token}")
+    serve(create_app(service), settings, lambda url: click.echo(f"Listening on {url}"))

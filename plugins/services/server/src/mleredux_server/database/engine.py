@@ -1,0 +1,120 @@
+"""Opening the database, and bringing its tables up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from mleredux.errors import MlereduxError
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.orm import Session, sessionmaker
+
+BUSY_SECONDS = 5.0
+"""How long a writer waits for another before the request is answered with 503."""
+
+
+class Database:
+    """The database of a service.
+
+    Args:
+        url: Of SQLAlchemy's form, with a driver.
+
+    Raises:
+        MlereduxError: There is no such database, or it can't be reached.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            self.url = make_url(url)
+            self.engine = self._open()
+        except (ArgumentError, NoSuchModuleError, ImportError) as error:
+            raise MlereduxError(
+                f"The database's URL can't be used ({type(error).__name__}).",
+                hint="Use sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME with `mleredux-server[postgresql]`.",
+            ) from error
+        self._readers: sessionmaker[Session] = sessionmaker(self.engine, expire_on_commit=False)
+        writer = self.engine.execution_options(writes=True)
+        self._writers: sessionmaker[Session] = sessionmaker(writer, expire_on_commit=False)
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that changes nothing."""
+        with self._readers() as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session that is committed at the end, whole or not at all; writers of SQLite come one after another.
+
+        Raises:
+            OperationalError: Another writer did not end in time.
+        """
+        with self._writers.begin() as session:
+            yield session
+
+    @property
+    def shown(self) -> str:
+        """The URL without its password."""
+        return self.url.render_as_string(hide_password=True)
+
+    def migrate(self) -> None:
+        """Bring the tables up to date; new ones are made in an empty database.
+
+        Raises:
+            MlereduxError: It can't be reached, or was made by a newer version.
+        """
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+        try:
+            with self.engine.execution_options(writes=True).begin() as connection:
+                before = MigrationContext.configure(connection).get_current_revision()
+                if before is not None and before not in known:
+                    raise MlereduxError(
+                        f"The database {self.shown} was made by a newer version of mleredux-server.",
+                        hint="Install that version, or name another database.",
+                    )
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+        except (SQLAlchemyError, OSError) as error:
+            reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+            raise MlereduxError(
+                f"The database {self.shown} can't be used: {reason}", hint="Look whether it runs, and at its URL."
+            ) from error
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    def _open(self) -> Engine:
+        if self.url.get_backend_name() != "sqlite":
+            return create_engine(self.url, pool_size=10, max_overflow=30, pool_pre_ping=True, pool_timeout=BUSY_SECONDS)
+        if self.url.database:
+            Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(
+            self.url, connect_args={"timeout": BUSY_SECONDS}, pool_size=10, max_overflow=30, pool_timeout=BUSY_SECONDS
+        )
+        event.listen(engine, "connect", _configure_sqlite)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+
+def _begin(connection: Connection) -> None:
+    """A writer takes the lock at once: one that read first could not go on after another had written."""
+    writes = connection.get_execution_options().get("writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None  # we begin transactions, not the driver, so that DDL is inside them
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")

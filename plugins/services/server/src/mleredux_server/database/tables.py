@@ -1,0 +1,233 @@
+"""All tables, on one page.
+
+A *job* is anything a worker does: a run, the grading of a submission, the build of an agent. The scheduler knows only
+jobs; what a job is about lies in the table of its kind, under the same id.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, MetaData, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from mleredux_server.database.types import UtcTime
+
+_ID = String(128)
+
+
+def now() -> datetime:
+    """This moment, in UTC."""
+    return datetime.now(UTC)
+
+
+class Base(DeclarativeBase):
+    """Base of all tables; constraints have names, so that migrations can change them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {datetime: UtcTime(), dict[str, Any]: JSON(), list[str]: JSON()}
+
+
+class User(Base):
+    """Somebody with tokens."""
+
+    __tablename__ = "users"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    name: Mapped[str] = mapped_column(String(64), unique=True)
+    admin: Mapped[bool] = mapped_column(default=False)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    disabled_at: Mapped[datetime | None]
+
+
+class Token(Base):
+    """A key of a user; only its hash is kept."""
+
+    __tablename__ = "tokens"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), index=True)
+    project_id: Mapped[str | None] = mapped_column(ForeignKey("projects.id"))
+    """Where it is good for one project only."""
+    name: Mapped[str] = mapped_column(String(128))
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    scopes: Mapped[list[str]]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+    revoked_at: Mapped[datetime | None]
+
+
+class Project(Base):
+    """Owns runs; its members see them; quotas are its own."""
+
+    __tablename__ = "projects"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    name: Mapped[str] = mapped_column(String(64), unique=True)
+    quota: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """Fields of `mleredux_server.schemas.accounts.Quota`."""
+    llm_tokens_used: Mapped[int] = mapped_column(BigInteger, default=0)
+    """By runs that have ended, deleted ones too."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
+
+
+class Member(Base):
+    """A user in a project."""
+
+    __tablename__ = "members"
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True, index=True)
+    role: Mapped[str] = mapped_column(String(16), default="member")
+
+
+class Job(Base):
+    """Something a worker does, and what the scheduler must know of it."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (Index("ix_jobs_state_kind", "state", "kind"),)
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    """`run`, `grade` or `build`."""
+    state: Mapped[str] = mapped_column(String(16), default="creating")
+    """`creating` (not acknowledged yet: dropped after a kill), `queued`, `started`, `ended`."""
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    priority: Mapped[int] = mapped_column(default=0)
+    cpus: Mapped[float] = mapped_column(default=1.0)
+    memory_mb: Mapped[int] = mapped_column(default=0)
+    gpus: Mapped[int] = mapped_column(default=0)
+    disk_mb: Mapped[int] = mapped_column(default=0)
+    """What it may write while it is not ended; what it left, once it is."""
+    llm_tokens: Mapped[int | None] = mapped_column(BigInteger)
+    """Reserved of the project's quota while it is not ended."""
+    attempts: Mapped[int] = mapped_column(default=0)
+    """Workers that took it up since it was queued by somebody."""
+    cancel: Mapped[bool] = mapped_column(default=False)
+    waiting_for: Mapped[str | None] = mapped_column(Text)
+    worker_pid: Mapped[int | None]
+    worker_birth: Mapped[float | None]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    queued_at: Mapped[datetime | None]
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+
+
+class Experiment(Base):
+    """A matrix of runs."""
+
+    __tablename__ = "experiments"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    name: Mapped[str] = mapped_column(String(128))
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    request: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class RunRow(Base):
+    """What is listed and filtered of a run; the directory is the truth."""
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        Index("ix_runs_project_id_created_at", "project_id", "created_at", "id"),
+        Index("ix_runs_created_at", "created_at", "id"),
+        Index("ix_runs_status_created_at", "status", "created_at", "id"),
+    )
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    experiment_id: Mapped[str | None] = mapped_column(ForeignKey("experiments.id"), index=True)
+    retry_of: Mapped[str | None] = mapped_column(_ID)
+    task: Mapped[str] = mapped_column(String(128), index=True)
+    agent: Mapped[str] = mapped_column(Text)
+    sandbox: Mapped[str] = mapped_column(String(64))
+    seed: Mapped[int] = mapped_column(BigInteger)
+    network: Mapped[str] = mapped_column(String(16))
+    obfuscated: Mapped[bool] = mapped_column(default=False)
+    priority: Mapped[int] = mapped_column(default=0)
+    limits: Mapped[dict[str, Any]]
+    options: Mapped[dict[str, Any]]
+    labels: Mapped[dict[str, Any]]
+    request: Mapped[dict[str, Any]]
+    """As it was asked, for a new run of the same."""
+    status: Mapped[str] = mapped_column(String(16), default="queued")
+    cause: Mapped[str | None] = mapped_column(String(32))
+    message: Mapped[str | None] = mapped_column(Text)
+    score: Mapped[float | None]
+    medal: Mapped[str | None] = mapped_column(String(16))
+    valid: Mapped[bool | None]
+    log_bytes: Mapped[int] = mapped_column(BigInteger, default=-1)
+    """Size of the event log when this row was last made of it."""
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class Submission(Base):
+    """Predictions that are graded without an agent."""
+
+    __tablename__ = "submissions"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    task: Mapped[str] = mapped_column(String(128))
+    size: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str] = mapped_column(String(64))
+    status: Mapped[str] = mapped_column(String(16), default="queued")
+    message: Mapped[str | None] = mapped_column(Text)
+    report: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    ended_at: Mapped[datetime | None]
+
+
+class BuildRow(Base):
+    """An agent's environment that is made ahead of its runs."""
+
+    __tablename__ = "builds"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    agent: Mapped[str] = mapped_column(Text)
+    sandbox: Mapped[str] = mapped_column(String(64))
+    options: Mapped[dict[str, Any]]
+    status: Mapped[str] = mapped_column(String(16), default="queued")
+    message: Mapped[str | None] = mapped_column(Text)
+    image: Mapped[str | None] = mapped_column(Text)
+    cached: Mapped[bool | None]
+    created_at: Mapped[datetime] = mapped_column(default=now)
+    ended_at: Mapped[datetime | None]
+
+
+class Idempotency(Base):
+    """The first answer to a creating request, by its key."""
+
+    __tablename__ = "idempotency"
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    request: Mapped[str] = mapped_column(String(64))
+    """Hash of method, path and body."""
+    status: Mapped[int | None]
+    """None while the first request goes on."""
+    headers: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    body: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime] = mapped_column(default=now, index=True)
+
+
+class Audit(Base):
+    """Who changed what."""
+
+    __tablename__ = "audit"
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    time: Mapped[datetime] = mapped_column(default=now, index=True)
+    user_id: Mapped[str | None] = mapped_column(_ID)
+    token_id: Mapped[str | None] = mapped_column(_ID)
+    action: Mapped[str] = mapped_column(String(64))
+    target: Mapped[str | None] = mapped_column(Text)

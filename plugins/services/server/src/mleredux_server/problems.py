@@ -1,0 +1,143 @@
+"""Errors as problem details (RFC 9457): one sentence on what is wrong, one on what to do."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from mleredux.errors import MlereduxError, NotFound
+from sqlalchemy.exc import OperationalError, TimeoutError
+from starlette.exceptions import HTTPException
+
+_LOG = structlog.get_logger()
+
+STATUS = {
+    "unauthenticated": 401,
+    "forbidden": 403,
+    "quota-exceeded": 403,
+    "not-found": 404,
+    "not-yet": 404,
+    "method-not-allowed": 405,
+    "conflict": 409,
+    "idempotency-conflict": 409,
+    "precondition-failed": 412,
+    "too-large": 413,
+    "range": 416,
+    "invalid": 422,
+    "idempotency-mismatch": 422,
+    "too-many-requests": 429,
+    "internal": 500,
+    "unavailable": 503,
+    "no-space": 507,
+}
+
+
+class Problem(Exception):
+    """An error that is answered.
+
+    Args:
+        slug: A key of `STATUS`.
+        detail: One sentence on what is wrong.
+        hint: One sentence on what to do.
+        headers: Of the answer.
+        errors: What is wrong where, for `invalid`.
+    """
+
+    def __init__(
+        self,
+        slug: str,
+        detail: str,
+        *,
+        hint: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        errors: list[dict[str, str]] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.slug, self.detail, self.hint, self.errors = slug, detail, hint, errors
+        self.headers = dict(headers or {})
+
+    @property
+    def status(self) -> int:
+        """Of the answer."""
+        return STATUS[self.slug]
+
+
+def not_found(kind: str, name: str) -> Problem:
+    """The same words whether it is not there or somebody else's."""
+    return Problem("not-found", f"There is no {kind} {name[:200]!r} that you may see.")
+
+
+def answer(request: Request, problem: Problem) -> Response:
+    """The problem as an answer."""
+    content: dict[str, Any] = {
+        "type": f"urn:mleredux:problem:{problem.slug}",
+        "title": HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": problem.detail,
+        "hint": problem.hint,
+        "instance": getattr(request.state, "id", None),
+    }
+    if problem.errors is not None:
+        content["errors"] = problem.errors
+    return JSONResponse(content, problem.status, problem.headers, media_type="application/problem+json")
+
+
+def of_error(error: Exception) -> Problem:
+    """What is answered where an error was not foreseen at its place."""
+    match error:
+        case Problem():
+            return error
+        case NotFound():
+            return Problem("not-found", error.message, hint=error.hint)
+        case MlereduxError():
+            return Problem("invalid", error.message, hint=error.hint)
+        case RequestValidationError():
+            return _invalid(error)
+        case HTTPException():
+            slug = {401: "unauthenticated", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+            return Problem(slug.get(error.status_code, "invalid"), f"{error.detail}.", headers=error.headers)
+        case OperationalError() | TimeoutError():
+            return Problem(
+                "unavailable",
+                "The database does not answer now.",
+                hint="Try again in a moment; nothing was changed.",
+                headers={"Retry-After": "1"},
+            )
+        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return Problem(
+                "no-space", "The server's disk is full; nothing was changed.", hint="Tell who runs it, or delete runs."
+            )
+    return Problem("internal", "Something unforeseen went wrong.", hint="Tell who runs the server the request's id.")
+
+
+def install(app: FastAPI) -> None:
+    """Let the app answer all errors so."""
+
+    async def handle(request: Request, error: Exception) -> Response:
+        problem = of_error(error)
+        if problem.status >= 500:
+            _LOG.error("request failed", problem=problem.slug, exc_info=error)
+        return answer(request, problem)
+
+    for kind in (Problem, MlereduxError, RequestValidationError, HTTPException, OperationalError, TimeoutError):
+        app.add_exception_handler(kind, handle)
+    app.add_exception_handler(OSError, handle)
+    app.add_exception_handler(Exception, handle)
+
+
+def _invalid(error: RequestValidationError) -> Problem:
+    found = [
+        {
+            "field": ".".join(str(part) for part in item["loc"]),
+            "message": str(item["msg"]).removeprefix("Value error, "),
+        }
+        for item in error.errors()[:50]
+    ]
+    first = found[0] if found else {"field": "body", "message": "is malformed"}
+    return Problem("invalid", f"{first['field']}: {first['message']}.".replace("..", "."), errors=found)

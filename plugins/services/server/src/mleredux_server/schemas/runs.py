@@ -1,0 +1,123 @@
+"""Runs and experiments over the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from mleredux.models import Report
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
+NetworkName = Literal["none", "gateway", "open"]
+
+
+class LimitsAsked(BaseModel):
+    """Limits that differ from the agent's own; see `mleredux.models.Limits`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    time_limit: float | None = Field(default=None, gt=0, le=30 * 86400)
+    notice: float | None = Field(default=None, ge=0, le=86400)
+    grace: float | None = Field(default=None, ge=0, le=3600)
+    cpus: float | None = Field(default=None, gt=0, le=4096)
+    memory_mb: int | None = Field(default=None, ge=64, le=2**30)
+    disk_mb: int | None = Field(default=None, ge=1, le=2**30)
+    processes: int | None = Field(default=None, ge=1, le=2**20)
+    gpus: int | None = Field(default=None, ge=0, le=1024)
+    llm_calls: int | None = Field(default=None, ge=0, le=2**53)
+    llm_tokens: int | None = Field(default=None, ge=0, le=2**53)
+    llm_cost_usd: float | None = Field(default=None, ge=0, le=1e9)
+
+
+class HowToRun(BaseModel):
+    """What a run and a matrix of runs are asked alike."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sandbox: Name | None = None
+    limits: LimitsAsked = LimitsAsked()
+    options: dict[str, Any] = Field(default={}, max_length=64)
+    network: NetworkName | None = None
+    obfuscated: bool = False
+    context: str | None = Field(default=None, max_length=200_000)
+    project: Name | None = None
+    """Id or name; the caller's own where None."""
+    priority: int = Field(default=0, ge=-100, le=100)
+    """Among one's own runs: higher ones come first."""
+    labels: dict[Label, Label] = Field(default={}, max_length=32)
+
+
+class RunRequest(HowToRun):
+    """One run."""
+
+    task: Name
+    agent: Name
+    seed: int = Field(default=0, ge=-(2**53), le=2**53)
+
+
+class ExperimentRequest(HowToRun):
+    """A matrix of runs: each task with each agent and each seed."""
+
+    name: Label | None = None
+    tasks: list[Name] = Field(default=[], max_length=1000)
+    sets: list[Name] = Field(default=[], max_length=20)
+    agents: list[Name] = Field(min_length=1, max_length=100)
+    seeds: list[Annotated[int, Field(ge=-(2**53), le=2**53)]] = Field(default=[0], min_length=1, max_length=1000)
+
+
+class RunView(BaseModel):
+    """A run as it is shown."""
+
+    id: str
+    task: str
+    agent: str
+    sandbox: str
+    seed: int
+    network: str
+    limits: dict[str, Any]
+    options: dict[str, Any]
+    obfuscated: bool
+    labels: dict[str, str]
+    project: str
+    user: str
+    experiment: str | None
+    retry_of: str | None
+    priority: int
+    status: str
+    cause: str | None
+    message: str | None
+    waiting_for: str | None
+    """Why it is still queued."""
+    score: float | None
+    medal: str | None
+    valid: bool | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    updated_at: datetime
+
+
+class RunDetail(RunView):
+    """A run with its report, once there is one."""
+
+    report: Report | None = None
+
+
+class ExperimentView(BaseModel):
+    """A matrix of runs, without them."""
+
+    id: str
+    name: str
+    project: str
+    user: str
+    created_at: datetime
+    counts: dict[str, int]
+    """Runs in each status."""
+
+
+class ExperimentDetail(ExperimentView):
+    """A matrix with its runs."""
+
+    runs: list[RunView]

@@ -1,0 +1,74 @@
+"""Starting to listen."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from fastapi import FastAPI
+from mleredux.errors import MlereduxError
+from sqlalchemy import select
+
+from mleredux_server.accounts import make_token, make_user
+from mleredux_server.database.tables import User
+from mleredux_server.identity import TOKEN_PREFIX
+from mleredux_server.service import Service
+from mleredux_server.settings import Settings
+
+FIRST_USER = "admin"
+_SHORTEST = 24
+
+
+def first_token(service: Service, chosen: str | None) -> str | None:
+    """Where there is no user yet, make one who may do everything.
+
+    Args:
+        service: The service.
+        chosen: A token that was chosen; a random one is made where None.
+
+    Returns:
+        The token to be shown; None where there are users already, or the token was chosen.
+
+    Raises:
+        MlereduxError: The chosen token is too weak.
+    """
+    if chosen is not None and (not chosen.startswith(TOKEN_PREFIX) or not _SHORTEST <= len(chosen) <= 128):
+        raise MlereduxError(
+            f"MLEREDUX_SERVE_TOKEN must begin with {TOKEN_PREFIX} and have {_SHORTEST} to 128 characters.",
+            hint=f'Make one: echo "{TOKEN_PREFIX}$(openssl rand -hex 32)".',
+        )
+    with service.database.writing() as session:
+        if session.scalar(select(User).limit(1)) is not None:
+            return None
+        user = make_user(session, FIRST_USER, admin=True)
+        _, said = make_token(session, user, "first", ["admin"], value=chosen)
+    return None if chosen else said
+
+
+def serve(app: FastAPI, settings: Settings, listening: Callable[[str], None]) -> None:
+    """Listen until the process is told to stop.
+
+    Raises:
+        MlereduxError: The address can't be had.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    server_socket = socket.socket(family, socket.SOCK_STREAM)
+    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        server_socket.bind((settings.host, settings.port))
+    except OSError as error:
+        raise MlereduxError(
+            f"Nothing can listen on {settings.host}:{settings.port}: {error.strerror}.", hint="Choose another --port."
+        ) from error
+    host = f"[{settings.host}]" if family == socket.AF_INET6 else settings.host
+    url = f"http://{host}:{server_socket.getsockname()[1]}"
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+    original = server.startup
+
+    async def startup(sockets: list[socket.socket] | None = None) -> None:
+        await original(sockets)
+        listening(url)
+
+    server.startup = startup  # type: ignore[method-assign]
+    server.run(sockets=[server_socket])
