@@ -41,6 +41,20 @@ def test_an_agent_that_heeds_sigterm_is_not_killed(toy: Any) -> None:
     assert (run.output_dir / "logs" / "bye").exists()
 
 
+@pytest.mark.parametrize("jump", [-86400, 86400], ids=["a-day-back", "a-day-on"])
+def test_setting_the_clock_neither_ends_an_agent_nor_gives_it_more_time(
+    toy: Any, monkeypatch: pytest.MonkeyPatch, jump: int
+) -> None:
+    run, real, begun = toy.new("sleeper", limits={"time_limit": 2, "grace": 0}), time.time, time.monotonic()
+    run.observers.append(
+        lambda _run, event: monkeypatch.setattr(time, "time", lambda: real() + jump) if event.type == "agent" else None
+    )
+    toy.pipeline().execute([run])
+    assert run.cause is Cause.AGENT_TIMED_OUT
+    assert run.outcome.seconds == pytest.approx(2, abs=1)
+    assert time.monotonic() - begun < 30
+
+
 def test_a_tiny_time_limit_is_one_too(toy: Any) -> None:
     run = toy.run("sleeper", limits={"time_limit": 0.01, "grace": 0})
     assert run.cause is Cause.AGENT_TIMED_OUT

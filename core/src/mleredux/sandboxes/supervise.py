@@ -33,6 +33,7 @@ class Watch:
         cancelled: Whether somebody asked to stop.
         look: Called about every second, for submission versions.
         measure: Told what the agent uses, ten times a second: seconds since its start, and usage.
+        started: When the agent began, by the monotonic clock.
     """
 
     folders: tuple[Path, ...]
@@ -43,21 +44,30 @@ class Watch:
     measure: Callable[[float, Usage], None] = lambda _seconds, _usage: None
     max_memory: float = 0.0
     cpu_seconds: float | None = None
+    started: float = 0.0
     _next_look: float = field(default=0.0)
     _next_usage: float = field(default=0.0)
 
 
-def supervise(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
+def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = None) -> Outcome:
     """Wait for an agent's end, or bring it about at a limit.
 
     The order at the time limit: a notice before it, SIGTERM at it, SIGKILL after the grace period; each is an event.
+
+    Args:
+        handle: The started agent.
+        limits: What it may use.
+        watch: What is watched, and who is told.
+        age: Seconds since its start, where the wall clock, which may be set, is not to be asked. From here on nothing
+            depends on that clock.
     """
-    deadline = handle.started_at + limits.time_limit
+    watch.started = time.monotonic() - (max(0.0, time.time() - handle.started_at) if age is None else age)
+    deadline = watch.started + limits.time_limit
     notice_at = deadline - min(limits.notice, limits.time_limit / 10)
     told = watch.notice.exists()
     while True:
         ended = handle.poll()
-        now = time.time()
+        now = time.monotonic()
         if ended is not None:
             return _outcome(handle, watch, _natural_cause(ended, limits, watch))
         if watch.cancelled():
@@ -79,13 +89,13 @@ def supervise(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
                 watch.emit("limit", limit=limit, message=message)
                 return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
         next_event = min(deadline, notice_at if not told else deadline) - now
-        young = now - handle.started_at < 1.0
+        young = now - watch.started < 1.0
         time.sleep(max(0.005, min(_QUICK_POLL if young else _POLL, next_event)))
 
 
 def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tuple[Cause, str, str] | None:
     usage = handle.usage()
-    watch.measure(now - handle.started_at, usage)
+    watch.measure(now - watch.started, usage)
     if usage.memory_mb is not None:
         watch.max_memory = max(watch.max_memory, usage.memory_mb)
         if usage.memory_mb > limits.memory_mb:
@@ -102,7 +112,7 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     begun = time.monotonic()
     over = _over_disk(limits, watch)
     # A large tree takes long to count: spend no more than a tenth of the time on it.
-    watch._next_look = time.time() + max(_LOOK_SECONDS, 10 * (time.monotonic() - begun))
+    watch._next_look = time.monotonic() + max(_LOOK_SECONDS, 10 * (time.monotonic() - begun))
     return over
 
 
@@ -167,7 +177,7 @@ def _outcome(handle: Handle, watch: Watch, ending: tuple[Exit | None, Cause | No
         cause=cause,
         limit=limit,
         message=message,
-        seconds=round(time.time() - handle.started_at, 3),
+        seconds=round(time.monotonic() - watch.started, 3),
         max_memory_mb=round(watch.max_memory, 1) or None,
         cpu_seconds=round(watch.cpu_seconds, 3) if watch.cpu_seconds is not None else None,
     )

@@ -98,7 +98,7 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
     if handle is not None and last is None and handle.poll() is not None:
         handle.close()  # the remains of an attempt that was given up
         handle = None
-    adopted = handle is not None
+    adopted, age = handle is not None, _age(run) if handle is not None else 0.0
     if handle is None:
         _clear(run, launch)
         run.emit("attempt", status="starting")
@@ -110,6 +110,7 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
         handle=handle.id,
         agent=agent.id,
         started_at=handle.started_at,
+        monotonic=time.monotonic(),
     )
     watch = Watch(
         folders=(run.output_dir, launch.scratch_dir, run.logs_dir),
@@ -120,7 +121,7 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
         measure=Timeline(run.logs_dir / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:
-        outcome = supervise(handle, launch.limits, watch)
+        outcome = supervise(handle, launch.limits, watch, age)
         if outcome.cause is not Cause.CANCELLED:
             run.emit("attempt", status="ended", outcome=outcome.model_dump(mode="json"))
         return outcome
@@ -221,6 +222,14 @@ def _last_attempt(run: Run) -> Event | None:
         elif event.type == "stage" and event.data["stage"] == State.RUNNING:
             last = None
     return last
+
+
+def _age(run: Run) -> float | None:
+    """Seconds since the agent that is adopted was started, by the clock that nobody sets; None where not known."""
+    told = [event.data for event in run.log.read() if event.type == "agent" and event.data.get("status") == "started"]
+    begun = told[-1].get("monotonic") if told else None
+    now = time.monotonic()
+    return now - float(begun) if begun is not None and begun <= now else None
 
 
 def agent_started(run: Run) -> float:
