@@ -12,8 +12,11 @@ from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
 
 from mleredux_server import __version__, problems
-from mleredux_server.api import runs
+from mleredux_server.api import health, runs
 from mleredux_server.database import Database
+from mleredux_server.health import Health
+from mleredux_server.metrics import Metrics
+from mleredux_server.observing import Observing
 from mleredux_server.security import Tokens
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
@@ -55,7 +58,10 @@ def create_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     app.state.tokens = Tokens(service.database)
+    app.state.health = Health(service)
+    app.state.metrics = Metrics(service)
     problems.install(app)
+    app.include_router(health.router)
     app.include_router(runs.router)
 
     @app.get("/v1", tags=["about"])
@@ -63,9 +69,5 @@ def create_app(service: Service) -> FastAPI:
         """What answers here."""
         return {"name": "mleredux", "version": __version__, "contract": 1}
 
-    @app.get("/healthz", tags=["about"])
-    def healthz() -> dict[str, str]:
-        """Whether the process lives."""
-        return {"status": "ok"}
-
+    app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added is the outermost
     return app

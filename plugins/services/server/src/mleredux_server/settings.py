@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,8 +27,10 @@ class Settings(BaseModel):
     """Of requests that are no upload."""
     requests_per_minute: int = Field(default=1200, ge=1)
     """Of one token."""
-    log_format: str = "text"
-    """`text` or `json`."""
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    min_free_mb: int = Field(default=512, ge=0)
+    """With less on the disk of the runs directory, the service says that it is not ready."""
 
     @property
     def state_dir(self) -> Path:

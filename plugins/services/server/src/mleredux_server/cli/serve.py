@@ -32,6 +32,20 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     show_default=True,
     help="Of the server's own log.",
 )
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="The least that is logged.",
+)
+@click.option(
+    "--min-free-mb",
+    type=click.IntRange(min=0),
+    default=512,
+    show_default=True,
+    help="Free disk space below which the server says that it is not ready.",
+)
 @runs_dir_option
 @data_dir_option
 @click.pass_context
@@ -42,12 +56,14 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     from mleredux.store import default_runs_dir
 
+    from mleredux_server import logs
     from mleredux_server.app import create_app, make_service
     from mleredux_server.serving import first_token, serve
     from mleredux_server.settings import Settings
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
+    logs.configure(settings.log_format, settings.log_level)
     service = make_service(settings, catalogue(ctx))
     token = first_token(service, os.environ.get(TOKEN_VARIABLE))
     if token is not None:

@@ -1,0 +1,40 @@
+"""Without a token: whether the process lives, whether it can work, and its numbers."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from starlette.concurrency import run_in_threadpool
+
+from mleredux_server.health import Health, Readiness
+from mleredux_server.metrics import Metrics
+
+router = APIRouter(tags=["about"])
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """Whether the process lives."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", responses={503: {"model": Readiness, "description": "Something is wrong"}})
+async def readyz(request: Request, response: Response) -> Readiness:
+    """Whether runs can be made and worked on; 503 where not, with what is wrong."""
+    health: Health = request.app.state.health
+    found = await health.ready()
+    response.status_code = 200 if found.status == "ok" else 503
+    response.headers["Cache-Control"] = "no-store"
+    return found
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus's text"}},
+)
+async def metrics(request: Request) -> Response:
+    """The service's numbers for Prometheus."""
+    found: Metrics = request.app.state.metrics
+    text = await run_in_threadpool(generate_latest, found.registry)
+    return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})

@@ -1,0 +1,106 @@
+"""Whether the service can do its work now."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import anyio
+from anyio.to_thread import run_sync
+from pydantic import BaseModel
+from sqlalchemy import false, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from mleredux_server.database.tables import Job
+from mleredux_server.service import Service
+
+_FRESH_SECONDS = 1.0
+
+
+class Check(BaseModel):
+    """One thing that must be well.
+
+    Attributes:
+        message: What is wrong, or how it is.
+    """
+
+    name: str
+    ok: bool
+    message: str
+
+
+class Readiness(BaseModel):
+    """Whether all is well."""
+
+    status: str
+    checks: list[Check]
+
+
+@dataclass(frozen=True)
+class _Known:
+    until: float
+    checks: Sequence[Check]
+
+
+class Health:
+    """Checks what the service needs; askers share one look, since they need no token.
+
+    Args:
+        service: What is looked at.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._known = _Known(0.0, ())
+        self._looking = anyio.Lock()
+
+    async def ready(self) -> Readiness:
+        """How all is, at most a second ago."""
+        async with self._looking:
+            if time.monotonic() >= self._known.until:
+                found = await run_sync(self.look)
+                self._known = _Known(time.monotonic() + _FRESH_SECONDS, found)
+        checks = self._known.checks
+        return Readiness(status="ok" if all(check.ok for check in checks) else "failing", checks=list(checks))
+
+    def look(self) -> list[Check]:
+        """Look at everything now."""
+        looks: dict[str, Callable[[], str]] = {
+            "database": self._database,
+            "disk": self._disk,
+        }
+        checks = []
+        for name, look in looks.items():
+            try:
+                checks.append(Check(name=name, ok=True, message=look()))
+            except _Failing as failing:
+                checks.append(Check(name=name, ok=False, message=str(failing)))
+        return checks
+
+    def _database(self) -> str:
+        began = time.monotonic()
+        try:
+            with self._service.database.writing() as session:
+                session.execute(update(Job).where(false()).values(waiting_for=None))
+        except SQLAlchemyError as error:
+            raise _Failing("The database can't be written now.") from error
+        return f"It could be written after {(time.monotonic() - began) * 1000:.0f} ms."
+
+    def _disk(self) -> str:
+        floor, folder = self._service.settings.min_free_mb, self._service.settings.state_dir
+        try:
+            free = shutil.disk_usage(folder).free // 2**20
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(4096))
+        except OSError as error:
+            raise _Failing(f"The runs directory can't be written: {error.strerror}.") from error
+        if free < floor:
+            raise _Failing(f"{free} MB are free in the runs directory; less than {floor}.")
+        return f"{free} MB are free in the runs directory."
+
+
+class _Failing(Exception):
+    """What is wrong, in a sentence that anybody may read: no names of hosts, files, users."""

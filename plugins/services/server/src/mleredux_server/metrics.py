@@ -1,0 +1,185 @@
+"""Numbers for Prometheus, in a registry of the service's own.
+
+No label has a value that users choose: names of users, projects, tasks and agents would be without bound, and are
+nobody's business who may only see the numbers.
+"""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mleredux.errors import MlereduxError
+from mleredux.sandboxes.slots import Slot, Slots, machine
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from mleredux_server import __version__
+from mleredux_server.database.tables import BuildRow, Job, RunRow, Submission, now
+from mleredux_server.service import Service
+
+_BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_FRESH_SECONDS = 5.0
+RUN_STATUSES = (
+    "queued",
+    "preparing",
+    "building",
+    "running",
+    "grading",
+    "producing",
+    "done",
+    "failed",
+    "timed_out",
+    "cancelled",
+)
+JOB_KINDS = ("run", "grade", "build")
+
+
+class Metrics:
+    """What the service counts about itself.
+
+    Args:
+        service: Whose numbers these are.
+
+    Attributes:
+        requests: Seconds that answers took, by route, method and class of status; those of event streams until they
+            began.
+        in_flight: Requests being answered.
+        followers: Event streams that are open.
+        jobs_started: Jobs handed to workers, by kind.
+        jobs_ended: Jobs that came to an end, by kind and outcome.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
+        self.requests = Histogram(
+            "mleredux_http_request_duration_seconds",
+            "Seconds that answers took; of event streams, until they began.",
+            ("route", "method", "status"),
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.in_flight = Gauge("mleredux_http_requests_in_flight", "Requests being answered.", registry=self.registry)
+        self.followers = Gauge("mleredux_event_streams", "Event streams that are open.", registry=self.registry)
+        self.jobs_started = Counter(
+            "mleredux_jobs_started", "Jobs handed to workers.", ("kind",), registry=self.registry
+        )
+        self.jobs_ended = Counter(
+            "mleredux_jobs_ended", "Jobs that came to an end.", ("kind", "outcome"), registry=self.registry
+        )
+        build = Gauge(
+            "mleredux_build_info", "What runs here.", ("version", "python", "database"), registry=self.registry
+        )
+        build.labels(__version__, platform.python_version(), service.database.engine.dialect.name).set(1)
+        ProcessCollector(registry=self.registry)
+        self.registry.register(Stored(service))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the database says at one moment."""
+
+    runs: dict[str, int] = field(default_factory=dict)
+    jobs: dict[tuple[str, str], int] = field(default_factory=dict)
+    submissions: dict[str, int] = field(default_factory=dict)
+    builds: dict[str, int] = field(default_factory=dict)
+    oldest_wait: float = 0.0
+    slots: tuple[Slot, ...] | None = None
+    """Held by runs; None: the ledger can't be read."""
+
+
+class Stored(Collector):
+    """Numbers of the database and of the machine, asked for at most once in some seconds.
+
+    Args:
+        service: Whose numbers these are.
+        fresh: Seconds for which an answer is good.
+    """
+
+    def __init__(self, service: Service, fresh: float = _FRESH_SECONDS) -> None:
+        self._service, self._fresh, self._has = service, fresh, machine()
+        self._lock = threading.Lock()
+        self._until, self._numbers, self._answers = 0.0, Numbers(), False
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing beforehand: registering must not ask the database."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The numbers; the last ones that were had, where the database does not answer."""
+        numbers, answers = self._known()
+        yield _gauge("mleredux_database_up", "Whether the database answered.", answers)
+        yield _by("mleredux_runs", "Runs in the store.", "status", RUN_STATUSES, numbers.runs)
+        yield _by("mleredux_submissions", "Submissions without an agent.", "status", (), numbers.submissions)
+        yield _by("mleredux_builds", "Builds of agents.", "status", (), numbers.builds)
+        for state, help_ in (("queued", "Jobs that wait."), ("started", "Jobs that are worked on.")):
+            counts = {kind: numbers.jobs.get((kind, state), 0) for kind in JOB_KINDS}
+            yield _by(
+                f"mleredux_jobs_{'waiting' if state == 'queued' else 'running'}", help_, "kind", JOB_KINDS, counts
+            )
+        yield _gauge(
+            "mleredux_queue_oldest_wait_seconds", "Since the oldest waiting job was queued.", numbers.oldest_wait
+        )
+        if numbers.slots is not None:
+            yield from self._machine(numbers.slots)
+
+    def _machine(self, held: tuple[Slot, ...]) -> Iterator[Metric]:
+        has, mib = self._has, 2**20
+        for name, help_, total, used in (
+            ("cpus", "CPUs", has.cpus, sum(slot.cpus for slot in held)),
+            ("memory_bytes", "Memory", has.memory_mb * mib, sum(slot.memory_mb for slot in held) * mib),
+            ("gpus", "GPUs", len(has.gpus), sum(len(slot.gpus) for slot in held)),
+        ):
+            yield _gauge(f"mleredux_machine_{name}", f"{help_} that runs can have.", total)
+            yield _gauge(f"mleredux_machine_{name}_handed_out", f"{help_} that runs hold.", used)
+
+    def _known(self) -> tuple[Numbers, bool]:
+        with self._lock:
+            if time.monotonic() >= self._until:
+                try:
+                    self._numbers, self._answers = self._ask(), True
+                except SQLAlchemyError:
+                    self._answers = False
+                self._numbers = replace(self._numbers, slots=self._slots())
+                self._until = time.monotonic() + self._fresh
+            return self._numbers, self._answers
+
+    def _slots(self) -> tuple[Slot, ...] | None:
+        try:
+            return tuple(Slots(self._service.store.path, self._has).held())
+        except (MlereduxError, OSError):  # other numbers are good even where the ledger is damaged
+            return None
+
+    def _ask(self) -> Numbers:
+        with self._service.database.reading() as session:
+
+            def count(column: Any) -> dict[str, int]:
+                return dict(session.execute(select(column, func.count()).group_by(column)).tuples().all())
+
+            jobs = select(Job.kind, Job.state, func.count()).where(Job.state.in_(("queued", "started")))
+            oldest = session.scalar(select(func.min(Job.queued_at)).where(Job.state == "queued"))
+            return Numbers(
+                runs=count(RunRow.status),
+                jobs={(kind, state): n for kind, state, n in session.execute(jobs.group_by(Job.kind, Job.state))},
+                submissions=count(Submission.status),
+                builds=count(BuildRow.status),
+                oldest_wait=max((now() - oldest).total_seconds(), 0.0) if oldest is not None else 0.0,
+            )
+
+
+def _gauge(name: str, help_: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, help_, value=float(value))
+
+
+def _by(name: str, help_: str, label: str, known: Iterable[str], counts: dict[str, int]) -> Metric:
+    family = GaugeMetricFamily(name, help_, labels=[label])
+    for value in sorted({*known, *counts}):
+        family.add_metric([value], counts.get(value, 0))
+    return family

@@ -1,0 +1,85 @@
+"""Each request is logged, counted and timed; one wrapper around the application does it all."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mleredux_server.logs import request_state
+from mleredux_server.metrics import Metrics
+
+_LOG = structlog.get_logger()
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
+_EVENT_STREAM = b"text/event-stream"
+
+
+class Observing:
+    """The access log, and the numbers of requests.
+
+    Args:
+        app: What answers.
+        metrics: Where it is counted.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, and tell of it once it is over."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        began, status, first, streams = time.perf_counter(), 0, 0.0, False
+
+        async def sending(message: Message) -> None:
+            nonlocal status, first, streams
+            if message["type"] == "http.response.start":
+                status, first = message["status"], time.perf_counter() - began
+                streams = _is_event_stream(message)
+                if streams:
+                    self.metrics.followers.inc()
+            await send(message)
+
+        marked = request_state.set(state)
+        self.metrics.in_flight.inc()
+        try:
+            await self.app(scope, receive, sending)
+        finally:
+            took = time.perf_counter() - began
+            self.metrics.in_flight.dec()
+            if streams:
+                self.metrics.followers.dec()
+            route, method = route_of(scope), scope["method"] if scope["method"] in _METHODS else "other"
+            shown = status or 500  # an error that nobody handled is answered outside
+            self.metrics.requests.labels(route, method, f"{shown // 100}xx").observe(first if streams else took)
+            self._tell(scope, state, route, method, shown, took)
+            request_state.reset(marked)
+
+    def _tell(self, scope: Scope, state: Any, route: str, method: str, status: int, took: float) -> None:
+        caller = state.get("caller")
+        tell = _LOG.debug if route in _QUIET else _LOG.info
+        tell(
+            "request",
+            method=method,
+            route=route,
+            path=None if route == scope["path"] else scope["path"][:256],
+            status=status,
+            ms=round(took * 1000, 1),
+            user=None if caller is None else caller.user_id,
+        )
+
+
+def route_of(scope: Scope) -> str:
+    """The template of the route, `/v1/runs/{run_id}`; `none` where no route has that path."""
+    route = scope.get("route")
+    return str(getattr(route, "path_format", None) or getattr(route, "path", None) or "none")
+
+
+def _is_event_stream(message: Message) -> bool:
+    headers = dict(message.get("headers", ()))
+    return bytes(headers.get(b"content-type", b"")).startswith(_EVENT_STREAM)
