@@ -1,1 +1,134 @@
-"""The Python SDK of a mleredux service."""
+"""The Python SDK of a mleredux service.
+
+from mleredux_client import Client
+
+with Client("http://127.0.0.1:8765", token="mlr_…") as client:
+    run = client.run("digits", agent="baseline", time_limit=60).wait()
+    print(run.status, run.score, run.medal)
+"""
+
+from mleredux_client._async.artifacts import AsyncArtifactFile, AsyncArtifacts
+from mleredux_client._async.client import AsyncClient
+from mleredux_client._async.experiments import AsyncExperiment
+from mleredux_client._async.pages import AsyncPager
+from mleredux_client._async.runs import AsyncRun
+from mleredux_client._async.work import AsyncBuild, AsyncSubmission
+from mleredux_client._sync.artifacts import ArtifactFile, Artifacts
+from mleredux_client._sync.client import Client
+from mleredux_client._sync.experiments import Experiment
+from mleredux_client._sync.pages import Pager
+from mleredux_client._sync.runs import Run
+from mleredux_client._sync.work import Build, Submission
+from mleredux_client.errors import (
+    Conflict,
+    Damaged,
+    Forbidden,
+    Invalid,
+    MlereduxApiError,
+    NoSpace,
+    NotFound,
+    NotYet,
+    PreconditionFailed,
+    QuotaExceeded,
+    RangeNotSatisfiable,
+    ServerError,
+    TooLarge,
+    TooManyRequests,
+    Unauthenticated,
+    Unavailable,
+    UnexpectedAnswer,
+    Unreachable,
+    UnsafePath,
+    UsageError,
+    WaitTimeout,
+    WorkFailed,
+)
+from mleredux_client.frames import Listing
+from mleredux_client.models import (
+    Agent,
+    Artifact,
+    Event,
+    Ledger,
+    LlmUse,
+    LogFile,
+    Me,
+    Project,
+    Quota,
+    Report,
+    RunRecord,
+    Sample,
+    State,
+    Task,
+    Token,
+    TokenInfo,
+    Trajectory,
+    Usage,
+    User,
+    Verdict,
+    VersionScore,
+)
+from mleredux_client.version import VERSION as __version__
+
+__all__ = [
+    "Agent",
+    "Artifact",
+    "ArtifactFile",
+    "Artifacts",
+    "AsyncArtifactFile",
+    "AsyncArtifacts",
+    "AsyncBuild",
+    "AsyncClient",
+    "AsyncExperiment",
+    "AsyncPager",
+    "AsyncRun",
+    "AsyncSubmission",
+    "Build",
+    "Client",
+    "Conflict",
+    "Damaged",
+    "Event",
+    "Experiment",
+    "Forbidden",
+    "Invalid",
+    "Ledger",
+    "Listing",
+    "LlmUse",
+    "LogFile",
+    "Me",
+    "MlereduxApiError",
+    "NoSpace",
+    "NotFound",
+    "NotYet",
+    "Pager",
+    "PreconditionFailed",
+    "Project",
+    "Quota",
+    "QuotaExceeded",
+    "RangeNotSatisfiable",
+    "Report",
+    "Run",
+    "RunRecord",
+    "Sample",
+    "ServerError",
+    "State",
+    "Submission",
+    "Task",
+    "Token",
+    "TokenInfo",
+    "TooLarge",
+    "TooManyRequests",
+    "Trajectory",
+    "Unauthenticated",
+    "Unavailable",
+    "UnexpectedAnswer",
+    "Unreachable",
+    "UnsafePath",
+    "Usage",
+    "UsageError",
+    "User",
+    "Verdict",
+    "VersionScore",
+    "WaitTimeout",
+    "WorkFailed",
+    "__version__",
+]

@@ -1,0 +1,1 @@
+"""The asynchronous client, from which the synchronous one (`mleredux_client._sync`) is generated."""

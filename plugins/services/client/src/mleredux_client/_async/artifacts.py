@@ -1,0 +1,209 @@
+"""What a run left: listed, read, downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import httpx
+
+from mleredux_client import calls
+from mleredux_client._async.http import AsyncHttp
+from mleredux_client._async.pages import AsyncPager
+from mleredux_client.answers import parse, unreachable
+from mleredux_client.errors import Damaged, MlereduxApiError, NotFound, UsageError
+from mleredux_client.files import PARTIAL, Partial, is_there, matches, target_of
+from mleredux_client.frames import Listing
+from mleredux_client.models import Artifact
+from mleredux_client.pairs import async_each, async_sleep
+from mleredux_client.retries import Attempts
+
+FORMATS = {".zip": "zip", ".tar": "tar", ".tar.gz": "tar.gz", ".tgz": "tar.gz"}
+
+
+class AsyncArtifactFile:
+    """One file of a run.
+
+    Attributes:
+        path: Relative to the run.
+        info: Size, media type, hash and producer; None where only the path was given.
+    """
+
+    def __init__(self, http: AsyncHttp, run: str, path: str, info: Artifact | None = None) -> None:
+        self._http, self._run, self.path, self.info = http, run, path, info
+        self._url = f"/v1/runs/{calls.segment(run)}/artifacts/{calls.file_path(path)}"
+
+    async def read(self) -> bytes:
+        """Its bytes, all in memory."""
+        return (await self._http.send(calls.Call("GET", self._url, headers={"Accept": "*/*"}))).content
+
+    async def text(self) -> str:
+        """Its text; what is no UTF-8 is replaced."""
+        return (await self.read()).decode("utf-8", errors="replace")
+
+    async def save(self, path: Path | str) -> Path:
+        """Write it to a file of that name, or into a folder that exists."""
+        target = Path(path)
+        if target.is_dir():
+            target = target_of(target, self.path.rsplit("/", 1)[-1])
+        with Partial(target) as part:
+            return await self._fill(part)
+
+    async def download(self, folder: Path | str) -> Path:
+        """Write it beneath a folder, by its path; nothing is fetched again that is there.
+
+        Raises:
+            UnsafePath: It would lie outside.
+            Damaged: It arrived with other bytes than the manifest names, twice.
+        """
+        base = Path(folder)
+        base.mkdir(parents=True, exist_ok=True)
+        target = target_of(base, self.path)
+        if self.info is not None and is_there(target, self.info):
+            return target
+        key = f"{self._http.url}\n{self._run}\n{self.path}\n{self.info.sha256 if self.info else ''}"
+        known = self.info is not None and self.info.sha256 is not None
+        with Partial(target, key, keep=base / PARTIAL if known else None) as part:
+            return await self._fill(part)
+
+    async def _fill(self, part: Partial) -> Path:
+        """Fetch what is missing, as often as that takes."""
+        attempts = Attempts(self._http.policy)
+        damaged = False
+        while True:
+            problem: MlereduxApiError
+            try:
+                await self._fetch(part, attempts)
+                return part.finish(self.info)
+            except Damaged:
+                if damaged:
+                    raise
+                damaged = True  # what lay there from an earlier time may be at fault
+                continue
+            except httpx.RequestError as error:
+                problem = unreachable(self._http.url, error)
+                pause = attempts.after_break(error)
+            except MlereduxApiError as error:
+                if error.status == 416 and part.size:
+                    part.restart()
+                problem = error
+                pause = attempts.pause() if error.status == 416 else attempts.after_problem(error)
+            if pause is None:
+                raise problem
+            await async_sleep(pause)
+
+    async def _fetch(self, part: Partial, attempts: Attempts) -> None:
+        if self.info is not None and part.size and part.size == self.info.size:
+            return
+        headers = {}
+        tag = part.tag or (f'"{self.info.sha256}"' if self.info is not None and self.info.sha256 else None)
+        if part.size and tag is not None:
+            headers = {"Range": f"bytes={part.size}-", "If-Range": tag}
+        arrived = part.size
+        async with self._http.stream(calls.Call("GET", self._url, headers=headers)) as response:
+            goes_on = response.headers.get("Content-Range", "").startswith(f"bytes {part.size}-")
+            if part.size and not (response.status_code == 206 and goes_on):
+                part.restart()
+            part.tag = response.headers.get("ETag")
+            async for piece in response.aiter_bytes():
+                part.write(piece)
+                if part.size > arrived:
+                    attempts.progress()
+
+    def __repr__(self) -> str:
+        return f"<artifact {self.path!r} of run {self._run}>"
+
+
+class AsyncArtifacts:
+    """The files of a run: `run.artifacts["report.html"]`, or one after the other."""
+
+    def __init__(self, http: AsyncHttp, run: str) -> None:
+        self._http, self._run = http, run
+        self._path = f"/v1/runs/{calls.segment(run)}"
+        self._all = AsyncPager(http, f"{self._path}/artifacts", partial(parse, Artifact), page_size=500)
+
+    async def __aiter__(self) -> AsyncIterator[AsyncArtifactFile]:
+        async for info in self._all:
+            yield AsyncArtifactFile(self._http, self._run, info.path, info)
+
+    def __getitem__(self, path: str) -> AsyncArtifactFile:
+        """A file by its path; whether there is one shows when it is read."""
+        return AsyncArtifactFile(self._http, self._run, path)
+
+    # sync: def __contains__(self, path: object) -> bool:
+    # sync:     return any(info.path == path for info in self._all)
+
+    async def list(self, pattern: str | None = None) -> Listing[Artifact]:
+        """What there is, by paths that match (`*.html`, `output/*`)."""
+        return Listing([info async for info in self._all if matches(info.path, pattern)])
+
+    async def download(self, folder: Path | str, pattern: str | None = None, *, at_once: int = 4) -> Listing[Path]:
+        """Fetch all files, or those whose path matches, into a folder; again: only what is missing.
+
+        Names are checked before anything is fetched; each file is checked against its hash, and appears whole or not
+        at all.
+
+        Args:
+            folder: Made where it is missing.
+            pattern: As of a shell: `*.csv`, `output/*`; `*` crosses folders.
+            at_once: Downloads at the same time.
+
+        Returns:
+            Where the files are.
+
+        Raises:
+            UnsafePath: A name would lead out of the folder; nothing was fetched then.
+            NotFound: Nothing matches the pattern.
+        """
+        wanted = await self.list(pattern)
+        if pattern is not None and not wanted:
+            raise NotFound(f"No artifact of run {self._run} matches {pattern!r}.", hint="See `run.artifacts.list()`.")
+        for info in wanted:
+            target_of(Path(folder), info.path)
+
+        async def fetch(info: Artifact) -> Path:
+            return await AsyncArtifactFile(self._http, self._run, info.path, info).download(folder)
+
+        return Listing(await async_each(fetch, wanted, at_once))
+
+    async def archive(self, path: Path | str, format: str | None = None, *, prefix: str | None = None) -> Path:
+        """Fetch all files in one archive.
+
+        Args:
+            path: Of the archive; a broken download leaves none.
+            format: `zip`, `tar` or `tar.gz`; by the path's ending where None.
+            prefix: Only files whose path begins so.
+        """
+        target = Path(path)
+        kind = format or next((FORMATS[end] for end in FORMATS if target.name.lower().endswith(end)), None)
+        if kind not in FORMATS.values():
+            raise UsageError(
+                f"{format or target.name!r} is no format of an archive.", hint="There are zip, tar and tar.gz."
+            )
+        call = calls.get(f"{self._path}/archive", {"format": kind, "prefix": prefix})
+        attempts = Attempts(self._http.policy)
+        with Partial(target) as part:
+            while True:
+                problem: MlereduxApiError
+                try:
+                    part.restart()
+                    async with self._http.stream(call) as response:
+                        async for piece in response.aiter_bytes():
+                            part.write(piece)
+                    return part.finish()
+                except httpx.RequestError as error:
+                    problem = unreachable(self._http.url, error)
+                    pause = attempts.after_break(error)
+                except MlereduxApiError as error:
+                    problem = error
+                    pause = attempts.after_problem(error)
+                if pause is None:
+                    raise problem
+                await async_sleep(pause)
+
+    # sync: def _repr_html_(self) -> str:
+    # sync:     return self.list()._repr_html_()
+
+    def __repr__(self) -> str:
+        return f"<artifacts of run {self._run}>"

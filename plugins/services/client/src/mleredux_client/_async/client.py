@@ -1,0 +1,383 @@
+"""The client of a service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, overload
+
+import httpx
+
+from mleredux_client import calls
+from mleredux_client._async.admin import AsyncProjects, AsyncTokens, AsyncUsers
+from mleredux_client._async.experiments import AsyncExperiment
+from mleredux_client._async.http import AsyncHttp
+from mleredux_client._async.pages import AsyncPager
+from mleredux_client._async.runs import AsyncRun
+from mleredux_client._async.work import AsyncBuild, AsyncSubmission
+from mleredux_client.answers import parse
+from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Verdict
+from mleredux_client.retries import RetryPolicy
+from mleredux_client.settings import DEFAULT_TIMEOUT, settings
+from mleredux_client.version import USER_AGENT
+
+_ASKED_TO_WAIT = 20.0
+"""Seconds that the service may take to grade before it answers; after that it is asked again and again."""
+
+
+class AsyncClient:
+    """A service, by the nouns of mleredux: `await client.run("digits", agent="baseline")`.
+
+    Args:
+        url: Of the service; the environment variable MLEREDUX_SERVER where None.
+        token: Who we are; the environment variable MLEREDUX_TOKEN where None. It is shown nowhere.
+        timeout: Seconds that the service may stay silent.
+        retries: How often something is tried again when the connection breaks, or the service is busy or away.
+        project: Id or name of the project that new things belong to; the user's own where None.
+        transport: A transport of httpx, in place of sockets.
+
+    Raises:
+        UsageError: There is no URL, or it is none.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        retries: int = 5,
+        project: str | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        where = settings(url, token)
+        self.project = project
+        self._http = AsyncHttp(
+            where, timeout=timeout, policy=RetryPolicy(retries), user_agent=USER_AGENT, transport=transport
+        )
+
+    @property
+    def url(self) -> str:
+        """Of the service."""
+        return self._http.url
+
+    async def run(
+        self,
+        task: str,
+        agent: str = "baseline",
+        *,
+        sandbox: str | None = None,
+        seed: int = 0,
+        time_limit: float | None = None,
+        limits: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        network: str | None = None,
+        obfuscated: bool = False,
+        context: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        priority: int = 0,
+        project: str | None = None,
+        wait: bool = False,
+    ) -> AsyncRun:
+        """Let an agent work on a task.
+
+        Args:
+            task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
+            agent: Id of an agent, or `repo:…`.
+            sandbox: `process` or `docker`; the agent's first choice where None.
+            seed: Given to the agent.
+            time_limit: Seconds the agent may work.
+            limits: Further limits: `cpus`, `memory_mb`, `disk_mb`, `gpus`, `llm_calls`, …
+            options: Options of the agent to change.
+            network: `none`, `gateway` or `open`; the agent's own where None.
+            obfuscated: Whether the agent gets the description without the competition's name and story.
+            context: Further text for the agent.
+            labels: To find it again by.
+            priority: From -100 to 100, among one's own runs.
+            project: Id or name of the project that it belongs to.
+            wait: Whether to return only once it is final.
+
+        Raises:
+            NotFound: There is no such task, agent or sandbox.
+            QuotaExceeded: The project may not have another run.
+            Invalid: What is asked makes no sense.
+        """
+        fields = calls.run_fields(
+            sandbox=sandbox,
+            time_limit=time_limit,
+            limits=limits,
+            options=options,
+            network=network,
+            obfuscated=obfuscated,
+            context=context,
+            labels=labels,
+            priority=priority,
+            project=project or self.project,
+        )
+        body = {"task": task, "agent": agent, "seed": seed, **fields}
+        made = AsyncRun._of(self._http, await self._http.json(calls.create("/v1/runs", body)))
+        return await made.wait() if wait else made
+
+    async def get_run(self, id: str) -> AsyncRun:
+        """A run, by id."""
+        return AsyncRun._of(self._http, await self._http.json(calls.get(f"/v1/runs/{calls.segment(id)}")))
+
+    def runs(
+        self,
+        *,
+        task: str | None = None,
+        agent: str | None = None,
+        status: str | Iterable[str] | None = None,
+        cause: str | None = None,
+        medal: str | None = None,
+        project: str | None = None,
+        experiment: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        sort: Literal["-created_at", "created_at", "-score", "score"] | None = None,
+        page_size: int = 100,
+    ) -> AsyncPager[AsyncRun]:
+        """Runs that one may see, newest first, fetched as they are read.
+
+        Args:
+            task: Id of a task.
+            agent: Id of an agent.
+            status: One, or several of which any will do.
+            cause: Why they failed.
+            medal: `gold`, `silver` or `bronze`.
+            project: Id or name of a project.
+            experiment: Id of an experiment.
+            labels: All of which they have.
+            created_after: A time; a `datetime` without a zone is local.
+            created_before: A time.
+            sort: By time or by score; a minus: greatest first.
+            page_size: Runs that are fetched at once, 500 at most.
+        """
+        asked = calls.run_filters(
+            status=status,
+            labels=labels,
+            created_after=created_after,
+            created_before=created_before,
+            task=task,
+            agent=agent,
+            cause=cause,
+            medal=medal,
+            project=project or self.project,
+            experiment=experiment,
+            sort=sort,
+        )
+        return AsyncPager(self._http, "/v1/runs", partial(AsyncRun._of, self._http), asked, page_size=page_size)
+
+    async def experiment(
+        self,
+        tasks: Iterable[str] = (),
+        agents: Iterable[str] = ("baseline",),
+        *,
+        sets: Iterable[str] = (),
+        seeds: Iterable[int] = (0,),
+        name: str | None = None,
+        sandbox: str | None = None,
+        time_limit: float | None = None,
+        limits: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        network: str | None = None,
+        obfuscated: bool = False,
+        context: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        priority: int = 0,
+        project: str | None = None,
+        wait: bool = False,
+    ) -> AsyncExperiment:
+        """Let every agent work on every task with every seed: all runs are made, or none.
+
+        Args:
+            tasks: Ids of tasks.
+            agents: Ids of agents.
+            sets: Named sets of tasks, besides.
+            seeds: One run each.
+            name: To know it by.
+            sandbox: This and the rest: as of `run`, for all runs.
+        """
+        fields = calls.run_fields(
+            sandbox=sandbox,
+            time_limit=time_limit,
+            limits=limits,
+            options=options,
+            network=network,
+            obfuscated=obfuscated,
+            context=context,
+            labels=labels,
+            priority=priority,
+            project=project or self.project,
+        )
+        matrix = {
+            "name": name,
+            "tasks": calls.several("tasks", tasks),
+            "sets": calls.several("sets", sets),
+            "agents": calls.several("agents", agents),
+            "seeds": list(seeds),
+        }
+        document = await self._http.json(calls.create("/v1/experiments", {**matrix, **fields}))
+        made = AsyncExperiment._of(self._http, document)
+        return await made.wait() if wait else made
+
+    async def get_experiment(self, id: str) -> AsyncExperiment:
+        """An experiment with its runs, by id."""
+        path = f"/v1/experiments/{calls.segment(id)}"
+        return AsyncExperiment._of(self._http, await self._http.json(calls.get(path)))
+
+    def experiments(self) -> AsyncPager[AsyncExperiment]:
+        """Experiments that one may see, newest first, without their runs."""
+        return AsyncPager(self._http, "/v1/experiments", partial(AsyncExperiment._of, self._http))
+
+    def tasks(
+        self,
+        *,
+        set: str | None = None,
+        category: str | None = None,
+        technique: str | None = None,
+        q: str | None = None,
+    ) -> AsyncPager[Task]:
+        """What there is to solve: of a set, of a category, of a technique, or with a word in it."""
+        asked = calls.known({"set": set, "category": category, "technique": technique, "q": q})
+        return AsyncPager(self._http, "/v1/tasks", partial(parse, Task), asked)
+
+    async def task(self, id: str, *, obfuscated: bool = False) -> Task:
+        """A task with its description, by id."""
+        params = {"obfuscated": "true"} if obfuscated else {}
+        return parse(Task, await self._http.json(calls.get(f"/v1/tasks/{calls.segment(id)}", params)))
+
+    def agents(self) -> AsyncPager[Agent]:
+        """What solves tasks."""
+        return AsyncPager(self._http, "/v1/agents", partial(parse, Agent))
+
+    async def agent(self, id: str) -> Agent:
+        """An agent with its options and limits, by id."""
+        return parse(Agent, await self._http.json(calls.get(f"/v1/agents/{calls.segment(id)}")))
+
+    def graders(self) -> AsyncPager[Grader]:
+        """Metrics."""
+        return AsyncPager(self._http, "/v1/graders", partial(parse, Grader))
+
+    def sandboxes(self) -> AsyncPager[Sandbox]:
+        """Where agents run."""
+        return AsyncPager(self._http, "/v1/sandboxes", partial(parse, Sandbox))
+
+    @overload
+    async def grade(
+        self, submission: Path | str, task: str, *, wait: Literal[True] = True, project: str | None = None
+    ) -> Report: ...
+
+    @overload
+    async def grade(
+        self, submission: Path | str, task: str, *, wait: Literal[False], project: str | None = None
+    ) -> AsyncSubmission: ...
+
+    async def grade(
+        self, submission: Path | str, task: str, *, wait: bool = True, project: str | None = None
+    ) -> Report | AsyncSubmission:
+        """Grade a file of predictions, good or bad, without an agent.
+
+        Args:
+            submission: Path of the file.
+            task: Id of the task.
+            wait: Whether to return the report; else something that will have it.
+            project: Id or name of the project that it belongs to.
+
+        Raises:
+            NotFound: There is no such task.
+            TooLarge: The service takes no file of that size.
+            WorkFailed: The service or the task is at fault, not the submission.
+        """
+        form = {"task": task, "project": project or self.project}
+        call = calls.upload("/v1/submissions", submission, form, prefer_wait=_ASKED_TO_WAIT if wait else 0)
+        made = AsyncSubmission._of(self._http, await self._http.json(call))
+        return (await made.wait()).result() if wait else made
+
+    async def get_submission(self, id: str) -> AsyncSubmission:
+        """Predictions handed in earlier, by id."""
+        path = f"/v1/submissions/{calls.segment(id)}"
+        return AsyncSubmission._of(self._http, await self._http.json(calls.get(path)))
+
+    def submissions(self, *, task: str | None = None) -> AsyncPager[AsyncSubmission]:
+        """Predictions handed in earlier, newest first."""
+        asked = calls.known({"task": task})
+        return AsyncPager(self._http, "/v1/submissions", partial(AsyncSubmission._of, self._http), asked)
+
+    async def validate(self, submission: Path | str, task: str) -> Verdict:
+        """Whether a file of predictions is well-formed; never its score."""
+        call = calls.upload("/v1/validations", submission, {"task": task}, creates=False)
+        return parse(Verdict, await self._http.json(call))
+
+    async def build(
+        self,
+        agent: str,
+        *,
+        options: Mapping[str, Any] | None = None,
+        sandbox: str | None = None,
+        project: str | None = None,
+        wait: bool = False,
+    ) -> AsyncBuild:
+        """Make an agent's environment ahead of its runs.
+
+        Args:
+            agent: `repo:https://host/team/agent.git@REF`, or the id of an agent.
+            options: Options of the agent to change.
+            sandbox: Where it will run.
+            project: Id or name of the project that it belongs to.
+            wait: Whether to return only once it can be used.
+        """
+        body = {
+            "agent": agent,
+            "options": dict(options) if options else None,
+            "sandbox": sandbox,
+            "project": project or self.project,
+        }
+        made = AsyncBuild._of(self._http, await self._http.json(calls.create("/v1/builds", body)))
+        return await made.wait() if wait else made
+
+    async def get_build(self, id: str) -> AsyncBuild:
+        """A build, by id."""
+        return AsyncBuild._of(self._http, await self._http.json(calls.get(f"/v1/builds/{calls.segment(id)}")))
+
+    def builds(self) -> AsyncPager[AsyncBuild]:
+        """Builds that one may see, newest first."""
+        return AsyncPager(self._http, "/v1/builds", partial(AsyncBuild._of, self._http))
+
+    async def me(self) -> Me:
+        """Who the token belongs to, what it may do, and what its projects use."""
+        return parse(Me, await self._http.json(calls.get("/v1/me")))
+
+    @property
+    def tokens(self) -> AsyncTokens:
+        """Tokens: `create`, `list`, `delete`."""
+        return AsyncTokens(self._http)
+
+    @property
+    def users(self) -> AsyncUsers:
+        """Users, for administrators: `create`, `list`, `get`, `delete`."""
+        return AsyncUsers(self._http)
+
+    @property
+    def projects(self) -> AsyncProjects:
+        """Projects: `create`, `list`, `get`, `update`, `add_member`, `remove_member`."""
+        return AsyncProjects(self._http)
+
+    async def aclose(self) -> None:
+        """Close all connections; also done by `async with`."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self.url!r}{f', project={self.project!r}' if self.project else ''})"

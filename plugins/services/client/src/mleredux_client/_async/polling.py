@@ -1,0 +1,48 @@
+"""Waiting for something that works on a service."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mleredux_client import calls
+from mleredux_client._async.http import AsyncHttp
+from mleredux_client.answers import document_of
+from mleredux_client.errors import WaitTimeout
+from mleredux_client.pairs import async_sleep
+
+_FIRST, _LONGEST, _GROWTH = 0.1, 3.0, 1.4
+
+
+async def wait_until(
+    http: AsyncHttp, path: str, seen: Callable[[Any], bool], *, timeout: float | None, what: str
+) -> None:
+    """Ask again and again, at growing intervals, until it is over; what did not change is not sent again.
+
+    Args:
+        http: Where to ask.
+        path: Of the resource.
+        seen: Told each new state; whether nothing follows.
+        timeout: Seconds; for ever where None.
+        what: Names it in the error.
+
+    Raises:
+        WaitTimeout: It took longer.
+    """
+    until = None if timeout is None else time.monotonic() + timeout
+    tag: str | None = None
+    pause = _FIRST
+    while True:
+        response = await http.send(calls.Call("GET", path, headers={"If-None-Match": tag} if tag else {}))
+        if response.status_code != 304:
+            tag = response.headers.get("ETag")
+            if seen(document_of(response)):
+                return
+        left = None if until is None else until - time.monotonic()
+        if left is not None and left <= 0:
+            raise WaitTimeout(
+                f"{what} is not finished after {timeout:g} seconds.", hint="It goes on; wait again, or cancel it."
+            )
+        await async_sleep(pause if left is None else min(pause, left))
+        pause = min(pause * _GROWTH, _LONGEST)

@@ -1,0 +1,183 @@
+"""A run on a service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any
+
+from mleredux_client import calls
+from mleredux_client._async.artifacts import AsyncArtifacts
+from mleredux_client._async.http import AsyncHttp
+from mleredux_client._async.pages import AsyncPager
+from mleredux_client._async.polling import wait_until
+from mleredux_client._async.streams import follow, read_text
+from mleredux_client.answers import event_of, items_of, log_text_of, parse
+from mleredux_client.errors import NotFound, NotYet
+from mleredux_client.facts import RunFacts
+from mleredux_client.frames import Listing
+from mleredux_client.models import Event, LogFile, Report, RunRecord, Sample, Trajectory, VersionScore
+from mleredux_client.pairs import async_sleep
+
+
+class AsyncRun(RunFacts):
+    """One attempt of an agent at a task.
+
+    What `status`, `score`, `message` and the like say is what the service said last; `refresh` asks again.
+    """
+
+    def __init__(self, http: AsyncHttp, record: RunRecord) -> None:
+        super().__init__(record)
+        self._http = http
+        self._path = f"/v1/runs/{calls.segment(record.id)}"
+
+    @classmethod
+    def _of(cls, http: AsyncHttp, document: Any) -> AsyncRun:
+        return cls(http, parse(RunRecord, document))
+
+    async def refresh(self) -> AsyncRun:
+        """Ask how it stands."""
+        self.record = parse(RunRecord, await self._http.json(calls.get(self._path)))
+        return self
+
+    async def wait(
+        self, timeout: float | None = None, *, progress: Callable[[AsyncRun, str], object] | None = None
+    ) -> AsyncRun:
+        """Wait until it is final, well or badly: `run.status` and `run.cause` say which.
+
+        Args:
+            timeout: Seconds; for ever where None.
+            progress: Told what is going on, in a few words, whenever that changes.
+
+        Raises:
+            WaitTimeout: It took longer; the run goes on.
+        """
+
+        def seen(document: Any) -> bool:
+            before = self.describe()
+            self.record = parse(RunRecord, document)
+            if progress is not None and (now := self.describe()) != before:
+                progress(self, now)
+            return self.state.final
+
+        if progress is not None:
+            progress(self, self.describe())
+        await wait_until(self._http, self._path, seen, timeout=timeout, what=f"Run {self.id}")
+        return self
+
+    async def events(self, after: int = -1, *, follow: bool = True) -> AsyncIterator[Event]:
+        """What happened, in order, each event once.
+
+        Args:
+            after: Only events with greater numbers.
+            follow: Whether to go on until the run is final (and know then how it stands), whatever breaks in between;
+                else what there is by now.
+        """
+        if follow:
+            async for message in _follow(self._http, f"{self._path}/events", after if after >= 0 else None):
+                yield event_of(message)
+            await self.refresh()
+            return
+        while True:
+            page = await self._http.json(calls.get(f"{self._path}/events", {"after": after, "limit": 500}))
+            for item in items_of(page, Event):
+                after = item.seq
+                yield item
+            if not page.get("next"):
+                return
+
+    async def logs(self, name: str = "agent.log", *, follow: bool = False) -> AsyncIterator[str]:
+        """A log's text, in pieces: `print(text, end="")` each.
+
+        Args:
+            name: See `log_files`.
+            follow: Whether to wait for its beginning and go on until the run is final; else what there is by now.
+
+        Raises:
+            NotFound: There is no such log.
+        """
+        path = f"{self._path}/logs/{calls.segment(name)}"
+        if not follow:
+            async for text in read_text(self._http, path):
+                yield text
+            return
+        while True:
+            try:
+                async for message in _follow(self._http, path):
+                    yield log_text_of(message)
+                return
+            except NotFound:
+                if (await self.refresh()).state.final:
+                    raise
+            await async_sleep(1.0)
+
+    async def log_files(self) -> Listing[LogFile]:
+        """Which logs there are."""
+        return await AsyncPager(self._http, f"{self._path}/logs", partial(parse, LogFile)).list()
+
+    @property
+    async def report(self) -> Report | None:
+        """The grade, once there is one."""
+        if self.record.report is not None:
+            return self.record.report
+        document = await self._unless_not_yet("report")
+        return parse(Report, document) if document is not None else None
+
+    @property
+    async def rollout(self) -> Trajectory | None:
+        """The standard step-by-step trace, once there is one."""
+        document = await self._unless_not_yet("rollout")
+        return parse(Trajectory, document) if document is not None else None
+
+    @property
+    async def scores(self) -> Listing[VersionScore]:
+        """The score over time: every version of the submission, oldest first; empty until they are graded."""
+        return Listing(items_of(await self._unless_not_yet("scores"), VersionScore))
+
+    @property
+    async def resources(self) -> Listing[Sample]:
+        """What the agent used over its time; empty until that is known."""
+        return Listing(items_of(await self._unless_not_yet("resources"), Sample))
+
+    @property
+    def artifacts(self) -> AsyncArtifacts:
+        """Every file that is kept."""
+        return AsyncArtifacts(self._http, self.id)
+
+    async def cancel(self) -> AsyncRun:
+        """Stop it; what it left is still graded and kept. Nothing happens to one that is final."""
+        self.record = parse(RunRecord, await self._http.json(calls.act(f"{self._path}/cancel")))
+        return self
+
+    async def retry(self) -> AsyncRun:
+        """Let it go on where it ended by no fault of the agent; else a new run with the same request.
+
+        Returns:
+            The run that works now: this one, or another with `record.retry_of`.
+
+        Raises:
+            Conflict: It is not final.
+        """
+        made = AsyncRun._of(self._http, await self._http.json(calls.create(f"{self._path}/retry", {})))
+        if made.id != self.id:
+            return made
+        self.record = made.record
+        return self
+
+    async def delete(self) -> None:
+        """Remove it with everything that is kept of it.
+
+        Raises:
+            Conflict: It is not final; cancel it before.
+        """
+        await self._http.send(calls.delete(self._path))
+
+    async def _unless_not_yet(self, name: str) -> Any:
+        try:
+            return await self._http.json(calls.get(f"{self._path}/{name}"))
+        except NotYet:
+            return None
+
+
+_follow = follow
+"""By another name: `follow` is an argument too."""

@@ -1,0 +1,102 @@
+"""Live streams that are taken up again where they broke: no gap, no repeat."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import AsyncIterator
+
+import httpx
+
+from mleredux_client import calls
+from mleredux_client._async.http import AsyncHttp
+from mleredux_client.answers import unexpected, unreachable
+from mleredux_client.errors import MlereduxApiError, Unavailable
+from mleredux_client.events import EventParser, Message
+from mleredux_client.pairs import async_sleep
+from mleredux_client.retries import Attempts
+
+_LONGEST_ASKED = 60.0
+"""Seconds that a stream's `retry` may make us wait."""
+
+
+async def follow(http: AsyncHttp, path: str, after: int | None = None) -> AsyncIterator[Message]:
+    """Messages with ids above `after`, each once and in order, until the service says that it was the last.
+
+    Raises:
+        MlereduxApiError: The service says no, or stays away for longer than retries go on.
+    """
+    attempts = Attempts(http.policy)
+    last = after
+    while True:
+        parser = EventParser()
+        headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        if last is not None:
+            headers["Last-Event-ID"] = str(last)
+        problem: MlereduxApiError
+        try:
+            async with http.stream(calls.Call("GET", path, headers=headers)) as response:
+                if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                    raise unexpected(response, "no stream of events")
+                async for piece in response.aiter_bytes():
+                    for message in parser.feed(piece):
+                        if message.event == "end":
+                            return
+                        number = _number(message.id)
+                        if number is not None and last is not None and number <= last:
+                            continue
+                        last = number if number is not None else last
+                        attempts.progress()
+                        yield message
+            problem = Unavailable(f"{http.url} ended a live stream before its end.", hint="Try again.")
+            pause = attempts.pause()
+        except httpx.RequestError as error:
+            problem = unreachable(http.url, error)
+            pause = attempts.after_break(error)
+        except MlereduxApiError as error:
+            problem = error
+            pause = attempts.after_problem(error)
+        if pause is None:
+            raise problem
+        await async_sleep(max(pause, min(parser.retry or 0.0, _LONGEST_ASKED)))
+
+
+async def read_text(http: AsyncHttp, path: str) -> AsyncIterator[str]:
+    """A text as it is now, in pieces; what is no UTF-8 is replaced.
+
+    Raises:
+        MlereduxApiError: The service says no, or stays away for longer than retries go on.
+    """
+    attempts = Attempts(http.policy)
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    offset = 0
+    while True:
+        headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
+        problem: MlereduxApiError
+        try:
+            async with http.stream(calls.Call("GET", path, headers=headers)) as response:
+                skipped = offset if response.status_code != 206 else 0  # a service without ranges begins anew
+                async for piece in response.aiter_bytes():
+                    fresh = piece[skipped:]
+                    skipped = max(0, skipped - len(piece))
+                    offset += len(fresh)
+                    if fresh:
+                        attempts.progress()
+                        yield decoder.decode(fresh)
+            if rest := decoder.decode(b"", final=True):
+                yield rest
+            return
+        except httpx.RequestError as error:
+            problem = unreachable(http.url, error)
+            pause = attempts.after_break(error)
+        except MlereduxApiError as error:
+            if error.status == 416 and offset:
+                return  # all of it had arrived
+            problem = error
+            pause = attempts.after_problem(error)
+        if pause is None:
+            raise problem
+        await async_sleep(pause)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) < 20 else None

@@ -1,0 +1,135 @@
+# Generated from mleredux_client/_async by generate_sync.py. Change that, not this.
+"""Sending requests: retries, errors, streams."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+
+from mleredux_client.answers import MAX_PROBLEM, document_of, problem_in, unreachable
+from mleredux_client.calls import Call
+from mleredux_client.pairs import sleep
+from mleredux_client.retries import Attempts, RetryPolicy
+from mleredux_client.settings import STREAM_TIMEOUT, Bearer, Settings
+
+_STREAMED = {"Accept-Encoding": "identity"}
+"""Offsets and ranges count bytes as they are kept."""
+
+
+class Http:
+    """A connection pool to one service.
+
+    Args:
+        settings: Where it is, and who we are.
+        timeout: Seconds without an answer.
+        policy: Of retries.
+        transport: Of httpx, in place of sockets.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        timeout: float,
+        policy: RetryPolicy,
+        user_agent: str,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.url = settings.url
+        self.policy = policy
+        self._token = settings.token
+        self._timeout = timeout
+        self._client = httpx.Client(
+            auth=Bearer(settings.token),
+            headers={"User-Agent": user_agent, "Accept": "application/json"},
+            timeout=timeout,
+            transport=transport,
+            follow_redirects=False,  # the token goes to no other service
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def json(self, call: Call) -> Any:
+        """What the service says, as JSON; None for an answer without a body.
+
+        Raises:
+            MlereduxApiError: It says no, or nothing.
+        """
+        response = self.send(call)
+        return document_of(response) if response.content else None
+
+    def send(self, call: Call) -> httpx.Response:
+        """The answer, read whole; 304 counts as one.
+
+        Raises:
+            MlereduxApiError: The service says no, or nothing.
+        """
+        attempts = Attempts(self.policy, call.repeatable)
+        while True:
+            try:
+                response = self._once(call)
+            except httpx.RequestError as error:
+                pause = attempts.after_break(error)
+                if pause is None:
+                    raise unreachable(self.url, error) from None
+            else:
+                if response.is_success or response.status_code == 304:
+                    return response
+                if call.method == "DELETE" and response.status_code == 404 and attempts.failed:
+                    return response  # an earlier try was heard, its answer was not
+                problem = problem_in(response, response.content[:MAX_PROBLEM], self._token)
+                pause = attempts.after_problem(problem)
+                if pause is None:
+                    raise problem
+            sleep(pause)
+
+    @contextlib.contextmanager
+    def stream(self, call: Call) -> Iterator[httpx.Response]:
+        """One try of an answer that is read in pieces; who reads decides about the next.
+
+        Raises:
+            MlereduxApiError: The service says no.
+            httpx.RequestError: The connection broke, now or while it is read.
+        """
+        timeout = httpx.Timeout(self._timeout, read=max(self._timeout, STREAM_TIMEOUT))
+        request = self._client.build_request(
+            call.method,
+            self.url + call.path,
+            params=dict(call.params) or None,
+            headers={**_STREAMED, **call.headers},
+            timeout=timeout,
+        )
+        response = self._client.send(request, stream=True)
+        try:
+            if not response.is_success:
+                body = b""
+                for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) >= MAX_PROBLEM:
+                        break
+                raise problem_in(response, body[:MAX_PROBLEM], self._token)
+            yield response
+        finally:
+            response.close()
+
+    def _once(self, call: Call) -> httpx.Response:
+        with contextlib.ExitStack() as opened:
+            more: dict[str, Any] = {}
+            if call.file is not None:
+                file = opened.enter_context(call.file.open("rb"))
+                more = {"data": dict(call.form or {}), "files": {"file": (call.file.name, file)}}
+            elif call.json is not None:
+                more = {"json": call.json}
+            return self._client.request(
+                call.method,
+                self.url + call.path,
+                params=dict(call.params) or None,
+                headers=dict(call.headers),
+                timeout=httpx.Timeout(self._timeout, read=self._timeout + call.patience),
+                **more,
+            )

@@ -1,0 +1,181 @@
+# Generated from mleredux_client/_async by generate_sync.py. Change that, not this.
+"""A run on a service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from mleredux_client import calls
+from mleredux_client._sync.artifacts import Artifacts
+from mleredux_client._sync.http import Http
+from mleredux_client._sync.pages import Pager
+from mleredux_client._sync.polling import wait_until
+from mleredux_client._sync.streams import follow, read_text
+from mleredux_client.answers import event_of, items_of, log_text_of, parse
+from mleredux_client.errors import NotFound, NotYet
+from mleredux_client.facts import RunFacts
+from mleredux_client.frames import Listing
+from mleredux_client.models import Event, LogFile, Report, RunRecord, Sample, Trajectory, VersionScore
+from mleredux_client.pairs import sleep
+
+
+class Run(RunFacts):
+    """One attempt of an agent at a task.
+
+    What `status`, `score`, `message` and the like say is what the service said last; `refresh` asks again.
+    """
+
+    def __init__(self, http: Http, record: RunRecord) -> None:
+        super().__init__(record)
+        self._http = http
+        self._path = f"/v1/runs/{calls.segment(record.id)}"
+
+    @classmethod
+    def _of(cls, http: Http, document: Any) -> Run:
+        return cls(http, parse(RunRecord, document))
+
+    def refresh(self) -> Run:
+        """Ask how it stands."""
+        self.record = parse(RunRecord, self._http.json(calls.get(self._path)))
+        return self
+
+    def wait(self, timeout: float | None = None, *, progress: Callable[[Run, str], object] | None = None) -> Run:
+        """Wait until it is final, well or badly: `run.status` and `run.cause` say which.
+
+        Args:
+            timeout: Seconds; for ever where None.
+            progress: Told what is going on, in a few words, whenever that changes.
+
+        Raises:
+            WaitTimeout: It took longer; the run goes on.
+        """
+
+        def seen(document: Any) -> bool:
+            before = self.describe()
+            self.record = parse(RunRecord, document)
+            if progress is not None and (now := self.describe()) != before:
+                progress(self, now)
+            return self.state.final
+
+        if progress is not None:
+            progress(self, self.describe())
+        wait_until(self._http, self._path, seen, timeout=timeout, what=f"Run {self.id}")
+        return self
+
+    def events(self, after: int = -1, *, follow: bool = True) -> Iterator[Event]:
+        """What happened, in order, each event once.
+
+        Args:
+            after: Only events with greater numbers.
+            follow: Whether to go on until the run is final (and know then how it stands), whatever breaks in between;
+                else what there is by now.
+        """
+        if follow:
+            for message in _follow(self._http, f"{self._path}/events", after if after >= 0 else None):
+                yield event_of(message)
+            self.refresh()
+            return
+        while True:
+            page = self._http.json(calls.get(f"{self._path}/events", {"after": after, "limit": 500}))
+            for item in items_of(page, Event):
+                after = item.seq
+                yield item
+            if not page.get("next"):
+                return
+
+    def logs(self, name: str = "agent.log", *, follow: bool = False) -> Iterator[str]:
+        """A log's text, in pieces: `print(text, end="")` each.
+
+        Args:
+            name: See `log_files`.
+            follow: Whether to wait for its beginning and go on until the run is final; else what there is by now.
+
+        Raises:
+            NotFound: There is no such log.
+        """
+        path = f"{self._path}/logs/{calls.segment(name)}"
+        if not follow:
+            yield from read_text(self._http, path)
+            return
+        while True:
+            try:
+                for message in _follow(self._http, path):
+                    yield log_text_of(message)
+                return
+            except NotFound:
+                if (self.refresh()).state.final:
+                    raise
+            sleep(1.0)
+
+    def log_files(self) -> Listing[LogFile]:
+        """Which logs there are."""
+        return Pager(self._http, f"{self._path}/logs", partial(parse, LogFile)).list()
+
+    @property
+    def report(self) -> Report | None:
+        """The grade, once there is one."""
+        if self.record.report is not None:
+            return self.record.report
+        document = self._unless_not_yet("report")
+        return parse(Report, document) if document is not None else None
+
+    @property
+    def rollout(self) -> Trajectory | None:
+        """The standard step-by-step trace, once there is one."""
+        document = self._unless_not_yet("rollout")
+        return parse(Trajectory, document) if document is not None else None
+
+    @property
+    def scores(self) -> Listing[VersionScore]:
+        """The score over time: every version of the submission, oldest first; empty until they are graded."""
+        return Listing(items_of(self._unless_not_yet("scores"), VersionScore))
+
+    @property
+    def resources(self) -> Listing[Sample]:
+        """What the agent used over its time; empty until that is known."""
+        return Listing(items_of(self._unless_not_yet("resources"), Sample))
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Every file that is kept."""
+        return Artifacts(self._http, self.id)
+
+    def cancel(self) -> Run:
+        """Stop it; what it left is still graded and kept. Nothing happens to one that is final."""
+        self.record = parse(RunRecord, self._http.json(calls.act(f"{self._path}/cancel")))
+        return self
+
+    def retry(self) -> Run:
+        """Let it go on where it ended by no fault of the agent; else a new run with the same request.
+
+        Returns:
+            The run that works now: this one, or another with `record.retry_of`.
+
+        Raises:
+            Conflict: It is not final.
+        """
+        made = Run._of(self._http, self._http.json(calls.create(f"{self._path}/retry", {})))
+        if made.id != self.id:
+            return made
+        self.record = made.record
+        return self
+
+    def delete(self) -> None:
+        """Remove it with everything that is kept of it.
+
+        Raises:
+            Conflict: It is not final; cancel it before.
+        """
+        self._http.send(calls.delete(self._path))
+
+    def _unless_not_yet(self, name: str) -> Any:
+        try:
+            return self._http.json(calls.get(f"{self._path}/{name}"))
+        except NotYet:
+            return None
+
+
+_follow = follow
+"""By another name: `follow` is an argument too."""

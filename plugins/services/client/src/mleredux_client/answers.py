@@ -1,0 +1,110 @@
+"""Reading what a service says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import ValidationError
+
+from mleredux_client.errors import MlereduxApiError, UnexpectedAnswer, Unreachable, problem_of
+from mleredux_client.events import Message
+from mleredux_client.models import Event, Model
+
+M = TypeVar("M", bound=Model)
+
+MAX_PROBLEM = 64 * 1024
+"""Bytes of an error's body that are read."""
+
+
+def document_of(response: httpx.Response) -> Any:
+    """The JSON of an answer.
+
+    Raises:
+        UnexpectedAnswer: It is none.
+    """
+    try:
+        return response.json()
+    except (ValueError, RecursionError):
+        raise unexpected(response, "no JSON") from None
+
+
+def parse(model: type[M], document: Any) -> M:
+    """A model of what was said.
+
+    Raises:
+        UnexpectedAnswer: It says something else. The values are not shown: a token may be among them.
+    """
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])[:100] or "the whole"
+        raise UnexpectedAnswer(
+            f"The service sent no {model.__name__} that this client knows ({place}: {first['msg'][:200]}).",
+            hint="Is mleredux-client as new as the service?",
+        ) from None
+
+
+def unexpected(response: httpx.Response, what: str) -> UnexpectedAnswer:
+    """An answer that no mleredux service gives."""
+    request = response.request
+    return UnexpectedAnswer(
+        f"The answer to {request.method} {request.url.path} is {what}.",
+        hint="Is this the URL of a mleredux service?",
+        status=response.status_code,
+    )
+
+
+def problem_in(response: httpx.Response, body: bytes, secret: str | None) -> MlereduxApiError:
+    """The error that an answer stands for."""
+    request = response.request
+    asked = f"{request.method} {request.url.path}"
+    return problem_of(response.status_code, response.headers, body, asked=asked, secret=secret)
+
+
+def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
+    """A request without an answer, in one sentence with the URL."""
+    known: dict[type[httpx.RequestError], str] = {
+        httpx.ConnectError: "can't be reached",
+        httpx.ConnectTimeout: "can't be reached in time",
+        httpx.ReadTimeout: "does not answer in time",
+        httpx.PoolTimeout: "is asked too much at once by this client",
+    }
+    what = known.get(type(error), "broke off the connection")
+    reason = str(error).strip()[:200]
+    return Unreachable(
+        f"{url} {what}{f' ({reason})' if reason else ''}.", hint="Does the service run, and is this its URL?"
+    )
+
+
+def items_of(page: Any, model: type[M]) -> list[M]:
+    """The items of a page; none where there is no page.
+
+    Raises:
+        UnexpectedAnswer: It is no page.
+    """
+    if page is None:
+        return []
+    if not isinstance(page, dict) or not isinstance(page.get("items"), list):
+        raise UnexpectedAnswer("The service sent no list.", hint="Is mleredux-client as new as the service?")
+    return [parse(model, item) for item in page["items"]]
+
+
+def event_of(message: Message) -> Event:
+    """The event that a message of a live stream carries."""
+    return parse(Event, _data_of(message))
+
+
+def log_text_of(message: Message) -> str:
+    """The piece of a log that a message of a live stream carries."""
+    data = _data_of(message)
+    return data["text"] if isinstance(data, dict) and isinstance(data.get("text"), str) else ""
+
+
+def _data_of(message: Message) -> Any:
+    try:
+        return json.loads(message.data)
+    except (ValueError, RecursionError):
+        raise UnexpectedAnswer("The service sent an event that is no JSON.") from None

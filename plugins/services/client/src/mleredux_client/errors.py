@@ -1,0 +1,225 @@
+"""One family of errors: each says what is wrong in one sentence, and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+_SHOWN = 600
+"""Characters of a sentence from outside that are kept."""
+
+
+class MlereduxApiError(Exception):
+    """Base of every error that the client raises on purpose.
+
+    Attributes:
+        detail: One sentence on what is wrong.
+        hint: What to do, where that is known.
+        status: The HTTP status; None where there was no answer.
+        request_id: Under which the service's logs have the request.
+        slug: The kind of problem: `not-found`, `quota-exceeded`.
+        fields: Of 422: `[{"field": …, "message": …}]`.
+        retry_after: Seconds after which to come again, where the service says so.
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        hint: str | None = None,
+        status: int | None = None,
+        request_id: str | None = None,
+        slug: str | None = None,
+        fields: list[dict[str, Any]] | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.hint = hint
+        self.status = status
+        self.request_id = request_id
+        self.slug = slug
+        self.fields = fields or []
+        self.retry_after = retry_after
+
+    @property
+    def message(self) -> str:
+        """The same as `detail`, by the name that mleredux's own errors use."""
+        return self.detail
+
+    def __str__(self) -> str:
+        wrong = [f"{item['field']}: {item['message']}" for item in self.fields]
+        parts = [self.detail, f"({'; '.join(wrong)})" if wrong else None, self.hint]
+        return " ".join(part for part in parts if part)
+
+
+class Unauthenticated(MlereduxApiError):
+    """There is no token, or it is not (or no longer) known."""
+
+
+class Forbidden(MlereduxApiError):
+    """The token may not do this."""
+
+
+class QuotaExceeded(Forbidden):
+    """The project's quota is used up."""
+
+
+class NotFound(MlereduxApiError):
+    """There is no such thing, or it is somebody else's."""
+
+
+class NotYet(NotFound):
+    """The run has not come that far."""
+
+
+class Conflict(MlereduxApiError):
+    """It can't be done in the state that things are in."""
+
+
+class PreconditionFailed(Conflict):
+    """It was changed by somebody else in between."""
+
+
+class TooLarge(MlereduxApiError):
+    """The request is larger than the service takes."""
+
+
+class RangeNotSatisfiable(MlereduxApiError):
+    """A part was asked for that does not exist."""
+
+
+class Invalid(MlereduxApiError):
+    """What was asked makes no sense to the service; `fields` says where."""
+
+
+class TooManyRequests(MlereduxApiError):
+    """Asked too often; `retry_after` says when to come again."""
+
+
+class Unavailable(MlereduxApiError):
+    """The service can't answer now."""
+
+
+class Unreachable(Unavailable):
+    """There was no answer at all."""
+
+
+class NoSpace(MlereduxApiError):
+    """The service's disk is full."""
+
+
+class ServerError(MlereduxApiError):
+    """The service failed."""
+
+
+class WaitTimeout(MlereduxApiError, TimeoutError):
+    """Waiting took longer than asked; what was waited for goes on."""
+
+
+class WorkFailed(MlereduxApiError):
+    """A grading or a build failed on the service."""
+
+
+class UnexpectedAnswer(MlereduxApiError):
+    """The answer is not what a mleredux service says."""
+
+
+class UnsafePath(MlereduxApiError):
+    """A name from the service would lead out of the folder it belongs in."""
+
+
+class Damaged(MlereduxApiError):
+    """Downloaded bytes are not those that the manifest names."""
+
+
+class UsageError(MlereduxApiError, ValueError):
+    """The client was called with something that makes no sense."""
+
+
+_BY_SLUG: dict[str, type[MlereduxApiError]] = {"not-yet": NotYet, "quota-exceeded": QuotaExceeded}
+_BY_STATUS: dict[int, type[MlereduxApiError]] = {
+    400: Invalid,
+    401: Unauthenticated,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    412: PreconditionFailed,
+    413: TooLarge,
+    416: RangeNotSatisfiable,
+    422: Invalid,
+    429: TooManyRequests,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+    507: NoSpace,
+}
+
+
+def problem_of(
+    status: int, headers: Mapping[str, str], body: bytes, *, asked: str, secret: str | None = None
+) -> MlereduxApiError:
+    """The error that an answer stands for.
+
+    Args:
+        status: Of the answer, 300 or more.
+        headers: Of the answer, found by names in any case.
+        body: Problem details (RFC 9457), or whatever a proxy in between says.
+        asked: Method and path, for the sentence where the body has none.
+        secret: Masked wherever it occurs.
+    """
+
+    def said(value: object) -> str | None:
+        if not isinstance(value, str) or not value.strip():
+            return None
+        masked = value.replace(secret, "***") if secret else value
+        return "".join(letter if letter.isprintable() else " " for letter in masked)[:_SHOWN].strip()
+
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+    told: dict[str, Any] = document if isinstance(document, dict) else {}
+    slug = (said(told.get("type")) or "").removeprefix("urn:mleredux:problem:") or None
+    listed = told.get("errors")
+    fields = [
+        {"field": said(str(item.get("field"))) or "", "message": said(str(item.get("message"))) or ""}
+        for item in (listed if isinstance(listed, list) else [])[:100]
+        if isinstance(item, dict)
+    ]
+    kind = _BY_SLUG.get(slug or "") or _BY_STATUS.get(status) or (ServerError if status >= 500 else MlereduxApiError)
+    return kind(
+        said(told.get("detail")) or said(told.get("title")) or f"The service answered {asked} with status {status}.",
+        hint=said(told.get("hint")) or _hint(status, headers, said),
+        status=status,
+        request_id=said(told.get("instance")) or said(headers.get("X-Request-Id")),
+        slug=slug,
+        fields=fields,
+        retry_after=retry_after(headers),
+    )
+
+
+def _hint(status: int, headers: Mapping[str, str], said: Callable[[object], str | None]) -> str | None:
+    """What to do where the answer has no hint of its own."""
+    if 300 <= status < 400:
+        return f"It points to {said(headers.get('Location'))}: give that service's URL, if you trust it with the token."
+    if status == 401:
+        return "Give a token: `Client(token=…)`, or the environment variable MLEREDUX_TOKEN."
+    return None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that `Retry-After` names, as a number or as a date."""
+    value = headers.get("Retry-After", "").strip()
+    if not value:
+        return None
+    if value.isdecimal() and len(value) < 10:
+        return float(value)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,184 @@
+"""Files from outside on the caller's disk: inside their folder, whole, and taken up again where a download broke."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import IO, Self
+
+from mleredux_client.errors import Damaged, UnsafePath
+from mleredux_client.models import Artifact
+
+try:
+    import fcntl
+except ImportError:  # Windows: partial files have names of their own there, so that nothing needs a lock
+    fcntl = None  # type: ignore[assignment]
+
+PARTIAL = ".mleredux-partial"
+"""The folder of unfinished downloads, inside the folder of the finished ones."""
+_BLOCK = 2**20
+
+
+def target_of(folder: Path, name: str) -> Path:
+    """Where an artifact belongs.
+
+    Raises:
+        UnsafePath: That would be outside the folder, also by links that lie in it.
+    """
+    parts = name.split("/")
+    problem = UnsafePath(
+        f"The artifact {name[:200]!r} can't be kept inside {folder}.",
+        hint="Fetch it alone, with `.read()` or `.save()`.",
+    )
+    if any(part in ("", ".", "..") or "\0" in part for part in parts) or parts[0] == PARTIAL:
+        raise problem
+    target = folder.joinpath(*parts)
+    if PurePosixPath(name).is_absolute() or target.anchor != folder.anchor:
+        raise problem
+    base = folder.resolve()
+    try:
+        inside = target.parent.resolve().is_relative_to(base) and target.name == parts[-1]
+    except (OSError, RuntimeError):
+        inside = False
+    if not inside:
+        raise problem
+    return target
+
+
+def matches(path: str, pattern: str | None) -> bool:
+    """Whether a path is meant: `*` crosses folders, a pattern without a slash also names files in any folder."""
+    if pattern is None or fnmatchcase(path, pattern):
+        return True
+    return "/" not in pattern and fnmatchcase(path.rsplit("/", 1)[-1], pattern)
+
+
+def is_there(target: Path, artifact: Artifact) -> bool:
+    """Whether the very bytes are there already."""
+    if artifact.sha256 is None or target.is_symlink() or not target.is_file():
+        return False
+    if target.stat().st_size != artifact.size:
+        return False
+    with target.open("rb") as file:
+        return _digest(file).hexdigest() == artifact.sha256
+
+
+class Partial:
+    """A download that is not finished: a file that holds its first bytes, and becomes the target at the end.
+
+    Several threads and processes may download the same at once: who comes second writes a file of their own.
+
+    Attributes:
+        tag: The `ETag` of what is downloaded, once known.
+
+    Args:
+        target: Where it belongs.
+        key: What exactly is downloaded; a partial file is taken up again by the same key only.
+        keep: The folder of partial files; None: a file of one's own, beside the target.
+    """
+
+    def __init__(self, target: Path, key: str = "", keep: Path | None = None) -> None:
+        self.target, self._keep = target, keep
+        self.tag: str | None = None
+        target.parent.mkdir(parents=True, exist_ok=True)
+        found = self._shared(keep, key) if keep is not None and fcntl is not None else None
+        self._resumable = found is not None
+        self._file, self._path = found or self._own(keep or target.parent)
+        self._done = False
+        self._hash = _digest(self._file)
+
+    @property
+    def size(self) -> int:
+        """Bytes that are there."""
+        return self._file.tell()
+
+    @property
+    def sha256(self) -> str:
+        """Of the bytes that are there."""
+        return self._hash.hexdigest()
+
+    def write(self, piece: bytes) -> None:
+        """Append."""
+        self._file.write(piece)
+        self._hash.update(piece)
+
+    def restart(self) -> None:
+        """Forget what is there."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._hash = hashlib.sha256()
+
+    def finish(self, artifact: Artifact | None = None) -> Path:
+        """Check it, and put it in its place.
+
+        Raises:
+            Damaged: These are not the bytes that the manifest names.
+        """
+        if artifact is not None and artifact.sha256 is not None and self.sha256 != artifact.sha256:
+            self.restart()
+            raise Damaged(
+                f"{artifact.path[:200]!r} arrived with other bytes than the manifest names.", hint="Download it again."
+            )
+        self._file.flush()
+        self._path.replace(self.target)
+        self._done = True
+        return self.target
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._done and (not self._resumable or self.size == 0):
+            self._path.unlink(missing_ok=True)
+        self._file.close()
+        if self._keep is not None:
+            with contextlib.suppress(OSError):  # others' partial files are in it
+                self._keep.rmdir()
+
+    def _shared(self, folder: Path, key: str) -> tuple[IO[bytes], Path] | None:
+        """The partial file of this key, with what is in it; None where somebody else is writing it."""
+        path = folder / hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:32]
+        while True:
+            try:
+                folder.mkdir(exist_ok=True)
+                file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
+            except FileNotFoundError:  # somebody else's last download took the folder away
+                continue
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+                    return file, path
+            except BlockingIOError:
+                file.close()
+                return None
+            except FileNotFoundError:
+                pass  # it was finished between our opening and our locking
+            file.close()
+
+    def _own(self, folder: Path) -> tuple[IO[bytes], Path]:
+        while True:
+            try:
+                folder.mkdir(exist_ok=True)
+                path = folder / f".part-{secrets.token_hex(8)}"
+                return path.open("x+b"), path
+            except FileNotFoundError:
+                continue
+
+
+def _digest(file: IO[bytes]) -> hashlib._Hash:
+    found = hashlib.sha256()
+    for block in _blocks(file):
+        found.update(block)
+    return found
+
+
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    while block := file.read(_BLOCK):
+        yield block

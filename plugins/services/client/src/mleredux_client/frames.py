@@ -1,0 +1,87 @@
+"""Results as tables: rows of plain values, and a DataFrame of them. pandas is imported here only, when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mleredux_client.display import rows_html, runs_html, seconds_of
+from mleredux_client.errors import UsageError
+from mleredux_client.models import Model, RunRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+RUN_COLUMNS = (
+    "id",
+    "task",
+    "agent",
+    "seed",
+    "sandbox",
+    "status",
+    "cause",
+    "score",
+    "medal",
+    "valid",
+    "seconds",
+    "message",
+    "project",
+    "user",
+    "experiment",
+    "created_at",
+    "started_at",
+    "ended_at",
+)
+
+
+class Listing(list[T]):
+    """A list that notebooks show as a table."""
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row an item."""
+        return frame(row_of(item) for item in self)
+
+    def _repr_html_(self) -> str:
+        records = [getattr(item, "record", item) for item in self]
+        runs = [record for record in records if isinstance(record, RunRecord)]
+        if runs and len(runs) == len(records):
+            return runs_html(runs)
+        return rows_html([row_of(item) for item in self])
+
+
+def row_of(item: object) -> dict[str, Any]:
+    """A model, or a handle with a record, as a row."""
+    record = getattr(item, "record", item)
+    if isinstance(record, RunRecord):
+        return run_row(record)
+    if isinstance(record, Model):
+        return record.model_dump()
+    return dict(record) if isinstance(record, Mapping) else {"value": record}
+
+
+def run_row(run: RunRecord) -> dict[str, Any]:
+    """A run as a row; its options and labels are columns `option.NAME` and `label.NAME`."""
+    values = {**run.model_dump(exclude={"report", "labels", "options", "limits"}), "seconds": seconds_of(run)}
+    return {
+        **{name: values[name] for name in RUN_COLUMNS},
+        **{f"option.{name}": value for name, value in run.options.items()},
+        **{f"label.{name}": value for name, value in run.labels.items()},
+    }
+
+
+def frame(rows: Iterable[Mapping[str, Any]], columns: Iterable[str] = ()) -> pd.DataFrame:
+    """A DataFrame of rows.
+
+    Raises:
+        UsageError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise UsageError(
+            "pandas is not installed.", hint="Install it: `pip install 'mleredux-client[dataframe]'`."
+        ) from None
+    listed = [dict(row) for row in rows]
+    return pd.DataFrame(listed, columns=None if listed else list(columns))

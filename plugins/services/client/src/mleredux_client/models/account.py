@@ -1,0 +1,84 @@
+"""Who may do what: users, tokens, projects."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import SecretStr
+
+from mleredux_client.models.base import Model
+
+
+class User(Model):
+    """Somebody with tokens and projects."""
+
+    id: str
+    name: str
+    admin: bool = False
+
+
+class TokenInfo(Model):
+    """A token without its secret."""
+
+    id: str
+    name: str | None = None
+    scopes: list[str] = []
+    expires_at: datetime | None = None
+
+
+class Token(TokenInfo):
+    """A new token: the only time its secret is said."""
+
+    token: SecretStr
+    """`token.get_secret_value()` gives it; it is not shown otherwise."""
+
+
+class Quota(Model):
+    """What a project may use; None where there is no limit."""
+
+    concurrent_runs: int | None = None
+    queued_runs: int | None = None
+    cpus: float | None = None
+    memory_mb: int | None = None
+    gpus: int | None = None
+    disk_mb: int | None = None
+    llm_tokens: int | None = None
+    max_time_limit: float | None = None
+    """Seconds."""
+    sandboxes: list[str] | None = None
+    networks: list[str] | None = None
+    weight: float | None = None
+    """Share of the machine, beside that of other projects."""
+
+
+class Usage(Model):
+    """What a project uses now."""
+
+    running_runs: int = 0
+    queued_runs: int = 0
+    cpus: float = 0
+    memory_mb: float = 0
+    gpus: int = 0
+    disk_mb: float = 0
+    llm_tokens: int = 0
+
+
+class Project(Model):
+    """A place of runs with a quota, shared by its members."""
+
+    id: str
+    name: str
+    role: str | None = None
+    """The caller's: `owner` or `member`."""
+    quota: Quota = Quota()
+    usage: Usage = Usage()
+    created_at: datetime | None = None
+
+
+class Me(Model):
+    """Who the token belongs to, and what it may do."""
+
+    user: User
+    token: TokenInfo
+    projects: list[Project] = []
+    default_project: str | None = None

@@ -1,0 +1,113 @@
+"""The report of a graded submission."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from mleredux_client.models.base import Model
+
+
+class LlmUse(Model):
+    """What a run used of language models, as the gateway counted it."""
+
+    calls: int = 0
+    """Calls that were forwarded."""
+    failed: int = 0
+    """Of these, calls that the upstream answered with an error."""
+    refused: int = 0
+    """Calls that were not forwarded."""
+    prompt_tokens: int = 0
+    """Tokens read, cached ones included."""
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    models: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    exhausted: str | None = None
+    """The budget that was used up."""
+
+
+class Ledger(Model):
+    """The signals an agent had: what a result is worth."""
+
+    validations: int = 0
+    network: str = "none"
+    hosts: tuple[str, ...] = ()
+    llm_calls: int | None = None
+    llm: LlmUse | None = None
+    isolated: bool = True
+    """Whether the sandbox is a security boundary."""
+    answers_exposed: bool = False
+    """Whether anything held out lay within the agent's reach."""
+    notes: tuple[str, ...] = ()
+
+
+class VersionScore(Model):
+    """One version of a run's submission, graded after the run."""
+
+    number: int
+    time: datetime
+    seconds: float
+    """After the agent's start."""
+    size: int
+    score: float | None
+    valid: bool
+    medal: str | None = None
+    message: str | None = None
+
+
+class Report(Model):
+    """One graded submission, with the names and meanings of MLE-bench's grading report first."""
+
+    competition_id: str
+    score: float | None
+    """None where there is none."""
+    gold_threshold: float | None = None
+    silver_threshold: float | None = None
+    bronze_threshold: float | None = None
+    median_threshold: float | None = None
+    any_medal: bool = False
+    gold_medal: bool = False
+    silver_medal: bool = False
+    bronze_medal: bool = False
+    above_median: bool = False
+    submission_exists: bool
+    valid_submission: bool
+    is_lower_better: bool
+    created_at: datetime
+    submission_path: str
+
+    message: str | None = None
+    """One sentence on why there is no score."""
+    note: str | None = None
+    """What the score can't be compared with."""
+    task_version: str
+    metric: str
+    percentile: float | None = None
+    """Share of the leaderboard's entries, in percent, that the score beats or equals."""
+    teams: int | None = None
+    details: dict[str, Any] = {}
+    limit: str | None = None
+    """Which limit ended the agent: time, memory, disk, processes."""
+    ledger: Ledger | None = None
+
+    @property
+    def medal(self) -> str | None:
+        """`gold`, `silver`, `bronze` or None."""
+        for name in ("gold", "silver", "bronze"):
+            if getattr(self, f"{name}_medal"):
+                return name
+        return None
+
+    def _repr_html_(self) -> str:
+        from mleredux_client.display import report_html
+
+        return report_html(self)
+
+
+class Verdict(Model):
+    """Whether a submission is well-formed; never its score."""
+
+    valid: bool
+    message: str

@@ -1,0 +1,147 @@
+"""Runs, what they leave, and what else a service works on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from mleredux_client.models.base import Model
+from mleredux_client.models.report import Report
+
+_FINAL = frozenset({"done", "failed", "timed_out", "cancelled"})
+
+
+class State(str):
+    """A run's state, a plain text: `queued`, `preparing`, `building`, `running`, `grading`, `producing`, `done`,
+    `failed`, `timed_out`, `cancelled`, or what a newer server says."""
+
+    __slots__ = ()
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing follows."""
+        return self in _FINAL
+
+
+class RunRecord(Model):
+    """A run as the service tells it."""
+
+    id: str
+    task: str
+    agent: str
+    sandbox: str | None = None
+    seed: int = 0
+    network: str | None = None
+    limits: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    obfuscated: bool = False
+    labels: dict[str, str] = {}
+    project: str | None = None
+    """Id of the project."""
+    user: str | None = None
+    experiment: str | None = None
+    retry_of: str | None = None
+    priority: int = 0
+    status: str
+    cause: str | None = None
+    message: str | None = None
+    """One sentence on why it failed, where it did."""
+    waiting_for: str | None = None
+    """Why it is still queued."""
+    score: float | None = None
+    medal: str | None = None
+    valid: bool | None = None
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    updated_at: datetime | None = None
+    report: Report | None = None
+
+
+class ExperimentRecord(Model):
+    """An experiment as the service tells it: a matrix of runs."""
+
+    id: str
+    name: str | None = None
+    project: str | None = None
+    user: str | None = None
+    created_at: datetime | None = None
+    counts: dict[str, int] = {}
+    """Runs by their status."""
+    runs: list[RunRecord] = []
+
+
+class Event(Model):
+    """Something that happened in a run."""
+
+    seq: int
+    """From 0, without gaps."""
+    time: datetime
+    type: str
+    """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, …"""
+    data: dict[str, Any] = {}
+
+
+class Artifact(Model):
+    """A file of a run that is listed in its manifest."""
+
+    path: str
+    """Relative to the run, with `/`."""
+    media_type: str = "application/octet-stream"
+    size: int = 0
+    sha256: str | None = None
+    producer: str
+    title: str | None = None
+
+
+class LogFile(Model):
+    """A log of a run."""
+
+    name: str
+    size: int | None = None
+
+
+class Sample(Model):
+    """What an agent used at one time, `seconds` after its start; None where that is not known."""
+
+    seconds: float
+    memory_mb: float | None = None
+    cpu_seconds: float | None = None
+    processes: int | None = None
+    gpu_percent: float | None = None
+    gpu_memory_mb: float | None = None
+
+
+class SubmissionRecord(Model):
+    """Predictions handed in without an agent."""
+
+    id: str
+    task: str
+    status: str
+    """`queued`, `grading`, `done` or `failed`."""
+    message: str | None = None
+    report: Report | None = None
+    size: int | None = None
+    sha256: str | None = None
+    project: str | None = None
+    user: str | None = None
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class BuildRecord(Model):
+    """The environment of an agent, made ahead of its runs."""
+
+    id: str
+    agent: str
+    """Pinned: to be used in runs."""
+    sandbox: str | None = None
+    status: str
+    """`queued`, `building`, `ready` or `failed`."""
+    message: str | None = None
+    image: str | None = None
+    cached: bool | None = None
+    project: str | None = None
+    user: str | None = None
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
