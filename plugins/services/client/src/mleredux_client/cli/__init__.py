@@ -1,0 +1,1 @@
+"""The verbs of mleredux's command line against a service: `mleredux VERB … --server URL`."""

@@ -1,0 +1,278 @@
+"""`mleredux account`: tokens, users, projects and quotas over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+from mleredux.cli.durations import Duration, Megabytes
+from mleredux.cli.output import json_option, print_json, print_table
+
+from mleredux_client.calls import Call, create, known, segment
+from mleredux_client.cli.service import Service, service
+from mleredux_client.cli.twins import RemoteGroup
+
+_SCOPES = ("read", "run", "grade", "tokens", "admin")
+_QUOTAS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_mb", "llm_tokens", "max_time_limit")
+_USED = {"concurrent_runs": "running_runs"}
+_yes = click.option("--yes", is_flag=True, help="Don't ask.")
+
+
+@click.group(cls=RemoteGroup)
+def account() -> None:
+    """Tokens, users, projects and quotas of a server."""
+
+
+@account.group(cls=RemoteGroup)
+def token() -> None:
+    """Tokens: yours, and everybody's where you are an administrator."""
+
+
+@token.command("create")
+@click.option("--name", required=True, help="What it is for: ci, laptop.")
+@click.option("--scope", "scopes", multiple=True, type=click.Choice(_SCOPES), help="What it may; read, run and grade.")
+@click.option("--project", metavar="NAME", help="The only project that it may use.")
+@click.option("--expires-in", type=Duration(), help="How long it is good: 12h, 30d.")
+@click.option("--user", metavar="NAME", help="Whose, where you are an administrator.")
+@json_option
+@click.pass_context
+def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+    """Make a token, and print it: the only time that it is said."""
+    there = service(ctx)
+    expires = asked["expires_in"]
+    body = {
+        "name": name,
+        "scopes": list(scopes or _SCOPES[:3]),
+        "project": _project(there, asked["project"])["id"] if asked["project"] else None,
+        "expires_in": int(expires) if expires is not None else None,
+        "user": _user(there, asked["user"])["id"] if asked["user"] else None,
+    }
+    made = there.json(create("/v1/tokens", known(body)))
+    if as_json:
+        print_json(made)
+        return
+    click.echo(made["token"])
+    until = f"until {made['expires_at']}" if made["expires_at"] else "until it is revoked"
+    click.echo(f"Good for {', '.join(made['scopes'])}, {until}. It is not shown again.", err=True)
+
+
+@token.command("list")
+@json_option
+@click.pass_context
+def list_tokens(ctx: click.Context, as_json: bool) -> None:
+    """List tokens, without what is secret of them."""
+    _print(list(service(ctx).pages("/v1/tokens", {})), ("id", "name", "scopes", "expires_at"), as_json)
+
+
+@token.command("revoke")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.pass_context
+def revoke_tokens(ctx: click.Context, ids: tuple[str, ...]) -> None:
+    """Make tokens worthless, by their ids."""
+    for token_id in ids:
+        service(ctx).delete(f"/v1/tokens/{segment(token_id)}")
+        click.echo(f"Revoked {token_id}.")
+
+
+@account.group(cls=RemoteGroup)
+def user() -> None:
+    """Users; for administrators."""
+
+
+@user.command("create")
+@click.argument("name")
+@click.option("--admin", is_flag=True, help="May see and do everything.")
+@json_option
+@click.pass_context
+def create_user(ctx: click.Context, name: str, admin: bool, as_json: bool) -> None:
+    """Add a user, who gets a project of their own; `token create --user` makes their first token."""
+    made = service(ctx).json(create("/v1/users", {"name": name, "admin": admin}))
+    if as_json:
+        print_json(made)
+    else:
+        click.echo(f"{made['id']} is {made['name']}. Next: `mleredux account token create --name NAME --user {name}`.")
+
+
+@user.command("list")
+@json_option
+@click.pass_context
+def list_users(ctx: click.Context, as_json: bool) -> None:
+    """List users."""
+    _print(list(service(ctx).pages("/v1/users", {})), ("id", "name", "admin"), as_json)
+
+
+@user.command("delete")
+@click.argument("name")
+@_yes
+@click.pass_context
+def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
+    """Remove a user, by name or id."""
+    there = service(ctx)
+    found = _user(there, name)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Deleting needs --yes where nobody can be asked.")
+        click.confirm(f"Delete the user {found['name']} ({found['id']}) on {there.url}?", abort=True)
+    there.delete(f"/v1/users/{segment(found['id'])}")
+    click.echo(f"Deleted {found['name']}.")
+
+
+@account.group(cls=RemoteGroup)
+def project() -> None:
+    """Projects: places of runs with a quota, shared by their members."""
+
+
+@project.command("create")
+@click.argument("name")
+@json_option
+@click.pass_context
+def create_project(ctx: click.Context, name: str, as_json: bool) -> None:
+    """Make a project."""
+    made = service(ctx).json(create("/v1/projects", {"name": name}))
+    if as_json:
+        print_json(made)
+    else:
+        click.echo(f"{made['id']} is {made['name']}. Use it: `mleredux run … --project {name}`.")
+
+
+@project.command("list")
+@json_option
+@click.pass_context
+def list_projects(ctx: click.Context, as_json: bool) -> None:
+    """List projects that you may see."""
+    _print(list(service(ctx).pages("/v1/projects", {})), ("id", "name", "role", "created_at"), as_json)
+
+
+@project.command("show")
+@click.argument("name")
+@json_option
+@click.pass_context
+def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
+    """Show what a project uses, of what it may."""
+    there = service(ctx)
+    found = there.get(f"/v1/projects/{segment(_project(there, name)['id'])}")
+    if as_json:
+        print_json(found)
+    else:
+        _print_usage([found])
+
+
+@project.command("set-quota")
+@click.argument("name")
+@click.option("--concurrent-runs", type=click.IntRange(min=0), help="Runs at once.")
+@click.option("--queued-runs", type=click.IntRange(min=0), help="Runs that wait.")
+@click.option("--cpus", type=click.FloatRange(min=0), help="CPUs of all its runs together.")
+@click.option("--memory", "memory_mb", type=Megabytes(), help="Memory of all its runs together: 16g.")
+@click.option("--gpus", type=click.IntRange(min=0), help="GPUs of all its runs together.")
+@click.option("--disk", "disk_mb", type=Megabytes(), help="Disk that its runs may fill: 100g.")
+@click.option("--llm-tokens", type=click.IntRange(min=0), help="Tokens of language models.")
+@click.option("--max-time-limit", type=Duration(), help="The longest time limit that a run may ask for.")
+@click.option("--sandbox", "sandboxes", multiple=True, metavar="ID", help="Where its runs may work; all that are said.")
+@click.option("--network", "networks", multiple=True, type=click.Choice(("none", "gateway", "open")), help="Likewise.")
+@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Its share beside that of others.")
+@click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Lift this limit.")
+@json_option
+@click.pass_context
+def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:
+    """Change what a project may use; what is not named stays. For administrators."""
+    chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in limits.items()}
+    change = {key: value for key, value in chosen.items() if value not in (None, [])} | dict.fromkeys(unlimited)
+    if not change:
+        raise click.UsageError("Name a limit, like --concurrent-runs 4.")
+    there = service(ctx)
+    path = f"/v1/projects/{segment(_project(there, name)['id'])}"
+    changed = there.json(Call("PATCH", path, json={"quota": change}))
+    if as_json:
+        print_json(changed)
+    else:
+        _print_usage([changed])
+
+
+@project.command("add-member")
+@click.argument("name")
+@click.argument("user")
+@click.option("--role", type=click.Choice(("member", "owner")), default="member", show_default=True)
+@click.pass_context
+def add_member(ctx: click.Context, name: str, user: str, role: str) -> None:
+    """Let a user (by id; administrators also by name) into a project, or give them another role."""
+    there = service(ctx)
+    path = f"/v1/projects/{segment(_project(there, name)['id'])}/members/{segment(_user_id(there, user))}"
+    there.http.send(Call("PUT", path, json={"role": role}))
+    click.echo(f"{user} is {role} of {name}.")
+
+
+@project.command("remove-member")
+@click.argument("name")
+@click.argument("user")
+@click.pass_context
+def remove_member(ctx: click.Context, name: str, user: str) -> None:
+    """Let a user into a project no more."""
+    there = service(ctx)
+    there.delete(f"/v1/projects/{segment(_project(there, name)['id'])}/members/{segment(_user_id(there, user))}")
+    click.echo(f"{user} is in {name} no more.")
+
+
+@account.command()
+@json_option
+@click.pass_context
+def usage(ctx: click.Context, as_json: bool) -> None:
+    """Show what your projects use, of what they may."""
+    projects = service(ctx).get("/v1/me")["projects"]
+    if as_json:
+        print_json([{name: item[name] for name in ("id", "name", "usage", "quota")} for item in projects])
+    else:
+        _print_usage(projects)
+
+
+def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows, columns)
+
+
+def _print_usage(projects: list[dict[str, Any]]) -> None:
+    """A row for each thing that is counted, with `-` where there is no limit."""
+    rows = [
+        {
+            "project": item["name"],
+            "what": name,
+            "used": item["usage"].get(_USED.get(name, name)),
+            "quota": item["quota"].get(name),
+        }
+        for item in projects
+        for name in (*_QUOTAS, "sandboxes", "networks", "weight")
+    ]
+    print_table(rows, ("project", "what", "used", "quota"))
+
+
+def _project(there: Service, name: str) -> dict[str, Any]:
+    """A project by its name or id."""
+    return _named(there, "project", name)
+
+
+def _user(there: Service, name: str) -> dict[str, Any]:
+    """A user by name or id; only administrators see them."""
+    return _named(there, "user", name)
+
+
+def _user_id(there: Service, name: str) -> str:
+    """A user's id, from a name where the caller may look names up."""
+    if not there.get("/v1/me")["user"]["admin"]:
+        return name
+    found: str = _user(there, name)["id"]
+    return found
+
+
+def _named(there: Service, kind: str, name: str) -> dict[str, Any]:
+    from mleredux_client.errors import NotFound
+
+    found = [item for item in there.pages(f"/v1/{kind}s", {}) if name in (item["id"], item["name"])]
+    exact = [item for item in found if item["id"] == name] or found
+    if len(exact) == 1:
+        return exact[0]
+    if exact:
+        ids = ", ".join(item["id"] for item in exact)
+        raise NotFound(f"Several {kind}s are called {name!r}.", hint=f"Name one by its id: {ids}.")
+    raise NotFound(f"There is no {kind} {name!r}.", hint=f"See `mleredux account {kind} list`.")

@@ -1,0 +1,73 @@
+"""`mleredux agent build`: an agent's environment, made ahead of its runs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+from mleredux.cli.output import json_option, print_json
+from mleredux.cli.run import EXIT_ENVIRONMENT_BROKE, read_options
+
+from mleredux_client.calls import create, known
+from mleredux_client.cli.service import Service, service, service_option
+from mleredux_client.cli.twins import RemoteCommand
+
+_ENDED = ("ready", "failed")
+_POLL_SECONDS = 1.0
+
+
+@click.command(cls=RemoteCommand)
+@click.argument("agent", metavar="AGENT|repo:REFERENCE")
+@click.option("--sandbox", metavar="ID", help="What to build it for; docker where it is not said.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
+@click.option("--project", metavar="NAME", help="The project whose quota it counts to.")
+@click.option("--follow", is_flag=True, help="Show the log of the build.")
+@click.option("--detach", "-d", is_flag=True, help="Don't wait.")
+@json_option
+@click.pass_context
+def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+    """Fetch and build an agent on the server, and print its pinned name for `run --agent`.
+
+    \b
+    Exit codes: 0 ready · 1 error · 2 usage · 4 it could not be built
+    """
+    there = service(ctx)
+    wanted = {"agent": agent, "options": read_options(options) or None}
+    told = there.json(create("/v1/builds", known({**wanted, "sandbox": asked["sandbox"], "project": asked["project"]})))
+    if not asked["detach"]:
+        told = _wait(there, told, follow=asked["follow"], quiet=as_json)
+    if as_json:
+        print_json(told)
+    elif told["status"] != "failed":
+        click.echo(told["agent"])
+    if told["status"] == "failed":
+        if not as_json:
+            log = f"`mleredux agent build {agent} --follow{service_option(ctx)}` shows the log."
+            click.echo(f"Error: {told.get('message') or 'The build failed.'} {log}", err=True)
+        ctx.exit(EXIT_ENVIRONMENT_BROKE)
+    if told["status"] == "ready" and not as_json:
+        how = "was there already" if told.get("cached") else "is built"
+        click.echo(f"Its environment {how}. Use it: `mleredux run TASK --agent {told['agent']}`.", err=True)
+
+
+def _wait(there: Service, told: dict[str, Any], *, follow: bool, quiet: bool) -> dict[str, Any]:
+    """The ended build; its log or its states on stderr meanwhile."""
+    import json
+
+    from mleredux.cli.progress import write_log
+
+    path = f"/v1/builds/{told['id']}"
+    said = None
+    if follow:
+        for message in there.events(f"{path}/log"):
+            if message.event == "log":
+                write_log(str(json.loads(message.data)["text"]).encode())
+    while True:
+        told = there.get(path)
+        if told["status"] in _ENDED:
+            return told
+        if told["status"] != said and not quiet:
+            said = told["status"]
+            click.echo(f"{told['id']} · {said}", err=True)
+        time.sleep(_POLL_SECONDS)

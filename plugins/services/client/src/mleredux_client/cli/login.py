@@ -1,0 +1,91 @@
+"""`mleredux login`, `logout` and `whoami`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from mleredux.cli.output import json_option, print_json
+from mleredux.cli.remote import SERVER_VARIABLE, server_of
+
+from mleredux_client.cli.servers import (
+    MAX_TOKEN,
+    check_token,
+    clean_url,
+    forget_token,
+    in_the_clear,
+    keep_token,
+    kept_servers,
+)
+from mleredux_client.cli.service import Service, service
+from mleredux_client.cli.twins import RemoteCommand
+
+
+@click.command(cls=RemoteCommand)
+@click.argument("url", required=False)
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
+@click.pass_context
+def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
+    """Ask for the token of the server at URL, try it, and keep it.
+
+    It is never an argument, for others on this machine can read those.
+    """
+    named = url or server_of(ctx)
+    if named is None:
+        raise click.UsageError("Name the server, like `mleredux login https://mleredux.example`.")
+    there = clean_url(named)
+    if in_the_clear(there):
+        click.echo("Warning: http:// to another machine sends the token in the clear; use https://.", err=True)
+    if token_stdin:
+        text = sys.stdin.read(MAX_TOKEN + 2)
+    elif sys.stdin.isatty():
+        text = click.prompt(f"Token for {there}", hide_input=True, err=True)
+    else:
+        raise click.UsageError("Nobody can be asked for the token here; give it with --token-stdin.")
+    token = check_token(text)
+    with Service(there, token) as asked:
+        me = asked.get("/v1/me")
+    path = keep_token(there, token)
+    click.echo(f"Logged in to {there} as {me['user']['name']}; the token is in {path}.", err=True)
+    if not server_of(ctx):
+        click.echo(f"Use it with --server {there}, or {SERVER_VARIABLE}={there}.", err=True)
+
+
+@click.command(cls=RemoteCommand)
+@click.argument("url", required=False)
+@click.pass_context
+def logout(ctx: click.Context, url: str | None) -> None:
+    """Forget the token of the server at URL.
+
+    It stays good; `mleredux account token revoke` ends that.
+    """
+    named = url or server_of(ctx)
+    if named is None:
+        known = kept_servers()
+        raise click.UsageError(f"Name the server; tokens are kept for: {', '.join(known) or 'none'}.")
+    there = clean_url(named)
+    found = forget_token(there)
+    click.echo(f"Forgot the token for {there}." if found else f"No token is kept for {there}.", err=True)
+
+
+@click.command(cls=RemoteCommand)
+@json_option
+@click.pass_context
+def whoami(ctx: click.Context, as_json: bool) -> None:
+    """Say who the token belongs to on a server, and what it may do."""
+    there = service(ctx)
+    me = there.get("/v1/me")
+    if as_json:
+        print_json(me)
+        return
+    token = me["token"]
+    default = next((item["name"] for item in me["projects"] if item["id"] == me["default_project"]), None)
+    facts = {
+        "server": there.url,
+        "user": f"{me['user']['name']}{' (admin)' if me['user']['admin'] else ''}",
+        "token": f"{token['name']}, until {token['expires_at'] or 'it is revoked'}",
+        "scopes": ", ".join(token["scopes"]),
+        "project": default or "-",
+    }
+    for name, value in facts.items():
+        click.echo(f"{click.style(name.ljust(12), bold=True)} {value}")

@@ -1,0 +1,67 @@
+"""Runs as the server tells them, in the forms that local verbs print."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mleredux.cli.closing import Shown
+
+FINAL = ("done", "failed", "timed_out", "cancelled")
+_WORDS = {
+    "preparing": "preparing the data",
+    "building": "building the agent's environment",
+    "running": "the agent works",
+    "producing": "producing artifacts",
+}
+_ROW = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "created_at", "updated_at")
+_MORE = ("project", "user", "experiment", "labels")
+
+
+def record_of(run: dict[str, Any], url: str) -> dict[str, Any]:
+    """What `mleredux run --json` prints of a run: the local record, with `url` in place of a path."""
+    names = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "message")
+    return {
+        **{name: run.get(name) for name in names},
+        "report": run.get("report"),
+        "path": None,
+        "created_at": run.get("created_at"),
+        "url": f"{url}/v1/runs/{run['id']}",
+        "experiment": run.get("experiment"),
+    }
+
+
+def row_of(run: dict[str, Any]) -> dict[str, Any]:
+    """What `mleredux runs --json` prints of a run: the local row, and whose it is."""
+    return {name: run.get(name) for name in (*_ROW, *_MORE)}
+
+
+def words_of(run: dict[str, Any]) -> str:
+    """What is going on in a run, in a few words."""
+    status = str(run["status"])
+    if status == "queued" and run.get("waiting_for"):
+        return f"queued: {run['waiting_for']}"
+    return _WORDS.get(status, status)
+
+
+def shown_of(run: dict[str, Any], artifacts: str) -> Shown:
+    """A run for the closing table.
+
+    Args:
+        artifacts: How to get at them.
+    """
+    from mleredux.cli.closing import Shown
+    from mleredux.models import Report
+
+    report = run.get("report")
+    until = run.get("ended_at") or run.get("updated_at") or run["created_at"]
+    return Shown(
+        task=run["task"],
+        agent=run["agent"],
+        status=run["status"],
+        report=Report.model_validate(report, extra="ignore") if report else None,
+        message=run.get("message"),
+        seconds=(datetime.fromisoformat(until) - datetime.fromisoformat(run["created_at"])).total_seconds(),
+        artifacts=artifacts,
+    )

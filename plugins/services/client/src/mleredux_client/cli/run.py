@@ -1,0 +1,157 @@
+"""`mleredux run` on a server."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+from mleredux.cli import run as local
+from mleredux.cli.output import print_json
+
+from mleredux_client.calls import create, known
+from mleredux_client.cli.records import FINAL, record_of, shown_of
+from mleredux_client.cli.service import Service, service, service_option
+from mleredux_client.cli.twins import twin
+
+if TYPE_CHECKING:
+    from mleredux_client.cli.watching import Watch
+
+_HELP = """Let an agent work on tasks, on a server that grades and keeps everything.
+
+Ctrl-C stops watching, not the runs.
+
+\b
+Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed or ran out of time
+            4 the environment or a task broke · 130 cancelled, or no longer watched
+"""
+
+
+@twin(
+    "run",
+    local.command,
+    click.option("--detach", "-d", is_flag=True, help="Don't wait: print the runs' ids, or their records with --json."),
+    click.option("--cancel-on-interrupt", is_flag=True, help="Let Ctrl-C cancel the runs instead."),
+    click.option("--project", metavar="NAME", help="The project whose quota they count to, by name or id."),
+    click.option("--priority", type=click.IntRange(-100, 100), help="Among your own runs; higher goes first."),
+    click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label of the runs."),
+    click.option("--name", metavar="NAME", help="Name of the experiment that several runs make."),
+    help=_HELP,
+)
+def run(ctx: click.Context, /, **asked: Any) -> None:
+    """Ask for runs, and see them through."""
+    there = service(ctx)
+    runs, experiment = _ask(there, asked)
+    as_json, several = asked["as_json"], len(runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])
+    if asked["detach"]:
+        records = [record_of(item, there.url) for item in runs]
+        if as_json:
+            print_json(records if several else records[0])
+        else:
+            for item in runs:
+                click.echo(item["id"])
+            click.echo(_go_on(ctx, runs, experiment), err=True)
+        return
+    ended = _watch(ctx, there, runs, experiment, asked)
+    if ended is None:
+        click.echo(f"No longer watched; what was asked for goes on. {_go_on(ctx, runs, experiment)}", err=True)
+        ctx.exit(local.EXIT_CANCELLED)
+    records = [record_of(item, there.url) for item in ended]
+    if as_json:
+        print_json(records if several else records[0])
+    else:
+        from mleredux.cli.closing import closing_table
+
+        one = f"mleredux artifacts {ended[0]['id']}{service_option(ctx)}"
+        closing_table([shown_of(item, one if len(ended) == 1 else item["id"]) for item in ended])
+    ctx.exit(max(local.exit_code(record) for record in records))
+
+
+def _ask(there: Service, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], str | None]:
+    """The runs as the server has queued them, and their experiment's id where there are several."""
+    tasks, agents = list(dict.fromkeys(asked["tasks"])), list(dict.fromkeys(asked["agents"]))
+    seeds = list(dict.fromkeys(asked["seeds"])) or [0]
+    if not tasks and not asked["sets"]:
+        raise click.UsageError("Name a task, like `mleredux run digits --agent baseline`, or a set with --set.")
+    if not agents:
+        names = ", ".join(item["id"] for item in there.pages("/v1/agents", {})) or "none is installed there"
+        raise click.UsageError(f"Name an agent with --agent; there are: {names}.")
+    rest = {
+        **{name: asked[name] for name in ("sandbox", "network", "project", "priority")},
+        "limits": {name: asked[name] for name in local.LIMITS if asked[name] is not None} or None,
+        "options": local.read_options(asked["options"]) or None,
+        "obfuscated": asked["obfuscated"] or None,
+        "context": asked["context"].read() if asked["context"] else None,
+        "labels": labels_of(asked["labels"]) or None,
+    }
+    if asked["sets"] or len(tasks) * len(agents) * len(seeds) > 1:
+        matrix = {"name": asked["name"], "tasks": tasks, "sets": list(asked["sets"]) or None, "agents": agents}
+        made = there.json(create("/v1/experiments", known({**matrix, "seeds": seeds, **rest})))
+        return made["runs"], made["id"]
+    if asked["name"]:
+        raise click.UsageError("--name is that of an experiment, of several runs; label a single one with --label.")
+    one = {"task": tasks[0], "agent": agents[0], "seed": seeds[0]}
+    return [there.json(create("/v1/runs", known({**one, **rest})))], None
+
+
+def _watch(
+    ctx: click.Context, there: Service, runs: list[dict[str, Any]], experiment: str | None, asked: dict[str, Any]
+) -> list[dict[str, Any]] | None:
+    """The ended runs; None where the user stopped watching."""
+    from mleredux.cli.progress import Progress
+
+    from mleredux_client.cli.watching import MOST_LOGS, Watch, interruptible
+
+    if not asked["as_json"]:
+        what = f"experiment {experiment}, {len(runs)} runs" if experiment else f"run {runs[0]['id']}"
+        click.echo(f"Asked {there.url} for {what}.", err=True)
+    if asked["follow"] and len(runs) > MOST_LOGS:
+        click.echo(f"The logs of the first {MOST_LOGS} runs are shown.", err=True)
+    watch: Watch | None = None
+
+    def on_interrupt() -> bool:
+        if not asked["cancel_on_interrupt"]:
+            return False
+        click.echo("Asking the server to cancel; once more stops watching.", err=True)
+        cancel(there, runs if watch is None else list(watch.runs.values()), experiment)
+        return True
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(interruptible(on_interrupt))
+            progress = stack.enter_context(Progress(follow=asked["follow"], quiet=asked["as_json"]))
+            watch = Watch(there, runs, experiment, progress)
+            return watch.wait()
+        except KeyboardInterrupt:
+            return None
+
+
+def cancel(there: Service, runs: list[dict[str, Any]], experiment: str | None) -> None:
+    """Ask the server to cancel what has not ended."""
+    if experiment is not None:
+        there.act(f"/v1/experiments/{experiment}/cancel")
+        return
+    for item in runs:
+        if item["status"] not in FINAL:
+            there.act(f"/v1/runs/{item['id']}/cancel")
+
+
+def _go_on(ctx: click.Context, runs: list[dict[str, Any]], experiment: str | None) -> str:
+    """How to see more of runs that nobody watches."""
+    there = service_option(ctx)
+    if experiment is not None:
+        look, stop = f"mleredux runs --experiment {experiment}", f"mleredux runs cancel --experiment {experiment}"
+    else:
+        look, stop = f"mleredux logs {runs[0]['id']} --follow", f"mleredux runs cancel {runs[0]['id']}"
+    return f"Look: `{look}{there}`. Stop: `{stop}{there}`."
+
+
+def labels_of(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`key=value` pairs."""
+    labels: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{pair!r} is not of the form KEY=VALUE.", param_hint="--label")
+        labels[key] = value
+    return labels

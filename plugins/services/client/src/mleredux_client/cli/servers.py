@@ -1,0 +1,144 @@
+"""Which server, and the token for it: from the environment, or from a file that only its owner can read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mleredux.errors import MlereduxError
+
+TOKEN_VARIABLE = "MLEREDUX_TOKEN"
+MAX_TOKEN = 1024
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def clean_url(text: str) -> str:
+    """A server's URL as it is kept and called: scheme, host, port, and the path before `/v1`.
+
+    Raises:
+        MlereduxError: It is no such URL, or carries a user name or password.
+    """
+    try:
+        parts = urlsplit(text.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), None, None
+    if parts.username is not None or parts.password is not None:  # never repeated: it may be a secret
+        raise MlereduxError(
+            "The server's URL holds a user name or password.",
+            hint=f"Leave it out; the token comes from `mleredux login` or {TOKEN_VARIABLE}.",
+        )
+    if parts.scheme not in ("http", "https") or not host or any(not char.isprintable() for char in text):
+        raise MlereduxError(f"{text!r} is no URL of a server.", hint="Write it like https://mleredux.example:8000.")
+    if parts.query or parts.fragment:
+        raise MlereduxError(f"{text!r} has a query or a fragment.", hint="Leave out what follows ? or #.")
+    name = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
+    return f"{parts.scheme}://{name}{'' if port in (None, usual) else f':{port}'}{path}"
+
+
+def in_the_clear(url: str) -> bool:
+    """Whether others on the way can read what is sent: no TLS, and not this machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+
+
+def check_token(text: str) -> str:
+    """A token as it can stand in a header.
+
+    Raises:
+        MlereduxError: It can't be one. The message does not repeat it.
+    """
+    token = text.strip()
+    if not token or len(token) > MAX_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise MlereduxError("That is no token.", hint="A token is one word, like mlr_…; nothing was kept.")
+    return token
+
+
+def token_of(url: str) -> str | None:
+    """The token for a server: `MLEREDUX_TOKEN`, else what `mleredux login` kept for this very URL."""
+    given = os.environ.get(TOKEN_VARIABLE, "")
+    if given.strip():
+        return check_token(given)
+    kept = _read().get(url)
+    return check_token(kept["token"]) if kept else None
+
+
+def keep_token(url: str, token: str) -> Path:
+    """Keep a server's token; the file it is in."""
+    _write({**_read(), url: {"token": token}})
+    return servers_file()
+
+
+def forget_token(url: str) -> bool:
+    """Forget a server's token; whether there was one."""
+    kept = _read()
+    if url not in kept:
+        return False
+    _write({name: entry for name, entry in kept.items() if name != url})
+    return True
+
+
+def kept_servers() -> list[str]:
+    """URLs of the servers whose tokens are kept."""
+    return sorted(_read())
+
+
+def servers_file() -> Path:
+    """`mleredux/servers.json` in the user's folder of settings."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "mleredux" / "servers.json"
+
+
+def _read() -> dict[str, dict[str, Any]]:
+    path = servers_file()
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            content = json.loads(file.read(1 << 20))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise MlereduxError(
+            f"{path} can't be read ({type(error).__name__}).", hint="Mend or remove it, then `mleredux login URL`."
+        ) from None
+    if mode & 0o077:
+        raise MlereduxError(
+            f"{path} holds tokens, and others than you may read it (mode {mode:04o}).",
+            hint=f"`chmod 600 {path}`, and revoke the tokens if somebody may have read them.",
+        )
+    servers = content.get("servers") if isinstance(content, dict) else None
+    if not isinstance(servers, dict) or not all(
+        isinstance(entry, dict) and isinstance(entry.get("token"), str) for entry in servers.values()
+    ):
+        raise MlereduxError(f"{path} is damaged.", hint="Remove it, then `mleredux login URL`.")
+    return servers
+
+
+def _write(servers: dict[str, dict[str, Any]]) -> None:
+    """Replace the file in one step; it is never readable by others, not even for a moment."""
+    path = servers_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".servers-")  # made with mode 0600
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump({"servers": servers}, file, indent=1)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise MlereduxError(
+            f"{path} can't be written: {error.strerror or error}.", hint=f"Use {TOKEN_VARIABLE} instead."
+        ) from error

@@ -1,0 +1,240 @@
+"""The service that `--server` names, for verbs: JSON in and out, its errors as mleredux's own."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+import httpx
+from mleredux import errors
+from mleredux.cli.remote import SERVER_VARIABLE, server_of
+from mleredux.errors import MlereduxError
+
+from mleredux_client import calls
+from mleredux_client._sync.artifacts import ArtifactFile
+from mleredux_client._sync.http import Http
+from mleredux_client._sync.pages import Pager
+from mleredux_client._sync.streams import follow
+from mleredux_client.answers import parse, unreachable
+from mleredux_client.calls import Call
+from mleredux_client.cli.servers import TOKEN_VARIABLE, clean_url, token_of
+from mleredux_client.errors import MlereduxApiError, NotFound, Unauthenticated, WorkFailed
+from mleredux_client.events import Message
+from mleredux_client.files import target_of
+from mleredux_client.models import Artifact
+from mleredux_client.pairs import each
+from mleredux_client.retries import Attempts, RetryPolicy
+from mleredux_client.settings import DEFAULT_TIMEOUT, Settings
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_META = "mleredux.service"
+_LOOKED_AT = 2000
+"""Newest runs among which a part of an id is looked for."""
+_GRADE_WAIT = 30
+_AT_ONCE = 4
+
+
+class Service:
+    """One server and one token.
+
+    Args:
+        url: As `clean_url` gives it.
+        token: Never shown.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        from mleredux import __version__
+
+        self.url = url
+        self.http = Http(
+            Settings(url, token), timeout=DEFAULT_TIMEOUT, policy=RetryPolicy(), user_agent=f"mleredux/{__version__}"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.http.close()
+
+    def json(self, call: Call) -> Any:
+        """What the server says, as JSON."""
+        return self.http.json(call)
+
+    def get(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
+        """Read one thing."""
+        return self.http.json(calls.get(path, params))
+
+    def act(self, path: str) -> Any:
+        """Ask for something that is the same when asked twice."""
+        return self.http.json(calls.act(path))
+
+    def delete(self, path: str) -> None:
+        """Delete one thing."""
+        self.http.send(calls.delete(path))
+
+    def pages(self, path: str, params: Mapping[str, Any], most: int = 500) -> Iterator[dict[str, Any]]:
+        """A list, fetched while it is read.
+
+        Args:
+            most: Items of one page.
+        """
+        given = {name: value for name, value in params.items() if value not in (None, [], ())}
+        return iter(Pager(self.http, path, dict, given, page_size=min(most, 500)))
+
+    def events(self, path: str) -> Iterator[Message]:
+        """A live stream until its end, taken up again where it breaks."""
+        return follow(self.http, path)
+
+    def content(self, path: str) -> Iterator[bytes]:
+        """A text as it is now, in pieces of bytes; a connection that breaks is taken up again."""
+        attempts, offset = Attempts(self.http.policy), 0
+        while True:
+            try:
+                headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
+                with self.http.stream(Call("GET", path, headers=headers)) as response:
+                    skipped = offset if response.status_code != 206 else 0
+                    for piece in response.iter_bytes():
+                        fresh, skipped = piece[skipped:], max(0, skipped - len(piece))
+                        offset += len(fresh)
+                        yield fresh
+                return
+            except httpx.RequestError as error:
+                pause = attempts.after_break(error)
+                if pause is None:
+                    raise unreachable(self.url, error) from None
+            except MlereduxApiError as error:
+                if error.status == 416 and offset:
+                    return  # all of it had arrived
+                pause = attempts.after_problem(error)
+                if pause is None:
+                    raise
+            time.sleep(pause)
+
+    def download(self, run_id: str, listed: list[dict[str, Any]], folder: Path) -> None:
+        """Fetch artifacts into a folder, each checked against its hash; again: only what is missing.
+
+        Raises:
+            UnsafePath: A name would lead out of the folder; nothing was fetched then.
+        """
+        infos = [parse(Artifact, item) for item in listed]
+        folder.mkdir(parents=True, exist_ok=True)
+        for info in infos:
+            target_of(folder, info.path)
+        each(lambda info: ArtifactFile(self.http, run_id, info.path, info).download(folder), infos, _AT_ONCE)
+
+    def graded(self, submission: Path, task: str, project: str | None) -> dict[str, Any]:
+        """Hand a file in, and wait for its report.
+
+        Raises:
+            WorkFailed: The grader failed, not the submission.
+        """
+        form = {"task": task, "project": project}
+        told = self.json(calls.upload("/v1/submissions", submission, form, prefer_wait=_GRADE_WAIT))
+        while told["status"] in ("queued", "grading"):
+            time.sleep(1)
+            told = self.get(f"/v1/submissions/{told['id']}")
+        if told.get("report") is None:
+            raise WorkFailed(told.get("message") or f"Submission {told['id']} was not graded.")
+        report: dict[str, Any] = told["report"]
+        return report
+
+    def run(self, name: str) -> dict[str, Any]:
+        """A run by its id, by a part of it that is unambiguous, or one's newest as `last`.
+
+        Raises:
+            NotFound: There is none, or several.
+        """
+        if name == "last":
+            me = self.get("/v1/me")["user"]["name"]
+            # An administrator sees everybody's.
+            newest = next((run for run in self.pages("/v1/runs", {}, 50) if run["user"] == me), None)
+            if newest is None:
+                raise NotFound(f"You have no runs on {self.url}.", hint="Ask for one with `mleredux run`.")
+            return newest
+        try:
+            found: dict[str, Any] = self.get(f"/v1/runs/{calls.segment(name)}")
+            return found
+        except NotFound as error:
+            near = self._near(name)
+            if len(near) == 1:
+                return near[0]
+            if near:
+                raise NotFound(
+                    f"{len(near)} runs match {name!r}.", hint=f"Say more of the id, like {near[0]['id']}."
+                ) from None
+            raise NotFound(error.detail, hint=f"There is no run {name!r}; see `mleredux runs`.") from None
+
+    def _near(self, part: str) -> list[dict[str, Any]]:
+        """Runs whose id has a part, among the newest."""
+        near = []
+        for number, run in enumerate(self.pages("/v1/runs", {}), start=1):
+            if part in run["id"]:
+                near.append(run)
+            if number == _LOOKED_AT:
+                break
+        return near
+
+
+def service(ctx: click.Context) -> Service:
+    """The service that this command line names, opened once.
+
+    Raises:
+        click.UsageError: None is named.
+        MlereduxError: There is no token for it.
+    """
+    opened: Service | None = ctx.meta.get(_META)
+    if opened is None:
+        named = server_of(ctx)
+        if named is None:
+            raise click.UsageError(f"Name a server with --server URL (or {SERVER_VARIABLE}).")
+        url = clean_url(named)
+        token = token_of(url)
+        if token is None:
+            raise MlereduxError(
+                f"There is no token for {url}.", hint=f"Log in with `mleredux login {url}`, or set {TOKEN_VARIABLE}."
+            )
+        opened = ctx.meta[_META] = Service(url, token)
+        ctx.find_root().call_on_close(opened.close)
+    return opened
+
+
+def service_option(ctx: click.Context) -> str:
+    """What a command needs to reach the same server: nothing where the environment names it."""
+    named = server_of(ctx)
+    return "" if named is None or named == os.environ.get(SERVER_VARIABLE, "").strip() else f" --server {named}"
+
+
+@contextmanager
+def translated(ctx: click.Context) -> Iterator[None]:
+    """The service's errors as mleredux's own, for the command line to say."""
+    try:
+        yield
+    except MlereduxApiError as error:
+        _raise(ctx, error)
+
+
+def _raise(ctx: click.Context, error: MlereduxApiError) -> NoReturn:
+    hint, sentence = error.hint, error.detail
+    if error.fields:
+        wrong = [f"{item['field']}: {item['message']}" for item in error.fields]
+        sentence = f"{sentence} ({'; '.join(wrong)})"
+    if isinstance(error, Unauthenticated):
+        hint = f"Log in with `mleredux login {server_of(ctx) or 'URL'}`, or mend {TOKEN_VARIABLE}."
+    if error.status == 500 and error.request_id:
+        hint = f"{hint or ''} The server's log has it as request {error.request_id}.".strip()
+    kind = errors.NotFound if isinstance(error, NotFound) else MlereduxError
+    raise kind(sentence, hint=hint) from error

@@ -1,0 +1,149 @@
+"""Waiting for runs on a server, with the display of local ones."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mleredux.errors import MlereduxError
+
+from mleredux_client.cli.records import FINAL, words_of
+from mleredux_client.cli.service import Service
+from mleredux_client.errors import MlereduxApiError, NotFound, TooManyRequests, Unavailable
+
+if TYPE_CHECKING:
+    from mleredux.cli.progress import Progress
+
+PATIENCE = 600.0
+"""Seconds that a server may be away before watching is given up; its runs go on."""
+_SOON, _LATER, _GRACE = 0.5, 2.0, 15.0
+MOST_LOGS = 16
+
+
+class Watch:
+    """Looks after runs until all have ended.
+
+    Args:
+        there: The service.
+        runs: As it told them when they were asked for.
+        experiment: Where they belong to one, its id: one request then tells of all.
+        progress: Shows them; started already.
+    """
+
+    def __init__(self, there: Service, runs: list[dict[str, Any]], experiment: str | None, progress: Progress) -> None:
+        self._there, self._experiment, self._progress = there, experiment, progress
+        self.runs = {run["id"]: run for run in runs}
+        for run in runs:
+            progress.add(run["id"], run["task"], run["agent"])
+            progress.tell(run["id"], words_of(run))
+        if progress.following:
+            for run_id in list(self.runs)[:MOST_LOGS]:
+                progress.in_background(partial(self._follow, run_id))
+
+    def wait(self) -> list[dict[str, Any]]:
+        """The ended runs, with their reports.
+
+        Raises:
+            MlereduxError: The server is away for too long.
+        """
+        began = seen = time.monotonic()
+        while True:
+            try:
+                self._look()
+                if all(run["status"] in FINAL for run in self.runs.values()):
+                    return [self._there.get(f"/v1/runs/{run_id}") for run_id in self.runs]
+                seen = time.monotonic()
+            except (Unavailable, TooManyRequests) as error:
+                if time.monotonic() - seen > PATIENCE:
+                    raise MlereduxError(
+                        f"{error.detail} Watching was given up after {PATIENCE / 60:.0f} minutes.",
+                        hint="The runs go on where the server does; see `mleredux runs`.",
+                    ) from error
+                self._say_away()
+            time.sleep(_SOON if time.monotonic() - began < _GRACE else _LATER)
+
+    def _look(self) -> None:
+        if self._experiment is not None:
+            told = self._there.get(f"/v1/experiments/{self._experiment}")["runs"]
+        else:
+            told = [self._there.get(f"/v1/runs/{run_id}") for run_id in self.runs]
+        for run in told:
+            if run["id"] in self.runs:
+                self.runs[run["id"]] = run
+                self._progress.tell(run["id"], words_of(run), ended=run["status"] in FINAL)
+
+    def _say_away(self) -> None:
+        for run_id, run in self.runs.items():
+            if run["status"] not in FINAL:
+                self._progress.tell(run_id, "the server does not answer; trying again")
+
+    def _follow(self, run_id: str) -> None:
+        """Copy a log to stderr while it grows."""
+        from mleredux.cli.progress import write_log
+
+        several = len(self.runs) > 1
+        prefix = f"{self.runs[run_id]['task']} | " if several else ""
+        try:
+            for text in log_texts(self._there, run_id, "agent.log", self._progress.stop):
+                write_log(text.encode(), prefix)
+        except MlereduxApiError as error:
+            write_log(f"The log of {run_id} can't be followed any more: {error}\n".encode(), prefix)
+
+
+def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | None = None) -> Iterator[str]:
+    """The text of a log as it grows, until the run has ended.
+
+    Raises:
+        NotFound: The run has ended without such a log.
+    """
+    path = f"/v1/runs/{run_id}/logs/{name}"
+    while stop is None or not stop.is_set():
+        ended = there.get(f"/v1/runs/{run_id}")["status"] in FINAL
+        try:
+            for message in there.events(path):
+                if message.event == "log":
+                    yield str(json.loads(message.data)["text"])
+            return
+        except NotFound:  # it begins when the agent does
+            if ended:
+                raise
+        if stop is None:
+            time.sleep(_LATER)
+        else:
+            stop.wait(_LATER)
+
+
+@contextmanager
+def interruptible(on_interrupt: Callable[[], bool]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM do something first.
+
+    Args:
+        on_interrupt: Called at the first of them; whether what is in here goes on. Any further one stops it.
+    """
+    asked = False
+
+    def heard(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            _stop()
+        asked = True
+        if not on_interrupt():
+            _stop()
+
+    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def _stop() -> NoReturn:
+    raise KeyboardInterrupt
