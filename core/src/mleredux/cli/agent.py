@@ -9,6 +9,7 @@ import click
 from mleredux.cli.groups import VerbGroup
 from mleredux.cli.output import json_option, print_json
 from mleredux.cli.root import catalogue
+from mleredux.listing import agent_record
 
 
 @click.group(cls=VerbGroup)
@@ -23,7 +24,7 @@ def command() -> None:
 def show(ctx: click.Context, agent: str, as_json: bool) -> None:
     """Show an agent: command, options, limits, environment."""
     found = catalogue(ctx).agent(agent)
-    print_agent(found.model_dump(mode="json", exclude={"rollout_reader", "configure"}), as_json=as_json)
+    print_agent(agent_record(found), as_json=as_json)
 
 
 def print_agent(facts: dict[str, Any], *, as_json: bool) -> None:

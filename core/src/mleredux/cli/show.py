@@ -20,7 +20,7 @@ def command(ctx: click.Context, task: str, obfuscated: bool, data_dir: str | Non
     """Show a task: its description, metric, medals, and where its data are."""
     from mleredux.data import DataStore
     from mleredux.errors import DataError
-    from mleredux.plugins.summaries import check_and_summarise
+    from mleredux.listing import task_record
 
     found = catalogue(ctx).task(task)
     store = DataStore(data_dir)
@@ -29,14 +29,8 @@ def command(ctx: click.Context, task: str, obfuscated: bool, data_dir: str | Non
         state = str(prepared.public.parent) if prepared else "not prepared"
     except DataError as error:
         prepared, state = None, str(error)
-    facts: dict[str, Any] = {
-        **check_and_summarise("tasks", found),
-        "submission": found.submission.model_dump(mode="json"),
-        "thresholds": found.thresholds.model_dump() if found.thresholds else None,
-        "prepared": prepared is not None,
-        "data": state,
-    }
-    print_task({**facts, "description": found.describe(obfuscated=obfuscated)}, as_json=as_json)
+    record = task_record(found, obfuscated=obfuscated)
+    print_task({**record, "prepared": prepared is not None, "data": state}, as_json=as_json)
 
 
 def print_task(facts: dict[str, Any], *, as_json: bool) -> None:
