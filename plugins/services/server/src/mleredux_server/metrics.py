@@ -161,7 +161,7 @@ class Stored(Collector):
         with self._service.database.reading() as session:
 
             def count(column: Any) -> dict[str, int]:
-                return dict(session.execute(select(column, func.count()).group_by(column)).tuples().all())
+                return {str(value): n for value, n in session.execute(select(column, func.count()).group_by(column))}
 
             jobs = select(Job.kind, Job.state, func.count()).where(Job.state.in_(("queued", "started")))
             oldest = session.scalar(select(func.min(Job.queued_at)).where(Job.state == "queued"))

@@ -1,4 +1,4 @@
-"""Each request is logged, counted and timed; one wrapper around the application does it all."""
+"""Each request gets an id, is logged, counted and timed; one wrapper around the application does it all."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import time
 from typing import Any
 
 import structlog
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from mleredux_server.identity import new_id
 from mleredux_server.logs import request_state
 from mleredux_server.metrics import Metrics
 
 _LOG = structlog.get_logger()
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
-_EVENT_STREAM = b"text/event-stream"
 
 
 class Observing:
-    """The access log, and the numbers of requests.
+    """The ids of requests, the access log, and the numbers of requests.
 
     Args:
         app: What answers.
@@ -34,18 +35,22 @@ class Observing:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
+        state["id"] = new_id("req")
         began, status, first, streams = time.perf_counter(), 0, 0.0, False
 
         async def sending(message: Message) -> None:
             nonlocal status, first, streams
             if message["type"] == "http.response.start":
                 status, first = message["status"], time.perf_counter() - began
-                streams = _is_event_stream(message)
+                headers = MutableHeaders(raw=message.setdefault("headers", []))
+                headers["X-Request-Id"] = state["id"]
+                streams = headers.get("content-type", "").startswith("text/event-stream")
                 if streams:
                     self.metrics.followers.inc()
             await send(message)
 
-        marked = request_state.set(state)
+        # Never reset: a request has a context of its own, and what fails is told further out.
+        request_state.set(state)
         self.metrics.in_flight.inc()
         try:
             await self.app(scope, receive, sending)
@@ -58,7 +63,6 @@ class Observing:
             shown = status or 500  # an error that nobody handled is answered outside
             self.metrics.requests.labels(route, method, f"{shown // 100}xx").observe(first if streams else took)
             self._tell(scope, state, route, method, shown, took)
-            request_state.reset(marked)
 
     def _tell(self, scope: Scope, state: Any, route: str, method: str, status: int, took: float) -> None:
         caller = state.get("caller")
@@ -78,8 +82,3 @@ def route_of(scope: Scope) -> str:
     """The template of the route, `/v1/runs/{run_id}`; `none` where no route has that path."""
     route = scope.get("route")
     return str(getattr(route, "path_format", None) or getattr(route, "path", None) or "none")
-
-
-def _is_event_stream(message: Message) -> bool:
-    headers = dict(message.get("headers", ()))
-    return bytes(headers.get(b"content-type", b"")).startswith(_EVENT_STREAM)

@@ -85,7 +85,8 @@ def answer(request: Request, problem: Problem) -> Response:
     }
     if problem.errors is not None:
         content["errors"] = problem.errors
-    return JSONResponse(content, problem.status, problem.headers, media_type="application/problem+json")
+    headers = {"X-Request-Id": str(content["instance"])} | problem.headers
+    return JSONResponse(content, problem.status, headers, media_type="application/problem+json")
 
 
 def of_error(error: Exception) -> Problem:

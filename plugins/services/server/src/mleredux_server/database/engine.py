@@ -20,6 +20,12 @@ from sqlalchemy.orm import Session, sessionmaker
 
 BUSY_SECONDS = 5.0
 """How long a writer waits for another before the request is answered with 503."""
+_POOL: dict[str, Any] = {
+    "pool_size": 10,
+    "max_overflow": 30,
+    "pool_timeout": BUSY_SECONDS,
+    "hide_parameters": True,  # values don't belong in errors, which are logged
+}
 
 
 class Database:
@@ -97,12 +103,10 @@ class Database:
 
     def _open(self) -> Engine:
         if self.url.get_backend_name() != "sqlite":
-            return create_engine(self.url, pool_size=10, max_overflow=30, pool_pre_ping=True, pool_timeout=BUSY_SECONDS)
+            return create_engine(self.url, pool_pre_ping=True, connect_args={"connect_timeout": 5}, **_POOL)
         if self.url.database:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(
-            self.url, connect_args={"timeout": BUSY_SECONDS}, pool_size=10, max_overflow=30, pool_timeout=BUSY_SECONDS
-        )
+        engine = create_engine(self.url, connect_args={"timeout": BUSY_SECONDS}, **_POOL)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin)
         return engine

@@ -1,0 +1,85 @@
+"""`/healthz` and `/readyz`."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from mleredux.plugins import Catalogue
+from mleredux_server.app import create_app, make_service
+from mleredux_server.database import engine
+from mleredux_server.health import Health
+from mleredux_server.service import Service
+from mleredux_server.settings import Settings
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Service:
+    monkeypatch.setattr(engine, "BUSY_SECONDS", 0.2)
+    return make_service(Settings(runs_dir=tmp_path / "runs"), Catalogue())
+
+
+def checks(service: Service) -> dict[str, tuple[bool, str]]:
+    return {check.name: (check.ok, check.message) for check in Health(service).look()}
+
+
+def test_it_says_what_is_well_without_a_token(service: Service) -> None:
+    with TestClient(create_app(service)) as client:
+        assert client.get("/healthz").json() == {"status": "ok"}
+        answer = client.get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["status"] == "ok"
+    assert all(check["ok"] for check in answer.json()["checks"])
+    assert {"database", "disk"} <= {check["name"] for check in answer.json()["checks"]}
+
+
+def test_a_database_that_another_process_holds_is_told(service: Service) -> None:
+    holder = sqlite3.connect(service.settings.state_dir / "service.sqlite", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        with TestClient(create_app(service)) as client:
+            answer = client.get("/readyz")
+            assert client.get("/healthz").status_code == 200
+    finally:
+        holder.close()
+    assert answer.status_code == 503
+    found = {check["name"]: check for check in answer.json()["checks"]}
+    assert found["database"] == {"name": "database", "ok": False, "message": "The database can't be written now."}
+    assert found["disk"]["ok"]
+
+
+def test_a_runs_directory_that_is_gone_is_told(service: Service) -> None:
+    service.settings.state_dir.rename(service.settings.runs_dir.parent / "moved")
+    ok, message = checks(service)["disk"]
+    assert not ok
+    assert "can't be written" in message
+    assert str(service.settings.runs_dir) not in message
+
+
+def test_too_little_free_space_is_told(tmp_path: Path) -> None:
+    service = make_service(Settings(runs_dir=tmp_path / "runs", min_free_mb=2**40), Catalogue())
+    ok, message = checks(service)["disk"]
+    assert not ok
+    assert "are free" in message
+
+
+def test_many_who_ask_at_once_share_one_look(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float] = []
+
+    def look(self: Health) -> list[object]:
+        looks.append(time.monotonic())
+        time.sleep(0.1)
+        return []
+
+    monkeypatch.setattr(Health, "look", look)
+    with TestClient(create_app(service)) as client:
+        threads = [threading.Thread(target=client.get, args=("/readyz",)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(looks) == 1

@@ -1,0 +1,128 @@
+"""`/metrics`: what Prometheus reads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+from mleredux.plugins import Catalogue
+from mleredux_server.accounts import make_user
+from mleredux_server.app import create_app, make_service
+from mleredux_server.database.tables import Job, Project, RunRow, User, now
+from mleredux_server.metrics import Metrics, Stored
+from mleredux_server.service import Service
+from mleredux_server.settings import Settings
+from mleredux_server.testing import ServerProcess
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import select
+
+ALLOWED_LABELS = {
+    "route", "method", "status", "le", "kind", "outcome", "version", "python", "database", "state",
+}  # fmt: skip
+
+
+def read(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def of(text: str, name: str, **labels: str) -> float:
+    return read(text)[name, tuple(sorted(labels.items()))]
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    return make_service(Settings(runs_dir=tmp_path / "runs"), Catalogue())
+
+
+def add_run(service: Service, run_id: str, status: str, state: str) -> None:
+    with service.database.writing() as session:
+        user = session.scalars(select(User)).first() or make_user(session, "ada", admin=True)
+        common = {"id": run_id, "project_id": session.scalars(select(Project.id)).one(), "user_id": user.id}
+        told = {"task": "t", "agent": "a", "sandbox": "docker", "seed": 0, "network": "none", "status": status}
+        fields = {"limits": {}, "options": {}, "labels": {}, "request": {}}
+        session.add(Job(**common, kind="run", state=state, queued_at=now() - timedelta(seconds=90)))
+        session.add(RunRow(**common, **told, **fields))
+
+
+def test_requests_are_counted_by_the_template_of_their_route(server: ServerProcess, http: httpx.Client) -> None:
+    for path in ("/v1/runs/a", "/v1/runs/b", "/nowhere/1", "/nowhere/2"):
+        http.get(path)
+    http.request("BREW", "/v1/runs")
+    answer = httpx.get(f"{server.url}/metrics")
+
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    count = "mleredux_http_request_duration_seconds_count"
+    assert of(answer.text, count, route="/v1/runs/{run_id}", method="GET", status="4xx") == 2
+    assert of(answer.text, count, route="none", method="GET", status="4xx") == 2
+    assert of(answer.text, count, route="/v1/runs", method="other", status="4xx") == 1
+    assert of(answer.text, "mleredux_http_requests_in_flight") == 1  # this one
+    assert of(answer.text, "process_resident_memory_bytes") > 1e6
+    assert of(answer.text, "mleredux_machine_cpus") > 0
+    assert of(answer.text, "mleredux_database_up") == 1
+
+
+def test_no_label_has_a_value_that_users_choose(server: ServerProcess, http: httpx.Client) -> None:
+    http.get("/v1/runs/some-secret-run-name")
+    text = httpx.get(f"{server.url}/metrics").text
+    assert {label for _, labels in read(text) for label, _ in labels} <= ALLOWED_LABELS
+    assert "some-secret" not in text
+    assert "usr_" not in text
+    assert "admin" not in text
+
+
+def test_runs_and_the_queue_are_counted_from_the_database(service: Service) -> None:
+    for number, (status, state) in enumerate([("queued", "queued"), ("queued", "queued"), ("done", "ended")]):
+        add_run(service, f"r{number}", status, state)
+    with TestClient(create_app(service)) as client:
+        text = client.get("/metrics").text
+    assert of(text, "mleredux_runs", status="queued") == 2
+    assert of(text, "mleredux_runs", status="done") == 1
+    assert of(text, "mleredux_runs", status="failed") == 0
+    assert of(text, "mleredux_jobs_waiting", kind="run") == 2
+    assert of(text, "mleredux_jobs_running", kind="run") == 0
+    assert 90 <= of(text, "mleredux_queue_oldest_wait_seconds") < 200
+
+
+def test_the_database_is_asked_once_in_some_seconds_however_many_ask(service: Service) -> None:
+    asked: list[float] = []
+    stored = Stored(service, fresh=0.5)
+    plain = stored._ask
+    stored._ask = lambda: (asked.append(time.monotonic()), plain())[1]  # type: ignore[method-assign]
+    threads = [threading.Thread(target=lambda: list(stored.collect())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(asked) == 1
+    time.sleep(0.6)
+    list(stored.collect())
+    assert len(asked) == 2
+
+
+def test_without_a_database_the_last_numbers_are_shown_and_that_it_is_down(service: Service) -> None:
+    add_run(service, "r0", "done", "ended")
+    stored = Stored(service, fresh=0.0)
+    before = next(iter(stored.collect()))
+    service.database.close()
+    with service.database.engine.connect() as connection:
+        connection.exec_driver_sql("ALTER TABLE runs RENAME TO gone")
+        connection.commit()
+    after = {metric.name: {str(s.labels): s.value for s in metric.samples} for metric in stored.collect()}
+    assert before.samples[0].value == 1
+    assert after["mleredux_database_up"] == {"{}": 0}
+    assert after["mleredux_runs"]["{'status': 'done'}"] == 1
+
+
+def test_two_services_in_one_process_have_numbers_of_their_own(service: Service) -> None:
+    one, two = Metrics(service), Metrics(service)
+    one.followers.inc()
+    assert two.registry.get_sample_value("mleredux_event_streams") == 0
