@@ -39,7 +39,7 @@ def command(
     if not rows:
         click.echo(f"There are no runs in {ctx.obj.path}.")
         return
-    print_rows(rows[:limit], str(len(rows) - limit) if len(rows) > limit else None)
+    print_rows(rows[:limit], f"{len(rows) - limit} more" if len(rows) > limit else None)
 
 
 @command.command()
@@ -109,11 +109,11 @@ def print_rows(rows: list[dict[str, Any]], more: str | None) -> None:
     """Runs, a row each.
 
     Args:
-        more: How many there are besides, in words; None where these are all.
+        more: How many there are besides, in words (`17 more`); None where these are all.
     """
     print_table(rows, ("id", "task", "agent", "status", "cause", "score", "medal"))
     if more is not None:
-        click.echo(f"… and {more} more (--limit)")
+        click.echo(f"… and {more} (--limit)")
 
 
 def _short(value: Any) -> str:
