@@ -16,7 +16,7 @@ from mleredux.plugins.discovery import INDEX_FILE
 from mleredux.plugins.indexing import index_path, make_index
 from mleredux.testing.findings import Findings
 
-_VERB_PATTERN = r"^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
+_VERB_PATTERN = r"^(remote )?[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
 
 HEAVY = ("docker", "jinja2", "matplotlib", "numpy", "pandas", "PIL", "scipy", "sklearn", "tensorflow", "torch")
 """Packages that neither listing nor a plugin's top module may import."""
