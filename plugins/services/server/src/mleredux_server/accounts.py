@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Member, Project, Token, User
 from mleredux_server.identity import hash_of, new_id, new_token
-from mleredux_server.problems import Problem
+from mleredux_server.problems import Problem, not_found
 from mleredux_server.schemas.accounts import Quota
-from mleredux_server.security import SCOPES
+from mleredux_server.security import SCOPES, Caller
 
 TRUSTED = Quota(queued_runs=None, sandboxes=None, networks=["none", "gateway", "open"])
 """Of whoever runs the service."""
@@ -84,3 +84,27 @@ def make_token(
     )
     session.add(token)
     return token, said
+
+
+def default_project(session: Session, caller: Caller) -> Project | None:
+    """Where a caller's things are made if they name no project: in the one of their own name, else in their oldest."""
+    found: Project | None = session.scalar(
+        select(Project)
+        .join(Member, Member.project_id == Project.id)
+        .where(Project.id.in_(caller.projects), Member.user_id == caller.user_id)
+        .order_by((Project.name == caller.user_name).desc(), Project.created_at, Project.id)
+        .limit(1)
+    )
+    return found
+
+
+def visible_project(session: Session, caller: Caller, asked: str) -> Project:
+    """A project by its id or name.
+
+    Raises:
+        Problem: There is none that the caller may see.
+    """
+    found: Project | None = session.scalar(select(Project).where((Project.id == asked) | (Project.name == asked)))
+    if found is None or not caller.sees(found.id):
+        raise not_found("project", asked)
+    return found

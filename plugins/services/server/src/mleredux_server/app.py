@@ -12,7 +12,7 @@ from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
 
 from mleredux_server import __version__, problems
-from mleredux_server.api import health, runs
+from mleredux_server.api import agents, health, me, runs, tasks
 from mleredux_server.database import Database
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics
@@ -63,6 +63,11 @@ def create_app(service: Service) -> FastAPI:
     problems.install(app)
     app.include_router(health.router)
     app.include_router(runs.router)
+    app.include_router(artifacts.router)
+    app.include_router(results.router)
+    app.include_router(me.router)
+    app.include_router(tasks.router)
+    app.include_router(agents.router)
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:

@@ -10,12 +10,13 @@ from mleredux import api
 from mleredux.errors import MlereduxError
 from mleredux.models import Limits
 from mleredux.sandboxes.slots import Slots
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
+from mleredux_server.accounts import default_project, visible_project
 from mleredux_server.admission import check_quota
-from mleredux_server.database.tables import Experiment, Job, Member, Project, RunRow, now
-from mleredux_server.problems import Problem, not_found
+from mleredux_server.database.tables import Experiment, Job, Project, RunRow, now
+from mleredux_server.problems import Problem
 from mleredux_server.schemas.runs import HowToRun, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
@@ -65,17 +66,8 @@ def project_for(session: Session, caller: Caller, asked: str | None) -> Project:
         Problem: There is none that they may see.
     """
     if asked is not None:
-        found = session.scalar(select(Project).where((Project.id == asked) | (Project.name == asked)))
-        if found is None or not caller.sees(found.id):
-            raise not_found("project", asked)
-        return found
-    mine = session.scalar(
-        select(Project)
-        .join(Member, Member.project_id == Project.id)
-        .where(Project.id.in_(caller.projects), Member.user_id == caller.user_id)
-        .order_by((Project.name == caller.user_name).desc(), Project.created_at)
-        .limit(1)
-    )
+        return visible_project(session, caller, asked)
+    mine = default_project(session, caller)
     if mine is None:
         raise Problem("forbidden", "You are in no project.", hint="Ask who runs the server for one.")
     return mine

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from mleredux_server.database.tables import Job, RunRow, User
+from sqlalchemy.orm import Session
+
+from mleredux_server.admission import usage_of
+from mleredux_server.database.tables import Job, Project, RunRow, Token, User
+from mleredux_server.schemas.accounts import ProjectView, Quota, TokenView, UserView
 from mleredux_server.schemas.runs import RunView
+from mleredux_server.security import Caller
 
 
 def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
@@ -35,4 +40,37 @@ def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
         started_at=row.started_at,
         ended_at=row.ended_at,
         updated_at=row.updated_at,
+    )
+
+
+def user_view(user: User) -> UserView:
+    """A user as they are shown."""
+    return UserView(
+        id=user.id, name=user.name, admin=user.admin, created_at=user.created_at, disabled_at=user.disabled_at
+    )
+
+
+def token_view(token: Token, user: str) -> TokenView:
+    """A token as it is shown."""
+    return TokenView(
+        id=token.id,
+        name=token.name,
+        user=user,
+        scopes=token.scopes,
+        project=token.project_id,
+        created_at=token.created_at,
+        expires_at=token.expires_at,
+        last_used_at=token.last_used_at,
+    )
+
+
+def project_view(session: Session, project: Project, caller: Caller) -> ProjectView:
+    """A project as it is shown to somebody."""
+    return ProjectView(
+        id=project.id,
+        name=project.name,
+        role=caller.projects.get(project.id),
+        quota=Quota.model_validate(project.quota),
+        usage=usage_of(session, project),
+        created_at=project.created_at,
     )

@@ -53,3 +53,39 @@ class ProjectView(BaseModel):
     quota: Quota
     usage: Usage
     created_at: datetime
+
+
+class UserView(BaseModel):
+    """Somebody with tokens."""
+
+    id: str
+    name: str
+    admin: bool
+    created_at: datetime | None = None
+    disabled_at: datetime | None = None
+    """Since when they may do nothing; their runs stay."""
+
+
+class TokenView(BaseModel):
+    """A token without its secret."""
+
+    id: str
+    name: str
+    user: str
+    """Name of whose it is."""
+    scopes: list[str]
+    project: str | None
+    """Id of the only project it is good for."""
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+class Me(BaseModel):
+    """Who asks."""
+
+    user: UserView
+    token: TokenView
+    projects: list[ProjectView]
+    default_project: str | None
+    """Id of the project that runs are made in where none is named."""

@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Generic, TypeVar
+from urllib.parse import urlencode
 
+from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
 from mleredux_server.problems import Problem
 
 _Item = TypeVar("_Item")
+_Row = TypeVar("_Row")
+LONGEST_CURSOR = 2000
 
 
 class Page(BaseModel, Generic[_Item]):
@@ -19,6 +24,63 @@ class Page(BaseModel, Generic[_Item]):
 
     items: list[_Item]
     next: str | None = None
+
+
+class Paging:
+    """What a client asks of a list, a dependency: `paging: Annotated[Paging, Depends()]`.
+
+    Attributes:
+        limit: How many items a page has at most.
+        cursor: Where the page before ended, where there was one.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        response: Response,
+        limit: Annotated[int, Query(ge=1, le=500, description="Items of a page, at most.")] = 50,
+        cursor: Annotated[
+            str | None, Query(max_length=LONGEST_CURSOR, description="`next` of the page before.")
+        ] = None,
+    ) -> None:
+        self._request, self._response = request, response
+        self.limit, self.cursor = limit, cursor
+
+    def place(self, *kinds: type) -> list[Any] | None:
+        """Where the page before ended, by `make_cursor`; None for the first page.
+
+        Raises:
+            Problem: The cursor is none of this list's.
+        """
+        if self.cursor is None:
+            return None
+        place = read_cursor(self.cursor, len(kinds))
+        for found, kind in zip(place, kinds, strict=True):
+            if kind is not object and type(found) is not kind:
+                raise bad_cursor()
+        return place
+
+    def linked(self, cursor: str | None) -> str | None:
+        """Names the next page in the answer's `Link` too; gives the cursor back."""
+        if cursor is not None:
+            asked = [(name, value) for name, value in self._request.query_params.multi_items() if name != "cursor"]
+            query = urlencode([*asked, ("cursor", cursor)])
+            self._response.headers["Link"] = f'<{self._request.url.path}?{query}>; rel="next"'
+        return cursor
+
+    def cut(self, rows: Sequence[_Row], place: Callable[[_Row], Any]) -> tuple[Sequence[_Row], str | None]:
+        """Rows of this page, and the cursor of the next, of rows of which one more than `limit` was asked for."""
+        if len(rows) <= self.limit:
+            return rows, None
+        found = place(rows[self.limit - 1])
+        cursor = make_cursor(*found) if isinstance(found, tuple) else make_cursor(found)
+        return rows[: self.limit], self.linked(cursor)
+
+    def of_known(self, rows: Sequence[_Row], key: Callable[[_Row], str]) -> tuple[Sequence[_Row], str | None]:
+        """As `cut`, of all rows there are, in order of their keys."""
+        place = self.place(str)
+        after = [row for row in rows if key(row) > place[0]] if place else rows
+        return self.cut(after[: self.limit + 1], key)
 
 
 def make_cursor(*place: Any) -> str:
@@ -34,8 +96,15 @@ def read_cursor(cursor: str, length: int) -> list[Any]:
     """
     try:
         place = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, binascii.Error, UnicodeError):
+    except (ValueError, RecursionError, binascii.Error, UnicodeError):
         place = None
     if not isinstance(place, list) or len(place) != length:
-        raise Problem("invalid", "The cursor is none of this list's.", hint="Leave it out to begin at the start.")
+        raise bad_cursor()
+    if any(isinstance(part, str) and ("\0" in part or not part.isprintable()) for part in place):
+        raise bad_cursor()
     return place
+
+
+def bad_cursor() -> Problem:
+    """The answer to a cursor that no page of the list gave."""
+    return Problem("invalid", "The cursor is none of this list's.", hint="Leave it out to begin at the start.")

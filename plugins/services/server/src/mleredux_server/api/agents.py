@@ -1,0 +1,84 @@
+"""`/v1/agents`, `/v1/graders`, `/v1/sandboxes`: what solves, what scores, and where agents run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from mleredux.listing import agent_record, listed
+from mleredux.models import Agent
+
+from mleredux_server.problems import Problem
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.tasks import AgentDetail, AgentView, GraderView, SandboxView
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+
+router = APIRouter(prefix="/v1", tags=["agents"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+Pages = Annotated[Paging, Depends()]
+_SYSTEM = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/")
+
+
+@router.get("/agents")
+def list_agents(_caller: Reader, request: Request, paging: Pages) -> Page[AgentView]:
+    """Agents that are installed, in order of their ids."""
+    items, cursor = _page(request, "agents", paging)
+    return Page[AgentView](items=[AgentView(**row) for row in items], next=cursor)
+
+
+@router.get("/agents/{agent_id}")
+def get_agent(agent_id: str, _caller: Reader, request: Request) -> AgentDetail:
+    """An agent: its command, options, limits and environment."""
+    catalogue = service_of(request).catalogue
+    if ":" in agent_id:  # looking one up would fetch it
+        raise Problem(
+            "not-found",
+            "Only agents that are installed on the server are shown here.",
+            hint="A build (`POST /v1/builds`) fetches another and says what became of it.",
+        )
+    entry = catalogue.entries("agents").get(agent_id)
+    agent = catalogue.agent(agent_id)
+    return AgentDetail(**shown_agent(agent), plugin=entry.plugin.name if entry is not None else None)
+
+
+@router.get("/graders")
+def list_graders(_caller: Reader, request: Request, paging: Pages) -> Page[GraderView]:
+    """Graders that are installed, in order of their ids."""
+    items, cursor = _page(request, "graders", paging)
+    return Page[GraderView](items=[GraderView(**row) for row in items], next=cursor)
+
+
+@router.get("/sandboxes")
+def list_sandboxes(_caller: Reader, request: Request, paging: Pages) -> Page[SandboxView]:
+    """Sandboxes that are installed, in order of their ids."""
+    items, cursor = _page(request, "sandboxes", paging)
+    return Page[SandboxView](items=[SandboxView(**row) for row in items], next=cursor)
+
+
+def shown_agent(agent: Agent) -> dict[str, Any]:
+    """An agent's record for whoever asks over HTTP: no variables, and no paths of this machine."""
+    record = {name: value for name, value in agent_record(agent).items() if name not in ("env", "pass_env", "secrets")}
+    record["build"]["context"] = None
+    shown: dict[str, Any] = _without_paths(record)
+    return shown
+
+
+def _without_paths(value: Any) -> Any:
+    """Of paths of files of this machine, only the last part; those of the system are the same everywhere."""
+    if isinstance(value, dict):
+        return {key: _without_paths(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_paths(part) for part in value]
+    if isinstance(value, str) and value.startswith("/") and len(value) < 4096 and not value.startswith(_SYSTEM):
+        return Path(value).name if "\0" not in value and os.path.lexists(value) else value
+    return value
+
+
+def _page(request: Request, kind: str, paging: Paging) -> tuple[list[dict[str, Any]], str | None]:
+    rows = listed(service_of(request).catalogue, kind)
+    items, cursor = paging.of_known(rows, lambda row: str(row["id"]))
+    return list(items), cursor

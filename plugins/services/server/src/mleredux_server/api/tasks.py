@@ -1,0 +1,58 @@
+"""`/v1/tasks`: what there is to solve."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from mleredux.listing import listed, task_record
+from mleredux.places import looks_prepared
+
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.tasks import TaskDetail, TaskView
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+
+router = APIRouter(prefix="/v1/tasks", tags=["tasks"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+Word = Annotated[str | None, Query(max_length=512)]
+
+
+@router.get("")
+def list_tasks(
+    _caller: Reader,
+    request: Request,
+    paging: Annotated[Paging, Depends()],
+    sets: Annotated[list[str] | None, Query(alias="set", max_length=20, description="Only tasks of this set.")] = None,
+    category: Word = None,
+    technique: Annotated[
+        str | None, Query(max_length=512, description="The tasks that this technique makes of them.")
+    ] = None,
+    q: Annotated[str | None, Query(max_length=512, description="Text in the id or the title.")] = None,
+) -> Page[TaskView]:
+    """Tasks that are installed, in order of their ids."""
+    service = service_of(request)
+    rows = listed(service.catalogue, "tasks", sets=sets or (), category=category, technique=technique)
+    if q:
+        wanted = q.casefold()
+        rows = [row for row in rows if wanted in row["id"].casefold() or wanted in str(row.get("title")).casefold()]
+    items, cursor = paging.of_known(rows, lambda row: str(row["id"]))
+    data = service.data.path
+    return Page[TaskView](
+        items=[TaskView(**row, prepared=looks_prepared(data, row["id"])) for row in items], next=cursor
+    )
+
+
+@router.get("/{task_id}")
+def get_task(task_id: str, _caller: Reader, request: Request, obfuscated: bool = False) -> TaskDetail:
+    """A task with its description; `cv@digits` and `spaceship-titanic+fixed` are tasks too."""
+    service = service_of(request)
+    task = service.catalogue.task(task_id)
+    record = task_record(task, obfuscated=obfuscated)
+    home = service.catalogue.entries("tasks").get(task_id.rpartition("@")[2].partition("+")[0])
+    return TaskDetail(
+        **record,
+        plugin=home.plugin.name if home is not None else None,
+        prepared=looks_prepared(service.data.path, task.id),
+    )

@@ -1,0 +1,78 @@
+"""Tasks, agents, graders and sandboxes over the wire: what `mleredux list --json` and `show --json` tell of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Told(BaseModel):
+    """What a plugin's index tells; one of another version may tell more, or less."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    title: str = ""
+
+
+class TaskView(_Told):
+    """A task of a list."""
+
+    kind: str | None = None
+    version: str | None = None
+    category: str | None = None
+    complexity: str | None = None
+    sets: list[str] = []
+    tags: list[str] = []
+    metric: str | None = None
+    direction: str | None = None
+    size_gb: float | None = None
+    variants: list[str] = []
+    plugin: str | None = None
+    prepared: bool
+    """Whether its files seem to lie ready on the server."""
+
+
+class TaskDetail(TaskView):
+    """A task in full."""
+
+    submission: dict[str, Any]
+    thresholds: dict[str, float | None] | None
+    description: str
+
+
+class AgentView(_Told):
+    """An agent of a list."""
+
+    version: str | None = None
+    network: str | None = None
+    sandboxes: list[str] = []
+    tags: list[str] = []
+    plugin: str | None = None
+
+
+class AgentDetail(AgentView):
+    """An agent in full, without the values of its variables and paths of the server."""
+
+    command: list[str]
+    build: dict[str, Any]
+    limits: dict[str, Any]
+    options: dict[str, Any]
+    smoke: dict[str, Any] | None
+    reference: str | None
+
+
+class GraderView(_Told):
+    """A grader of a list."""
+
+    version: str | None = None
+    direction: str | None = None
+    plugin: str | None = None
+
+
+class SandboxView(_Told):
+    """A sandbox of a list."""
+
+    isolated: bool | None = None
+    plugin: str | None = None

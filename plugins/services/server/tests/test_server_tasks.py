@@ -1,0 +1,110 @@
+"""What there is: tasks, agents, graders, sandboxes, as the command line tells them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from mleredux.cli.root import root
+
+
+def local(*arguments: str) -> object:
+    """What `mleredux … --json` prints here."""
+    answered = CliRunner().invoke(root, [*arguments, "--json"], catch_exceptions=False)
+    return json.loads(answered.stdout)
+
+
+def all_pages(http: httpx.Client, path: str, **asked: object) -> list[dict[str, object]]:
+    """Items of all pages, by their `Link`s."""
+    items, url = [], str(httpx.URL(path, params={"limit": 7, **asked}))
+    while url:
+        answered = http.get(url)
+        assert answered.status_code == 200, answered.text
+        items += answered.json()["items"]
+        link = answered.links.get("next")
+        assert (link is None) == (answered.json()["next"] is None)
+        url = link["url"] if link else ""
+    return items
+
+
+@pytest.mark.parametrize("kind", ["tasks", "agents", "graders", "sandboxes"])
+def test_lists_are_those_of_the_command_line(http: httpx.Client, kind: str) -> None:
+    assert all_pages(http, f"/v1/{kind}") == local("list", kind)
+
+
+def test_tasks_are_filtered_by_set_category_technique_and_text(http: httpx.Client) -> None:
+    for asked in ({"set": "starter"}, {"category": "tabular"}, {"technique": "cv", "set": "starter"}):
+        options = [part for name, value in asked.items() for part in (f"--{name}", value)]
+        assert all_pages(http, "/v1/tasks", **asked) == local("list", *options)
+    found = all_pages(http, "/v1/tasks", q="HANDWRITTEN")
+    assert [task["id"] for task in found] == ["digits"]
+    assert "digits" in [task["id"] for task in all_pages(http, "/v1/tasks", q="Digi")]
+
+
+def test_an_unknown_set_is_said_with_what_there_is(http: httpx.Client) -> None:
+    answered = http.get("/v1/tasks", params={"set": "nowhere"})
+    assert answered.status_code == 404
+    assert "starter" in answered.json()["hint"]
+
+
+@pytest.mark.parametrize("task", ["digits", "cv@digits", "spaceship-titanic+private"])
+def test_a_task_is_shown_as_the_command_line_shows_it_but_for_paths(http: httpx.Client, task: str) -> None:
+    answered = http.get(f"/v1/tasks/{task}").json()
+    expected = local("show", task)
+    assert isinstance(expected, dict)
+    del expected["data"]
+    assert answered.pop("plugin") == ("starter" if "digits" in task else "mlebench")
+    assert answered == expected
+
+
+def test_an_unknown_task_is_not_found_and_near_names_are_told(http: httpx.Client) -> None:
+    answered = http.get("/v1/tasks/digit")
+    assert (answered.status_code, answered.json()["type"]) == (404, "urn:mleredux:problem:not-found")
+    assert "digits" in answered.json()["hint"]
+
+
+def test_a_task_without_an_obfuscated_description_says_so(http: httpx.Client) -> None:
+    answered = http.get("/v1/tasks/digits", params={"obfuscated": True})
+    assert answered.status_code in (200, 422)
+    assert http.get("/v1/tasks/spaceship-titanic", params={"obfuscated": True}).json()["description"]
+
+
+def test_agents_are_shown_without_variables_and_paths_of_the_server(http: httpx.Client) -> None:
+    for agent in all_pages(http, "/v1/agents"):
+        answered = http.get(f"/v1/agents/{agent['id']}")
+        shown, expected = answered.json(), local("agent", "show", str(agent["id"]))
+        assert isinstance(expected, dict)
+        assert shown["command"] == expected["command"]
+        assert shown["limits"] == expected["limits"]
+        assert not {"env", "pass_env", "secrets"} & shown.keys()
+        for private in {sys.prefix, str(Path.home()), os.getcwd(), str(Path(__file__).parents[1])}:
+            assert f'"{private}' not in answered.text
+
+
+def test_an_agent_by_reference_is_never_fetched_by_looking_at_it(http: httpx.Client) -> None:
+    answered = http.get("/v1/agents/repo:https:nowhere.example@main")
+    assert answered.status_code == 404
+    assert "/v1/builds" in answered.json()["hint"]
+
+
+def test_pages_end_and_foreign_cursors_are_refused(http: httpx.Client) -> None:
+    for cursor in ("?", "bnVsbA", "WzFd", "W251bGxd", "x" * 1999, "WyJcdTAwMDAiXQ"):
+        answered = http.get("/v1/tasks", params={"cursor": cursor})
+        assert (answered.status_code, answered.json()["type"]) == (422, "urn:mleredux:problem:invalid"), cursor
+    assert http.get("/v1/tasks", params={"limit": 501}).status_code == 422
+    assert http.get("/v1/tasks", params={"limit": 0}).status_code == 422
+
+
+def test_me_says_who_asks(http: httpx.Client) -> None:
+    me = http.get("/v1/me").json()
+    assert (me["user"]["name"], me["user"]["admin"]) == ("admin", True)
+    assert me["token"]["scopes"] == ["admin"]
+    [project] = me["projects"]
+    assert (project["id"], project["name"], project["role"]) == (me["default_project"], "admin", "owner")
+    assert project["usage"]["running_runs"] == 0
+    assert http.get("/v1/me", headers={"Authorization": "Bearer mlr_wrong"}).status_code == 401
