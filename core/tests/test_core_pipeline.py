@@ -278,3 +278,18 @@ def _log(run: Run) -> bytes:
     path: Path = run.agent_log
     time.sleep(0.01)
     return path.read_bytes() if path.exists() else b""
+
+
+def test_programs_that_look_after_many_runs_leave_those_that_have_ended_as_they_are(toy: Any) -> None:
+    run = toy.run("copy")
+    before = run.events()
+    assert not toy.pipeline().go_on(run) and run.events() == before
+
+
+def test_a_cancelled_run_that_is_queued_again_goes_on(toy: Any) -> None:
+    run = toy.new("copy")
+    run.ask_to_cancel()
+    assert toy.pipeline().go_on(run) and run.state is State.CANCELLED
+    run.forget_cancel()
+    run.enter(State.QUEUED)
+    assert toy.pipeline().go_on(run) and run.state is State.DONE, run.message

@@ -93,6 +93,8 @@ TestRunMachine.settings = settings(max_examples=15, stateful_step_count=12, dead
 def test_every_end_can_be_reached_and_only_unfinished_runs_go_on() -> None:
     assert all(TRANSITIONS[state] for state in State if not state.final)
     assert not TRANSITIONS[State.DONE] and not TRANSITIONS[State.TIMED_OUT]
+    assert all(State.QUEUED in TRANSITIONS[state] for state in (State.FAILED, State.CANCELLED))
+    assert TRANSITIONS[State.QUEUED] >= set(STAGES), "queued again, a run goes on with the stage it was in"
     for stage in STAGES:
         assert stage in TRANSITIONS[stage], "an interrupted stage is entered again"
         assert State.PRODUCING in TRANSITIONS[stage], "whatever fails, artifacts are kept"

@@ -70,8 +70,7 @@ class Pipeline:
     def execute(self, runs: list[Run]) -> list[Run]:
         """Bring runs to their end; the same runs, in the same order. Ctrl-C cancels them cleanly."""
         self.sweep(keep={run.id for run in runs})
-        for hook in _HOOKS:
-            self.catalogue.hook(hook)  # plugins are imported here, not in threads
+        self.warm_up()
         slots = Slots(self.store.path)
         with ThreadPoolExecutor(max_workers=max(1, self.jobs), thread_name_prefix="run") as pool:
             futures = [pool.submit(self._execute_one, run, slots) for run in runs]
@@ -138,13 +137,32 @@ class Pipeline:
                 hint="Start a new run, or install those versions.",
             )
 
-    def _execute_one(self, run: Run, slots: Slots) -> None:
+    def go_on(self, run: Run, slots: Slots | None = None) -> bool:
+        """Bring one run to its end, in this thread and without sweeping: for programs that look after many.
+
+        Returns:
+            Whether there was anything to do: a run that has ended, well or badly, is left as it is.
+
+        Raises:
+            ResumeRefused: Another process works on it.
+        """
+        return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
+
+    def warm_up(self) -> None:
+        """Import plugins before there is work (and before there are threads)."""
+        for hook in _HOOKS:
+            self.catalogue.hook(hook)
+
+    def _execute_one(self, run: Run, slots: Slots, *, ended_too: bool = True) -> bool:
         for _ in range(20):  # somebody who looks whether the run is alive holds its lock for a moment
             if run.lock.acquire():
                 break
             time.sleep(0.05)
         else:
             raise ResumeRefused(f"Run {run.id} is alive in another process.")
+        if run.state.final and not ended_too:
+            run.lock.release()
+            return False
         if run.state is State.CANCELLED:
             run.forget_cancel()
         run.observers.append(self._notify_plugins)
@@ -162,6 +180,7 @@ class Pipeline:
             self._go_through_stages(context)
         finally:
             run.lock.release()
+        return True
 
     def _go_through_stages(self, context: StageContext) -> None:
         run = context.run

@@ -10,7 +10,8 @@ STAGES: tuple[State, ...] = (State.PREPARING, State.BUILDING, State.RUNNING, Sta
 _ENDS = frozenset({State.DONE, State.FAILED, State.TIMED_OUT, State.CANCELLED})
 
 TRANSITIONS: dict[State, frozenset[State]] = {
-    State.QUEUED: frozenset({State.PREPARING, State.CANCELLED, State.FAILED}),
+    # Queued again after it failed or was cancelled, it goes on where it was.
+    State.QUEUED: frozenset({*STAGES, State.CANCELLED, State.FAILED}),
     State.PREPARING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.PRODUCING}),
     State.BUILDING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.PRODUCING}),
     State.RUNNING: frozenset({State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING, State.PRODUCING}),
@@ -18,8 +19,8 @@ TRANSITIONS: dict[State, frozenset[State]] = {
     # An interrupted, cancelled or failed run may be resumed: it enters the first stage that is not finished.
     State.PRODUCING: frozenset({*STAGES, *_ENDS}),
     **{state: frozenset() for state in _ENDS},
-    State.CANCELLED: frozenset(STAGES),
-    State.FAILED: frozenset(STAGES),
+    State.CANCELLED: frozenset({*STAGES, State.QUEUED}),
+    State.FAILED: frozenset({*STAGES, State.QUEUED}),
 }
 """Which state may follow which. `failed` goes on only where the cause is not the agent's."""
 
