@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from mleredux.data import DataStore
 from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
+from starlette.concurrency import run_in_threadpool
 
 from mleredux_server import __version__, problems
 from mleredux_server.api import agents, health, me, runs, tasks
@@ -45,7 +46,11 @@ def create_app(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if service.scheduler is not None:
+            await run_in_threadpool(service.scheduler.start)
         yield
+        if service.scheduler is not None:
+            await run_in_threadpool(service.scheduler.stop)
         service.database.close()
 
     app = FastAPI(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from fastapi import Request
 from mleredux.data import DataStore
@@ -15,12 +16,26 @@ from mleredux_server.database import Database
 from mleredux_server.settings import Settings
 
 
+class Scheduler(Protocol):
+    """What executes the jobs of a service, from the application's start to its end."""
+
+    def start(self) -> None:
+        """Find what is worked on, then begin."""
+
+    def stop(self) -> None:
+        """Hand out no more; what is worked on goes on."""
+
+    def alive(self) -> bool:
+        """Whether it works."""
+
+
 @dataclass
 class Service:
     """A running service.
 
     Attributes:
         wake: Set when there may be something to schedule.
+        scheduler: What executes jobs; without one they stay queued.
     """
 
     settings: Settings
@@ -29,6 +44,7 @@ class Service:
     store: RunStore
     data: DataStore
     wake: threading.Event = field(default_factory=threading.Event)
+    scheduler: Scheduler | None = None
 
     def job_dir(self, kind: str, job_id: str) -> Path:
         """Folder of a job: a run's own directory, or one in the state folder."""

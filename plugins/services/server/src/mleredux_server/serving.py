@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
 from mleredux.errors import MlereduxError
+from mleredux.store.files import FileLock
 from sqlalchemy import select
 
 from mleredux_server.accounts import make_token, make_user
@@ -72,3 +74,22 @@ def serve(app: FastAPI, settings: Settings, listening: Callable[[str], None]) ->
 
     server.startup = startup  # type: ignore[method-assign]
     server.run(sockets=[server_socket])
+
+
+@contextmanager
+def alone(settings: Settings) -> Iterator[None]:
+    """Be the only server of a runs directory.
+
+    Raises:
+        MlereduxError: There is another one.
+    """
+    settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = FileLock(settings.state_dir / "server.lock")
+    if not lock.acquire():
+        raise MlereduxError(
+            f"Another server works with {settings.runs_dir} already.", hint="Stop it first, or name another --runs-dir."
+        )
+    try:
+        yield
+    finally:
+        lock.release()

@@ -58,15 +58,18 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     from mleredux_server import logs
     from mleredux_server.app import create_app, make_service
-    from mleredux_server.serving import first_token, serve
+    from mleredux_server.queueing.dispatcher import Dispatcher
+    from mleredux_server.serving import alone, first_token, serve
     from mleredux_server.settings import Settings
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
     logs.configure(settings.log_format, settings.log_level)
-    service = make_service(settings, catalogue(ctx))
-    token = first_token(service, os.environ.get(TOKEN_VARIABLE))
-    if token is not None:
-        click.echo("A user `admin` was made. This is their token; it is shown once, and can't be read back:")
-        click.echo(f"Token: {token}")
-    serve(create_app(service), settings, lambda url: click.echo(f"Listening on {url}"))
+    with alone(settings):
+        service = make_service(settings, catalogue(ctx))
+        service.scheduler = Dispatcher(service)
+        token = first_token(service, os.environ.get(TOKEN_VARIABLE))
+        if token is not None:
+            click.echo("A user `admin` was made. This is their token; it is shown once, and can't be read back:")
+            click.echo(f"Token: {token}")
+        serve(create_app(service), settings, lambda url: click.echo(f"Listening on {url}"))

@@ -107,6 +107,8 @@ class Job(Base):
     """What it may write while it is not ended; what it left, once it is."""
     llm_tokens: Mapped[int | None] = mapped_column(BigInteger)
     """Reserved of the project's quota while it is not ended."""
+    llm_tokens_counted: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Of what it used, what is in the project's `llm_tokens_used` already: a retried run ends twice."""
     attempts: Mapped[int] = mapped_column(default=0)
     """Workers that took it up since it was queued by somebody."""
     cancel: Mapped[bool] = mapped_column(default=False)

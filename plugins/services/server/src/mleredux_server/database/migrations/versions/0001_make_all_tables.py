@@ -110,6 +110,7 @@ def upgrade() -> None:
         sa.Column("gpus", sa.Integer(), nullable=False),
         sa.Column("disk_mb", sa.Integer(), nullable=False),
         sa.Column("llm_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("llm_tokens_counted", sa.BigInteger(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("cancel", sa.Boolean(), nullable=False),
         sa.Column("waiting_for", sa.Text(), nullable=True),

@@ -1,0 +1,1 @@
+"""The scheduler: which queued jobs are handed to which workers, and what becomes of them."""

@@ -1,0 +1,244 @@
+"""Which queued runs start now. A pure function: no clock, no files, no database.
+
+Users take turns: next is whose running runs have the smallest share of the machine (the largest of their shares of
+CPUs, memory and GPUs, divided by the weight of the project; ties go to who waits longest), with their run of highest
+priority, oldest first. A run that finds no room is passed by those that fit; once it has waited for `patience` seconds
+at the head, its room is kept: runs that start from then on may only use what it leaves of the machine.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+_ROUNDING = 1e-6
+PATIENCE = 30.0
+TURN = "its turn"
+WORKER = "a worker"
+
+
+class Demand(NamedTuple):
+    """What a run holds of the machine, or what is left of it."""
+
+    cpus: float = 0.0
+    memory_mb: float = 0.0
+    gpus: float = 0.0
+
+    def plus(self, other: Demand) -> Demand:
+        """Both together."""
+        return Demand(self.cpus + other.cpus, self.memory_mb + other.memory_mb, self.gpus + other.gpus)
+
+    def minus(self, other: Demand) -> Demand:
+        """What is left when the other is taken away."""
+        return Demand(self.cpus - other.cpus, self.memory_mb - other.memory_mb, self.gpus - other.gpus)
+
+    def fits(self, room: Demand) -> bool:
+        """Whether there is room for it."""
+        return all(mine <= theirs + _ROUNDING for mine, theirs in zip(self, room, strict=True))
+
+
+NOTHING = Demand()
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A queued run.
+
+    Attributes:
+        since: When it was queued, in seconds.
+    """
+
+    id: str
+    user: str
+    project: str
+    demand: Demand
+    since: float
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A run that has started and has not ended.
+
+    Attributes:
+        since: When it started, in seconds.
+    """
+
+    id: str
+    user: str
+    project: str
+    demand: Demand
+    since: float
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a project's running runs may have together; None: no limit."""
+
+    runs: int | None = None
+    cpus: float | None = None
+    memory_mb: float | None = None
+    gpus: float | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class World:
+    """What there is.
+
+    Attributes:
+        machine: In all.
+        elsewhere: Held by others than this server's runs.
+        workers: Free ones.
+        projects: What each may have; a project that is not in it has no limits.
+        served: When each user's latest run started, in seconds.
+        now: In seconds.
+    """
+
+    machine: Demand
+    workers: int
+    now: float
+    elsewhere: Demand = NOTHING
+    projects: Mapping[str, Allowance] = field(default_factory=dict)
+    served: Mapping[str, float] = field(default_factory=dict)
+    patience: float = PATIENCE
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to start, in order, and why the others wait, in a few words each."""
+
+    start: list[str]
+    waiting_for: dict[str, str]
+    kept_for: str | None = None
+    """The run whose room is kept."""
+
+
+class _Round:
+    """One decision being made."""
+
+    def __init__(self, running: Iterable[Running], world: World) -> None:
+        self.world = world
+        self.free = world.machine.minus(world.elsewhere)
+        self.workers = world.workers
+        self.runs: dict[str, int] = {}
+        self.used: dict[str, Demand] = {}
+        self.shares: dict[str, Demand] = {}
+        self.served = dict(world.served)
+        self.kept: Waiting | None = None
+        self.newcomers = Demand()
+        self._running = list(running)
+        for run in self._running:
+            self._count(run)
+
+    def share(self, user: str) -> float:
+        """The user's dominant share of the machine, by the weight of their projects."""
+        used = self.shares.get(user, Demand())
+        return max(
+            (mine / whole for mine, whole in zip(used, self.world.machine, strict=True) if whole > 0), default=0.0
+        )
+
+    def hindrance(self, run: Waiting) -> str | None:
+        """Why a run can't start now; None where it can."""
+        if over := self._over_quota(run):
+            return over
+        if not run.demand.fits(self.world.machine):
+            return f"{_lacking(run.demand, self.world.machine)}: more than this machine has"
+        if not run.demand.fits(self.free):
+            if self.kept is None and self.world.now - run.since >= self.world.patience:
+                self._keep(run)
+            return _lacking(run.demand, self.free, self.world.machine)
+        if self.workers < 1:
+            return WORKER
+        if self.kept is not None:
+            after = self.newcomers.plus(run.demand).plus(self.kept.demand)
+            if not after.fits(self.world.machine.minus(self.world.elsewhere)):
+                return "a larger run that has waited longer"
+        return None
+
+    def start(self, run: Waiting) -> None:
+        """Count a run as running."""
+        started = Running(run.id, run.user, run.project, run.demand, self.world.now)
+        self._running.append(started)
+        self._count(started)
+        self.workers -= 1
+        self.served[run.user] = self.world.now
+        if self.kept is not None:
+            self.newcomers = self.newcomers.plus(run.demand)
+
+    def _keep(self, run: Waiting) -> None:
+        """Keep room: what has started since then may not stand in its way once the others have ended."""
+        self.kept = run
+        from_then = run.since + self.world.patience
+        for other in self._running:
+            if other.since >= from_then:
+                self.newcomers = self.newcomers.plus(other.demand)
+
+    def _count(self, run: Running) -> None:
+        self.free = self.free.minus(run.demand)
+        self.runs[run.project] = self.runs.get(run.project, 0) + 1
+        self.used[run.project] = self.used.get(run.project, Demand()).plus(run.demand)
+        weight = self.world.projects.get(run.project, Allowance()).weight
+        weighted = Demand(*(value / weight for value in run.demand))
+        self.shares[run.user] = self.shares.get(run.user, Demand()).plus(weighted)
+
+    def _over_quota(self, run: Waiting) -> str | None:
+        allowed = self.world.projects.get(run.project, Allowance())
+        if allowed.runs is not None and self.runs.get(run.project, 0) >= allowed.runs:
+            return f"the project's {allowed.runs} concurrent runs"
+        after = self.used.get(run.project, Demand()).plus(run.demand)
+        for value, most, unit in (
+            (after.cpus, allowed.cpus, "CPUs"),
+            (after.memory_mb, allowed.memory_mb, "MB of memory"),
+            (after.gpus, allowed.gpus, "GPUs"),
+        ):
+            if most is not None and value > most + _ROUNDING:
+                return f"the project's {most:g} {unit}"
+        return None
+
+
+def decide(waiting: Sequence[Waiting], running: Iterable[Running], world: World) -> Decision:
+    """Which runs start now, and what the others wait for."""
+    at = _Round(running, world)
+    lines: dict[str, list[Waiting]] = {}
+    for run in waiting:
+        lines.setdefault(run.user, []).append(run)
+    for line in lines.values():
+        line.sort(key=lambda run: (-run.priority, run.since, run.id), reverse=True)  # the next is the last
+    # Whoever looks on a run of theirs that can't start stands in line again with the next one.
+    turns = [_turn(at, user, line) for user, line in lines.items()]
+    heapq.heapify(turns)
+    started: list[str] = []
+    reasons: dict[str, str] = {}
+    hindered: set[tuple[str, Demand]] = set()  # room only shrinks while we decide: others of the same kind wait too
+    while turns:
+        *_, user = heapq.heappop(turns)
+        run = lines[user].pop()
+        kind = (run.project, run.demand)
+        if kind in hindered:
+            reasons[run.id] = TURN
+        elif (reason := at.hindrance(run)) is not None:
+            hindered.add(kind)
+            reasons[run.id] = reason
+        else:
+            at.start(run)
+            started.append(run.id)
+        if lines[user]:
+            heapq.heappush(turns, _turn(at, user, lines[user]))
+    return Decision(started, reasons, at.kept.id if at.kept else None)
+
+
+def _turn(at: _Round, user: str, line: list[Waiting]) -> tuple[float, float, float, str]:
+    since = min(run.since for run in line[-1:])
+    return (round(at.share(user), 9), max(at.served.get(user, since), since), since, user)
+
+
+def _lacking(demand: Demand, room: Demand, machine: Demand | None = None) -> str:
+    """`2 CPUs; 0 of 2 are free`."""
+    for unit, wanted, free, whole in zip(("CPUs", "MB of memory", "GPUs"), demand, room, machine or room, strict=True):
+        if wanted > free + _ROUNDING:
+            left = f"; {max(free, 0):g} of {whole:g} are free" if machine is not None else ""
+            return f"{wanted:g} {unit}{left}"
+    raise AssertionError("nothing is lacking")
