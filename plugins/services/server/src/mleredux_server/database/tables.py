@@ -141,13 +141,17 @@ class RunRow(Base):
         Index("ix_runs_project_id_created_at", "project_id", "created_at", "id"),
         Index("ix_runs_created_at", "created_at", "id"),
         Index("ix_runs_status_created_at", "status", "created_at", "id"),
+        Index("ix_runs_task_created_at", "task", "created_at", "id"),
+        Index("ix_runs_experiment_id_created_at", "experiment_id", "created_at", "id"),
+        Index("ix_runs_project_id_score", "project_id", "score", "id"),
+        Index("ix_runs_score", "score", "id"),
     )
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
-    experiment_id: Mapped[str | None] = mapped_column(ForeignKey("experiments.id"), index=True)
+    experiment_id: Mapped[str | None] = mapped_column(ForeignKey("experiments.id"))
     retry_of: Mapped[str | None] = mapped_column(_ID)
-    task: Mapped[str] = mapped_column(String(128), index=True)
+    task: Mapped[str] = mapped_column(String(128))
     agent: Mapped[str] = mapped_column(Text)
     sandbox: Mapped[str] = mapped_column(String(64))
     seed: Mapped[int] = mapped_column(BigInteger)
@@ -171,6 +175,16 @@ class RunRow(Base):
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
+
+
+class RunLabel(Base):
+    """A run's label once more, to find runs by it; `RunRow.labels` is what is shown."""
+
+    __tablename__ = "run_labels"
+    __table_args__ = (Index("ix_run_labels_name_value", "name", "value", "run_id"),)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), primary_key=True)
+    value: Mapped[str] = mapped_column(String(128))
 
 
 class Submission(Base):
