@@ -15,6 +15,7 @@ from typing import Any
 import click
 import mleredux_mlebench
 from mleredux import hookspecs
+from mleredux.cli.remote import PREFIX, note_server
 from mleredux.cli.root import root
 from mleredux.models import CAUSES, Model, Report, RunSpec, RunUse, Task
 from mleredux.models.agent import Agent, Limits
@@ -99,19 +100,51 @@ def cli_page() -> str:
         _help(root, "mleredux"),
     ]
     catalogue = Catalogue()
+    context = click.Context(root, info_name="mleredux", obj=catalogue)
     for name in verbs():
-        context = click.Context(root, info_name="mleredux", obj=catalogue)
         command = root.get_command(context, name)
         assert command is not None
-        lines += ["", f"## mleredux {name}", *_origin(catalogue, name), "", _help(command, f"mleredux {name}")]
-        if isinstance(command, click.Group):
-            inner = click.Context(command, info_name=name, parent=context)
-            for part in sorted(command.list_commands(inner)):
-                found = command.get_command(inner, part)
-                assert found is not None
-                words = f"mleredux {name} {part}"
-                lines += ["", f"### {words}", *_origin(catalogue, f"{name} {part}"), "", _help(found, words)]
-    return "\n".join(lines) + "\n"
+        lines += _verb(command, context, catalogue, name)
+    return "\n".join([*lines, *_with_a_server(catalogue)]) + "\n"
+
+
+def _with_a_server(catalogue: Catalogue) -> list[str]:
+    """The twins of local verbs that plugins work on a server."""
+    twins = [verb for verb in catalogue.entries("commands") if verb.startswith(PREFIX) and verb.count(" ") == 1]
+    here = set(verbs())
+    lines = [
+        "",
+        "## With a server",
+        "",
+        "`--server URL`, anywhere on the line, or `MLEREDUX_SERVER` lets a service work these verbs: the same "
+        "arguments, JSON documents and exit codes. Other verbs work on this machine only, and say so; "
+        "`--server=` (an empty one) means this machine in spite of the variable.",
+    ]
+    context = click.Context(root, info_name="mleredux", obj=catalogue)
+    note_server(context, ["--server", "URL"])
+    for verb in (twin.removeprefix(PREFIX) for twin in twins):
+        command = root.get_command(context, verb)
+        assert command is not None
+        if catalogue.entries("commands").get(verb) is None or verb not in here:
+            lines += _verb(command, context, catalogue, verb, prefix=PREFIX, level=3)
+    return lines
+
+
+def _verb(
+    command: click.Command, context: click.Context, catalogue: Catalogue, name: str, *, prefix: str = "", level: int = 2
+) -> list[str]:
+    """A verb's help, and that of all verbs beneath it."""
+    words = f"mleredux {name}"
+    title = f"{words} --server URL" if prefix else words
+    lines = ["", f"{'#' * level} {title}", *_origin(catalogue, f"{prefix}{name}"), ""]
+    lines.append(_help(command, name.rpartition(" ")[2], context))
+    if isinstance(command, click.Group):
+        inner = click.Context(command, info_name=name.rpartition(" ")[2], parent=context)
+        for part in sorted(command.list_commands(inner)):
+            found = command.get_command(inner, part)
+            assert found is not None
+            lines += _verb(found, inner, catalogue, f"{name} {part}", prefix=prefix, level=level + 1)
+    return lines
 
 
 def verbs() -> list[str]:
@@ -125,8 +158,10 @@ def _origin(catalogue: Catalogue, verb: str) -> list[str]:
     return [] if entry is None else ["", f"Comes with `{entry.plugin.distribution}`."]
 
 
-def _help(command: click.Command, name: str) -> str:
-    context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100, obj=Catalogue())
+def _help(command: click.Command, name: str, parent: click.Context | None = None) -> str:
+    context = click.Context(
+        command, parent, info_name=name, terminal_width=100, max_content_width=100, obj=parent.obj if parent else None
+    )
     return f"```\n{command.get_help(context).rstrip()}\n```"
 
 
