@@ -13,7 +13,7 @@ from mleredux.store import RunStore
 from starlette.concurrency import run_in_threadpool
 
 from mleredux_server import __version__, problems
-from mleredux_server.api import agents, health, me, runs, tasks
+from mleredux_server.api import agents, artifacts, health, me, results, runs, tasks
 from mleredux_server.database import Database
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics

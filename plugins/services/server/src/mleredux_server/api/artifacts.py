@@ -1,0 +1,90 @@
+"""`/v1/runs/{id}/artifacts`: the files of a run."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from mleredux.models import Artifact
+
+from mleredux_server.files.listing import Listing, Manifests, artifact_of, live
+from mleredux_server.files.sending import send_file
+from mleredux_server.lookup import SeenRun, run_of
+from mleredux_server.schemas.pages import Page, Paging, bad_cursor, make_cursor
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["artifacts"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+_LONG_PATH = 1000
+BINARY: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {"application/octet-stream": {"schema": {"type": "string"}}}},
+    206: {"description": "The part of it that was asked for by `Range`."},
+    304: {"description": "It is what the caller has (`If-None-Match`)."},
+    416: {"description": "The file does not reach so far."},
+}
+
+
+def manifests_of(request: Request) -> Manifests:
+    """The manifests that this server read lately."""
+    state = request.app.state
+    if not hasattr(state, "manifests"):
+        state.manifests = Manifests()
+    found: Manifests = state.manifests
+    return found
+
+
+def listing_of(request: Request, run: SeenRun) -> Listing:
+    """The files of a run: of its manifest, or what is there now."""
+    return manifests_of(request).of(run) or live(run)
+
+
+@router.get("/artifacts")
+def list_artifacts(
+    run_id: str,
+    caller: Reader,
+    request: Request,
+    paging: Annotated[Paging, Depends()],
+) -> Page[Artifact]:
+    """The files of a run, by path: those of its manifest, or what its folders hold while it goes on."""
+    run = run_of(service_of(request), caller, run_id)
+    artifacts = list(listing_of(request, run).artifacts.values())
+    begin = _begin(artifacts, paging)
+    found = artifacts[begin : begin + paging.limit]
+    if begin + len(found) >= len(artifacts):
+        return Page[Artifact](items=found)
+    last = found[-1].path
+    place = last if len(last) <= _LONG_PATH else begin + len(found)
+    return Page[Artifact](items=found, next=paging.linked(make_cursor(place)))
+
+
+def _begin(artifacts: list[Artifact], paging: Paging) -> int:
+    """Where in the list a page begins: after the path that the cursor names, or at a number for long paths."""
+    found = paging.place(object)
+    match found:
+        case None:
+            return 0
+        case [str() as path]:
+            return bisect_right(artifacts, path, key=lambda one: one.path)
+        case [int() as number] if number >= 0:
+            return number
+    raise bad_cursor()
+
+
+@router.get("/artifacts/{path:path}", response_class=Response, responses=BINARY)
+@router.head("/artifacts/{path:path}", response_class=Response, responses=BINARY, include_in_schema=False)
+def get_artifact(run_id: str, path: str, caller: Reader, request: Request) -> Response:
+    """One file: whole, or the part that `Range` asks for. What a browser would run is given as text, to be saved."""
+    run = run_of(service_of(request), caller, run_id)
+    artifact, file = artifact_of(run, manifests_of(request), path)
+    same = artifact.sha256 is not None and artifact.size == file.size
+    return send_file(
+        request,
+        file,
+        path=artifact.path,
+        media_type=artifact.media_type,
+        sha256=artifact.sha256 if same else None,
+        ours=artifact.producer != "agent" and "/" not in artifact.path,
+    )

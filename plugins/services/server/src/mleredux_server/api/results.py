@@ -1,0 +1,88 @@
+"""What came of a run: its report, its rollout, its scores over time, what it used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from mleredux.models import Report
+from mleredux.rollout import Trajectory
+from mleredux.sandboxes.timeline import FILE, read_timeline
+from mleredux.store.run import SCORES_FILE
+from pydantic import TypeAdapter, ValidationError
+
+from mleredux_server.files.listing import read_document
+from mleredux_server.files.opening import open_inside
+from mleredux_server.files.sending import send_file
+from mleredux_server.lookup import SeenRun, run_of
+from mleredux_server.problems import Problem
+from mleredux_server.schemas.artifacts import Resources, SampleView, Scores
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["results"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+_MAX_BYTES = 64 << 20
+_NOT_YET: dict[int | str, dict[str, Any]] = {404: {"description": "There is no such run, or it has none (yet)."}}
+
+
+@router.get("/report", response_model=Report, responses=_NOT_YET)
+def get_report(run_id: str, caller: Reader, request: Request) -> Response:
+    """The grade."""
+    return _document(run_of(service_of(request), caller, run_id), "report.json", "report", request)
+
+
+@router.get("/rollout", response_model=Trajectory, responses=_NOT_YET)
+def get_rollout(run_id: str, caller: Reader, request: Request) -> Response:
+    """The standard step-by-step trace."""
+    return _document(run_of(service_of(request), caller, run_id), "rollout.json", "rollout", request)
+
+
+@router.get("/scores", responses=_NOT_YET)
+def get_scores(run_id: str, caller: Reader, request: Request) -> Scores:
+    """The score over time: every version of the submission, oldest first."""
+    run = run_of(service_of(request), caller, run_id)
+    data = read_document(run, SCORES_FILE, _MAX_BYTES)
+    if data is None:
+        if not run.ended:
+            raise _missing(run, "scores")
+        return Scores(items=[])
+    try:
+        return Scores(items=TypeAdapter(Scores).validate_python({"items": json.loads(data)}).items)
+    except (ValueError, ValidationError) as error:
+        raise Problem("conflict", f"{SCORES_FILE} of run {run.id} is damaged.") from error
+
+
+@router.get("/resources", responses=_NOT_YET)
+def get_resources(run_id: str, caller: Reader, request: Request) -> Resources:
+    """What the agent used over its time, so far."""
+    run = run_of(service_of(request), caller, run_id)
+    try:
+        with open_inside(run.path, f"logs/{FILE}".encode()) as file:
+            if file.size > _MAX_BYTES:
+                raise Problem("conflict", f"{FILE} of run {run.id} is too large.")
+            samples = read_timeline(Path(f"/proc/self/fd/{file.file.fileno()}"))
+    except OSError:
+        if not run.ended:
+            raise _missing(run, "resources") from None
+        samples = []
+    return Resources(items=[SampleView(**vars(sample)) for sample in samples])
+
+
+def _document(run: SeenRun, name: str, what: str, request: Request) -> Response:
+    try:
+        file = open_inside(run.path, name.encode())
+    except OSError:
+        raise _missing(run, what) from None
+    return send_file(request, file, path=name, media_type="application/json")
+
+
+def _missing(run: SeenRun, what: str) -> Problem:
+    if run.ended:
+        return Problem(
+            "not-found", f"Run {run.id} ended ({run.status}) without {what}.", hint="Its message says why it ended."
+        )
+    return Problem("not-yet", f"Run {run.id} is {run.status} and has no {what} yet.", hint="Ask again when it is done.")

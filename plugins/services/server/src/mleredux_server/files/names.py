@@ -1,0 +1,95 @@
+"""Names of files that agents chose: from the text of a manifest to bytes, into headers, and into archives."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from urllib.parse import quote
+
+from mleredux.submissions.intake import readable
+
+MAX_PATH = 4096
+"""Bytes that a path may have for the kernel; longer ones are not there."""
+MAX_NAME = 255
+"""Bytes that a name may have in file systems."""
+_ESCAPE = re.compile(r"\\(?:\\|x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|([tnr]))")
+_PLAIN = {"t": b"\t", "n": b"\n", "r": b"\r"}
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+_UNSAFE = frozenset('<>:"|?*\\')
+
+
+def path_of(text: str) -> bytes | None:
+    """The path below a run that a manifest writes so (`mleredux.submissions.intake.readable`).
+
+    Returns:
+        The path as bytes; None where no file may be named so: it is absolute, climbs, has empty parts, or is not
+        written as a manifest writes it.
+    """
+    if not text or len(text) > 4 * MAX_PATH or "\0" in text:
+        return None
+    parts: list[bytes] = []
+    position = 0
+    for found in _ESCAPE.finditer(text):
+        byte, short, long, plain = found.groups()
+        parts.append(text[position : found.start()].encode("utf-8", "surrogatepass"))
+        parts.append(_unescaped(byte, short, long, plain))
+        position = found.end()
+    path = b"".join((*parts, text[position:].encode("utf-8", "surrogatepass")))
+    if readable(path) != text or len(path) >= MAX_PATH:
+        return None
+    return None if any(part in (b"", b".", b"..") for part in path.split(b"/")) else path
+
+
+def _unescaped(byte: str | None, short: str | None, long: str | None, plain: str | None) -> bytes:
+    if byte is not None:
+        return bytes([int(byte, 16)])
+    if plain is not None:
+        return _PLAIN[plain]
+    code = short or long
+    if code is None:
+        return b"\\"
+    number = int(code, 16)
+    return chr(number).encode("utf-8", "surrogatepass") if number < 0x110000 else b"\\U"
+
+
+def disposition(path: str, *, inline: bool) -> str:
+    """A `Content-Disposition` that names the file (RFC 6266, RFC 8187); nothing of the name can end the header."""
+    name = path.rpartition("/")[2] or "file"
+    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)[:200]
+    exact = quote(name[:200], safe="", errors="replace")
+    return f"{'inline' if inline else 'attachment'}; filename=\"{plain}\"; filename*=UTF-8''{exact}"
+
+
+def media_type_of(said: str) -> str:
+    """A media type that may stand in a header."""
+    return said if _MEDIA_TYPE.fullmatch(said) else "application/octet-stream"
+
+
+def archive_name(path: str) -> str:
+    """A path as any program may unpack it: relative, without climbing, drives, devices and control characters.
+
+    What is unsafe is written as `%XX` of its UTF-8 bytes, as is `%` itself, so that no two names become one and
+    `urllib.parse.unquote` gives the manifest's path back; only of names that no file system would take then, the end
+    is replaced by a hash.
+    """
+    return "/".join(_shortened(_archive_part(part)) for part in path.split("/"))
+
+
+def _shortened(part: str) -> str:
+    whole = part.encode("utf-8", "replace")
+    if len(whole) <= MAX_NAME:
+        return part
+    return f"{whole[:200].decode('utf-8', 'ignore')}~{hashlib.sha256(whole).hexdigest()[:32]}"
+
+
+def _archive_part(part: str) -> str:
+    safe = "".join(
+        char if char.isprintable() and char not in _UNSAFE and char != "%" else quote(char, safe="", errors="replace")
+        for char in part
+    )
+    if safe in ("", ".", "..") or safe[-1] in ". ":  # the last: Windows would drop it
+        safe = safe[:-1] + (f"%{ord(safe[-1]):02X}" if safe else "%")
+    if safe[0] == " " or _DEVICES.fullmatch(safe):
+        safe = f"%{ord(safe[0]):02X}{safe[1:]}"
+    return safe

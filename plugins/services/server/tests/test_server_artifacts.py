@@ -1,0 +1,297 @@
+"""Files of a run over HTTP: those of the manifest, and none else, whatever an agent called them and put there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mleredux.stages.produce import write_manifest
+from mleredux.store import Run
+from mleredux.submissions.intake import readable
+from mleredux_server.files.names import archive_name, disposition, path_of
+from mleredux_server.testing_local import LocalServer
+
+NAMES = {
+    "new line": b"a\nX-Evil: 1",
+    "no utf-8": b"\xff\xfe.csv",
+    "backslash": b"C:\\temp\\x",
+    "quote": b'x";evil="1.txt',
+    "percent": b"%2e%2e%2f",
+    "escape sequence": b"\x1b[31mred",
+    "umlaut": "größe €.csv".encode(),
+    "spaces": b" two words ",
+}
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with LocalServer(tmp_path_factory.mktemp("local") / "runs").running() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def http(local: LocalServer) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {local.token}"}
+    with httpx.Client(base_url=local.url, headers=headers, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def run(local: LocalServer) -> Run:
+    """A run whose agent was hostile; finished."""
+    made = local.make_run()
+    output, outside = made.output_dir, made.path.parent / "outside.txt"
+    outside.write_text("a secret")
+    (output / "data.csv").write_bytes(bytes(range(256)) * 40)
+    (output / "empty").write_bytes(b"")
+    (output / "page.html").write_text("<script>alert(1)</script>")
+    (output / "picture.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>")
+    (output / "picture.png").write_bytes(b"\x89PNG")
+    (output / "link.txt").symlink_to(outside)
+    (output / "folder").symlink_to(made.path.parent)
+    os.mkfifo(output / "pipe")
+    for name in NAMES.values():
+        (output / os.fsdecode(name)).write_bytes(name)
+    (made.path / "report.html").write_text("<h1>Report</h1>")
+    write_manifest(made)
+    local.settle(made.id, "done")
+    return made
+
+
+def artifact(run: Run, path: str) -> str:
+    return f"/v1/runs/{run.id}/artifacts/{quote(path, safe='/')}"
+
+
+def test_a_list_has_what_the_manifest_has_page_by_page(http: httpx.Client, run: Run) -> None:
+    manifest = run.manifest
+    assert manifest is not None
+    pages, cursor = [], None
+    while True:
+        answer = http.get(f"/v1/runs/{run.id}/artifacts", params={"limit": 4, **({"cursor": cursor} if cursor else {})})
+        page = answer.json()
+        pages += page["items"]
+        cursor = page["next"]
+        if cursor is None:
+            break
+        assert 'rel="next"' in answer.headers["link"]
+    assert pages == [one.model_dump(mode="json") for one in manifest.artifacts]
+
+
+def test_a_file_has_its_hash_as_tag_and_is_saved_not_shown(http: httpx.Client, run: Run) -> None:
+    answer = http.get(artifact(run, "output/data.csv"))
+    content = bytes(range(256)) * 40
+    assert answer.content == content
+    assert answer.headers["etag"] == f'"{hashlib.sha256(content).hexdigest()}"'
+    assert answer.headers["accept-ranges"] == "bytes"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    head = http.head(artifact(run, "output/data.csv"))
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(content)))
+    again = http.get(artifact(run, "output/data.csv"), headers={"If-None-Match": f'W/{answer.headers["etag"]}, "x"'})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "start", "end"),
+    [
+        ("bytes=0-99", 206, 0, 100),
+        ("bytes=100-", 206, 100, 10240),
+        ("bytes=-40", 206, 10200, 10240),
+        ("bytes=-99999", 206, 0, 10240),
+        ("bytes=10000-99999", 206, 10000, 10240),
+        ("bytes=0-1,5-6", 200, 0, 10240),
+        ("bytes=9-3", 200, 0, 10240),
+        ("lines=0-1", 200, 0, 10240),
+        ("bytes=nonsense", 200, 0, 10240),
+    ],
+)
+def test_ranges(http: httpx.Client, run: Run, asked: str, status: int, start: int, end: int) -> None:
+    answer = http.get(artifact(run, "output/data.csv"), headers={"Range": asked})
+    assert answer.status_code == status
+    assert answer.content == (bytes(range(256)) * 40)[start:end]
+    assert answer.headers.get("content-range") == (f"bytes {start}-{end - 1}/10240" if status == 206 else None)
+
+
+@pytest.mark.parametrize("asked", ["bytes=10240-", "bytes=-0", "bytes=99999-100000"])
+def test_a_range_behind_the_end_is_refused(http: httpx.Client, run: Run, asked: str) -> None:
+    answer = http.get(artifact(run, "output/data.csv"), headers={"Range": asked})
+    assert (answer.status_code, answer.headers["content-range"]) == (416, "bytes */10240")
+    assert answer.json()["type"] == "urn:mleredux:problem:range"
+
+
+def test_a_download_goes_on_only_where_the_file_is_still_the_same(http: httpx.Client, run: Run) -> None:
+    etag = http.head(artifact(run, "output/data.csv")).headers["etag"]
+    same = http.get(artifact(run, "output/data.csv"), headers={"Range": "bytes=9-", "If-Range": etag})
+    other = http.get(artifact(run, "output/data.csv"), headers={"Range": "bytes=9-", "If-Range": '"other"'})
+    assert (same.status_code, other.status_code, len(other.content)) == (206, 200, 10240)
+
+
+def test_an_empty_file_is_one(http: httpx.Client, run: Run) -> None:
+    assert http.get(artifact(run, "output/empty")).content == b""
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_names_of_any_bytes_can_be_fetched_and_end_no_header(http: httpx.Client, run: Run, name: bytes) -> None:
+    path = f"output/{readable(name)}"
+    answer = http.get(artifact(run, path))
+    assert (answer.status_code, answer.content) == (200, name)
+    assert "x-evil" not in answer.headers
+    said = answer.headers["content-disposition"]
+    assert unquote(said.partition("filename*=UTF-8''")[2]) == path.rpartition("/")[2]
+    assert said.count('"') == 2
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "output/link.txt",
+        "output/folder/outside.txt",
+        "output/pipe",
+        "output",
+        "output/",
+        "output//data.csv",
+        "../outside.txt",
+        "output/../../outside.txt",
+        "/etc/passwd",
+        ".lock",
+        "artifacts.json",
+        "output/data.csv/x",
+        "output\\data.csv",
+        "output/\\x64ata.csv",
+        "nothing",
+        "output/a\0b",
+        "x" * 5000,
+    ],
+)
+def test_nothing_else_is_given_out(http: httpx.Client, run: Run, path: str) -> None:
+    url = f"/v1/runs/{run.id}/artifacts/{quote(path, safe='')}"
+    answer = http.get(url)
+    assert answer.status_code == 404
+    assert "secret" not in answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_paths_that_climb_without_being_escaped_climb_nowhere(local: LocalServer, run: Run) -> None:
+    host, port = local.url.removeprefix("http://").split(":")
+    for path in (
+        f"/v1/runs/{run.id}/artifacts/../../../outside.txt",
+        f"/v1/runs/{run.id}/artifacts/%2e%2e/outside.txt",
+    ):
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {local.token}\r\n\r\n".encode())
+            answer = raw.recv(65536).decode()
+        assert " 404 " in answer.splitlines()[0]
+        assert "a secret" not in answer
+
+
+def test_what_a_browser_would_run_is_text_to_be_saved(http: httpx.Client, run: Run) -> None:
+    for name in ("page.html", "picture.svg"):
+        answer = http.get(artifact(run, f"output/{name}"))
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        assert answer.headers["content-disposition"].startswith("attachment;")
+        assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert http.get(artifact(run, "output/picture.png")).headers["content-disposition"].startswith("inline;")
+
+
+def test_the_page_that_we_made_may_be_shown_in_a_sandbox(local: LocalServer, http: httpx.Client) -> None:
+    finished = local.execute(local.make_run())
+    answer = http.get(artifact(finished, "report.html"))
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-disposition"].startswith("inline;")
+    assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+
+
+def test_a_run_that_goes_on_shows_what_is_there_without_hashes(local: LocalServer, http: httpx.Client) -> None:
+    going_on = local.make_run()
+    (going_on.output_dir / "code").mkdir()
+    (going_on.output_dir / "code" / "solve.py").write_text("print(1)")
+    (going_on.output_dir / "away").symlink_to("/etc")
+    (going_on.path / "secret").write_text("no artifact")
+    listed = http.get(f"/v1/runs/{going_on.id}/artifacts").json()["items"]
+    assert [(one["path"], one["size"], one["sha256"], one["producer"]) for one in listed] == [
+        ("output/code/solve.py", 8, None, "agent")
+    ]
+    first = http.get(artifact(going_on, "output/code/solve.py"))
+    (going_on.output_dir / "code" / "solve.py").write_text("print(22)")
+    second = http.get(artifact(going_on, "output/code/solve.py"))
+    assert (first.text, second.text) == ("print(1)", "print(22)")
+    assert first.headers["etag"] != second.headers["etag"]
+    for path in ("run.json", "events.jsonl", ".lock", "secret", "output/away/passwd"):
+        assert http.get(artifact(going_on, path)).status_code == 404
+
+
+def test_a_file_that_becomes_shorter_ends_the_connection(local: LocalServer, http: httpx.Client) -> None:
+    going_on = local.make_run()
+    file = going_on.output_dir / "large.bin"
+    with file.open("wb") as opened:
+        opened.truncate(64 << 20)
+    got = 0
+    with pytest.raises(httpx.RemoteProtocolError), http.stream("GET", artifact(going_on, "output/large.bin")) as answer:
+        for piece in answer.iter_raw(1 << 16):
+            got += len(piece)
+            os.truncate(file, 1 << 20)
+    assert got < 64 << 20
+
+
+def test_files_of_another_are_not_there(local: LocalServer, run: Run) -> None:
+    headers = {"Authorization": f"Bearer {local.user('mallory')}"}
+    with httpx.Client(base_url=local.url, headers=headers) as stranger:
+        for path in ("artifacts", "artifacts/output/data.csv", "report", "rollout", "scores", "resources"):
+            answer = stranger.get(f"/v1/runs/{run.id}/{path}")
+            missing = stranger.get(f"/v1/runs/nothing/{path}")
+            assert (answer.status_code, missing.status_code) == (404, 404)
+            assert answer.json()["detail"].replace(run.id, "") == missing.json()["detail"].replace("nothing", "")
+        assert httpx.get(f"{local.url}/v1/runs/{run.id}/artifacts/output/data.csv").status_code == 401
+
+
+def test_results_of_a_run(local: LocalServer, http: httpx.Client) -> None:
+    waiting = local.make_run()
+    for name in ("report", "rollout", "scores", "resources"):
+        answer = http.get(f"/v1/runs/{waiting.id}/{name}")
+        assert (answer.status_code, answer.json()["type"]) == (404, "urn:mleredux:problem:not-yet")
+    done = local.execute(local.make_run(agent="dummy"))
+    assert done.report is not None
+    assert http.get(f"/v1/runs/{done.id}/report").json() == done.report.model_dump(mode="json")
+    scores = http.get(f"/v1/runs/{done.id}/scores").json()["items"]
+    assert scores == [one.model_dump(mode="json") for one in done.scores]
+    resources = http.get(f"/v1/runs/{done.id}/resources").json()["items"]
+    assert resources == [vars(one) for one in done.resources()]
+    rollout = http.get(f"/v1/runs/{done.id}/rollout")
+    assert rollout.status_code == (404 if done.rollout is None else 200)
+    failed = local.make_run()
+    local.settle(failed.id, "failed")
+    answer = http.get(f"/v1/runs/{failed.id}/report")
+    assert (answer.status_code, answer.json()["type"]) == (404, "urn:mleredux:problem:not-found")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name))
+def test_every_name_of_a_manifest_leads_back_to_its_bytes(name: bytes) -> None:
+    safe = not any(part in (b"", b".", b"..") for part in name.split(b"/"))
+    assert path_of(readable(name)) == (name if safe else None)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.text(min_size=1, max_size=12).filter(lambda part: "/" not in part), min_size=1, max_size=4))
+def test_names_in_archives_are_safe_and_lead_back(parts: list[str]) -> None:
+    path = readable("/".join(parts).encode("utf-8", "surrogatepass"))
+    made = archive_name(path)
+    assert unquote(made) == path
+    for part in made.split("/"):
+        assert part not in ("", ".", "..") and part.isprintable() and not set(part) & set('<>:"|?*\\')
+    assert not made.startswith("/")
+    assert disposition(path, inline=False).isascii()
+
+
+def test_names_that_are_too_long_for_a_disk_stay_different(tmp_path: Path) -> None:
+    made = {archive_name("\\" * 250 + str(number)) for number in range(3)}
+    assert len(made) == 3
+    for name in made:
+        (tmp_path / name).touch()
