@@ -99,8 +99,12 @@ class Pipeline:
                 continue  # an engine that does not answer now is swept at a later start
         return swept
 
-    def check_resumable(self, run: Run) -> None:
+    def check_resumable(self, run: Run, *, build: bool = True) -> None:
         """Whether a run may go on.
+
+        Args:
+            run: The run.
+            build: Whether its environment is made again, where it is gone, to compare it too.
 
         Raises:
             ResumeRefused: It is alive, or finished, or made with other versions; the message says which.
@@ -122,7 +126,7 @@ class Pipeline:
             differing.append(f"agent {run.spec.agent} was version {used.agent_version}, is {version}")
         if used.python and used.python != platform.python_version():
             differing.append(f"Python was {used.python}, is {platform.python_version()}")
-        if used.image and not differing:
+        if build and used.image and not differing:
             with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
                 agent, sandbox = (
                     self.catalogue.agent(run.spec.agent, run.spec.options),
