@@ -13,7 +13,7 @@ from mleredux.store import RunStore
 from starlette.concurrency import run_in_threadpool
 
 from mleredux_server import __version__, problems
-from mleredux_server.api import agents, artifacts, health, me, results, runs, tasks
+from mleredux_server.api import agents, artifacts, health, me, results, run_actions, runs, tasks
 from mleredux_server.database import Database
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics
@@ -68,6 +68,7 @@ def create_app(service: Service) -> FastAPI:
     problems.install(app)
     app.include_router(health.router)
     app.include_router(runs.router)
+    app.include_router(run_actions.router)
     app.include_router(artifacts.router)
     app.include_router(results.router)
     app.include_router(me.router)

@@ -12,7 +12,7 @@ from mleredux.sandboxes.slots import Slots
 from sqlalchemy import func, select, update
 
 from mleredux_server.database.tables import Job, Project, now
-from mleredux_server.queueing.decision import Allowance, Demand, Running, Waiting, World, decide
+from mleredux_server.queueing.decision import NOTHING, Allowance, Demand, Running, Waiting, World, decide
 from mleredux_server.queueing.jobs import Jobs, Started
 from mleredux_server.queueing.pool import OTHER_LANES, Pool, WorkerProcess
 from mleredux_server.queueing.startup import recover, sweep
@@ -127,7 +127,7 @@ class Dispatcher:
                 job.id,
                 job.user_id,
                 job.project_id,
-                _demand(job),
+                NOTHING if job.cancel else _demand(job),
                 (job.queued_at or job.created_at).timestamp(),
                 200 if job.cancel else job.priority,  # what is cancelled is done with first
             )

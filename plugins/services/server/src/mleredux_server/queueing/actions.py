@@ -1,0 +1,204 @@
+"""What people do to runs: cancel, retry, delete. Each is safe to repeat, and after a kill in its middle."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from mleredux.errors import MlereduxError, NotFound, ResumeRefused
+from mleredux.models import CAUSES, Cause, State
+from mleredux.pipeline import Pipeline
+from mleredux.store import Run
+from mleredux.store.trees import remove_tree
+from sqlalchemy import delete, func, select, update
+
+from mleredux_server.database.tables import Audit, Job, Project, RunRow, now
+from mleredux_server.problems import Problem
+from mleredux_server.queueing.facts import Facts, facts_of, write_row
+from mleredux_server.queueing.jobs import end_run, give_up
+from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.schemas.accounts import Quota
+from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+
+TRASH = "trash"
+_STOPPED = "Somebody stopped the run."
+
+
+def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: str) -> int:
+    """Stop runs; those that nobody works on are cancelled when this returns.
+
+    Args:
+        service: The service.
+        caller: Who asks.
+        ids: Of runs that they may stop.
+        target: What is noted in the audit.
+
+    Returns:
+        How many were not at their end.
+    """
+    with service.database.writing() as session:
+        asked = [
+            run_id
+            for start in range(0, len(ids), 500)
+            for run_id in session.scalars(
+                select(RunRow.id)
+                .join(Job, Job.id == RunRow.id)
+                .where(RunRow.id.in_(ids[start : start + 500]), (Job.state != "ended") | RunRow.status.not_in(_FINAL))
+            )
+        ]
+        for run_id in asked:
+            session.execute(update(Job).where(Job.id == run_id, Job.state != "ended").values(cancel=True))
+        if asked:
+            session.add(_audit(caller, "cancel", target))
+    ended: dict[str, Facts] = {}
+    for run_id in asked:
+        try:
+            run = _run(service, run_id)
+            run.ask_to_cancel()
+            unattended = run.state is State.QUEUED or (not run.alive and _foreign(service, run_id))
+            if unattended and give_up(run, Cause.CANCELLED, _STOPPED):
+                ended[run_id] = facts_of(run)
+        except (NotFound, FileNotFoundError):
+            continue  # its directory is gone; the dispatcher ends it
+    if ended:
+        with service.database.writing() as session:
+            for run_id, facts in ended.items():
+                job = session.get(Job, run_id)
+                if job is not None and job.state == "started":
+                    write_row(session, run_id, facts)  # its worker finds that it has ended
+                elif job is not None:
+                    end_run(session, run_id, facts, 1)
+    service.wake.set()
+    return len(asked)
+
+
+def retry_run(service: Service, caller: Caller, run_id: str) -> str:
+    """Let a run go on that failed by no fault of its agent; make a new one of the same request else.
+
+    Returns:
+        The id of the run that goes on, which is the same or a new one.
+
+    Raises:
+        Problem: It is not at its end, or its directory is damaged.
+        MlereduxError: What it asks for can't be done here any more.
+    """
+    with service.database.reading() as session:
+        row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
+    if job.state != "ended":
+        raise Problem("conflict", f"Run {run_id} is {row.status}.", hint="Wait for its end, or cancel it first.")
+    try:
+        run = _run(service, run_id)
+        if _goes_on(service, run):
+            _queue_again(service, caller, run)
+            return run_id
+    except NotFound:
+        pass  # the directory is gone: what was asked is known all the same
+    except ValueError as error:
+        raise Problem("conflict", f"Run {run_id} can't be read.", hint="Make a new one.") from error
+    request = RunRequest.model_validate(row.request)
+    how = request.model_copy(update={"project": row.project_id})
+    planned = plan_run(service, how)
+    [fresh] = make_runs(service, caller, [planned], how, retry_of=run_id)
+    with service.database.writing() as session:
+        session.add(_audit(caller, "retry", f"{run_id} {fresh.id}"))
+    return fresh.id
+
+
+def delete_run(service: Service, caller: Caller, run_id: str) -> None:
+    """Remove a run and all it left.
+
+    Raises:
+        Problem: It is not at its end.
+        OSError: Its directory can't be moved.
+    """
+    with service.database.reading() as session:
+        row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
+    busy = Problem("conflict", f"Run {run_id} is {row.status}.", hint="Cancel it first, and wait for its end.")
+    if job.state != "ended":
+        raise busy
+    path, trash = service.store.path / run_id, service.settings.state_dir / TRASH
+    trash.mkdir(exist_ok=True)
+    aside = trash / f"{run_id}-{secrets.token_hex(4)}"
+    try:
+        run = _run(service, run_id)
+        if not run.lock.acquire():
+            raise busy
+        try:
+            path.rename(aside)  # gone at once, and whole: a kill leaves no half of it behind
+        finally:
+            run.lock.release()
+    except FileNotFoundError:
+        pass
+    except MlereduxError:
+        if path.exists():  # damaged: nobody can work on it
+            path.rename(aside)
+    with service.database.writing() as session:
+        session.execute(delete(RunRow).where(RunRow.id == run_id))
+        session.execute(delete(Job).where(Job.id == run_id, Job.state == "ended"))
+        session.add(_audit(caller, "delete", run_id))
+    remove_tree(aside)
+
+
+def _run(service: Service, run_id: str) -> Run:
+    """By the whole id: the store would take a part of another's."""
+    return service.store.watch(Run(service.store.path / run_id))
+
+
+def _goes_on(service: Service, run: Run) -> bool:
+    """Whether its last end was none of the agent's doing, and nothing changed since."""
+    if run.alive:
+        raise Problem("conflict", f"Run {run.id} is worked on.", hint="Wait for its end, or cancel it first.")
+    state, cause = run.state, run.cause
+    if not state.final:
+        return True
+    if state in (State.DONE, State.TIMED_OUT) or (cause is not None and CAUSES[cause].counts):
+        return False
+    try:
+        Pipeline(service.store, service.catalogue, service.data).check_resumable(run, build=False)
+    except ResumeRefused:
+        return False
+    return True
+
+
+def _queue_again(service: Service, caller: Caller, run: Run) -> None:
+    with service.database.reading() as session:
+        project = session.get_one(Project, session.get_one(Job, run.id).project_id)
+        most = Quota.model_validate(project.quota).queued_runs
+        waiting = session.scalar(
+            select(func.count()).where(Job.project_id == project.id, Job.kind == "run", Job.state == "queued")
+        )
+    if most is not None and (waiting or 0) >= most:
+        raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} queued runs.")
+    if not run.lock.acquire():
+        raise Problem("conflict", f"Run {run.id} is worked on.", hint="Wait for its end, or cancel it first.")
+    try:
+        run.forget_cancel()
+        if run.state.final:
+            run.enter(State.QUEUED)
+        facts = facts_of(run)
+    finally:
+        run.lock.release()
+    with service.database.writing() as session:
+        job = session.get_one(Job, run.id)
+        if job.state == "ended":
+            job.state, job.attempts, job.cancel, job.queued_at = "queued", 0, False, now()
+            job.started_at = job.ended_at = None
+            job.disk_mb = run.spec.limits.disk_mb
+        write_row(session, run.id, facts)
+        session.add(_audit(caller, "retry", run.id))
+    service.wake.set()
+
+
+def _foreign(service: Service, run_id: str) -> bool:
+    """Whether another program made the run, and the scheduler does not look after it."""
+    with service.database.reading() as session:
+        return session.scalar(select(Job.state).where(Job.id == run_id)) == "ended"
+
+
+def _audit(caller: Caller, action: str, target: str) -> Audit:
+    return Audit(user_id=caller.user_id, token_id=caller.token_id, action=action, target=target)
+
+
+_FINAL = tuple(str(state) for state in State if state.final)
