@@ -13,7 +13,7 @@ from mleredux_client.answers import MAX_PROBLEM, document_of, problem_in, unreac
 from mleredux_client.calls import Call
 from mleredux_client.pairs import sleep
 from mleredux_client.retries import Attempts, RetryPolicy
-from mleredux_client.settings import STREAM_TIMEOUT, Bearer, Settings
+from mleredux_client.settings import STREAM_TIMEOUT, Bearer, Settings, verification
 
 _STREAMED = {"Accept-Encoding": "identity"}
 """Offsets and ranges count bytes as they are kept."""
@@ -46,6 +46,7 @@ class Http:
             auth=Bearer(settings.token),
             headers={"User-Agent": user_agent, "Accept": "application/json"},
             timeout=timeout,
+            verify=verification(settings.url),
             transport=transport,
             follow_redirects=False,  # the token goes to no other service
         )
