@@ -310,7 +310,7 @@ def test_runs_are_found_by_a_part_of_their_id(there: StandIn, mleredux: Mleredux
     several = mleredux("runs", "show", "digits")
     assert several.code == 1 and "2 runs match 'digits'." in several.err
     none = mleredux("runs", "show", "../me")
-    assert none.code == 1 and "see `mleredux runs`" in none.err
+    assert none.code == 1 and "See `mleredux runs`." in none.err
     assert all(asked.path != "/v1/me" for asked in there.asked)
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from mleredux.cli import run as local
 from mleredux.cli.output import print_json
 
 from mleredux_client.calls import create, known
-from mleredux_client.cli.records import FINAL, record_of, shown_of
+from mleredux_client.cli.records import record_of, shown_of
 from mleredux_client.cli.service import Service, service, service_option
 from mleredux_client.cli.twins import twin
-
-if TYPE_CHECKING:
-    from mleredux_client.cli.watching import Watch
 
 _HELP = """Let an agent work on tasks, on a server that grades and keeps everything.
 
@@ -107,33 +104,14 @@ def _watch(
         click.echo(f"Asked {there.url} for {what}.", err=True)
     if asked["follow"] and len(runs) > MOST_LOGS:
         click.echo(f"The logs of the first {MOST_LOGS} runs are shown.", err=True)
-    watch: Watch | None = None
-
-    def on_interrupt() -> bool:
-        if not asked["cancel_on_interrupt"]:
-            return False
-        click.echo("Asking the server to cancel; once more stops watching.", err=True)
-        cancel(there, runs if watch is None else list(watch.runs.values()), experiment)
-        return True
-
     with ExitStack() as stack:
         try:
-            stack.enter_context(interruptible(on_interrupt))
             progress = stack.enter_context(Progress(follow=asked["follow"], quiet=asked["as_json"]))
             watch = Watch(there, runs, experiment, progress)
+            stack.enter_context(interruptible(watch.ask_to_cancel if asked["cancel_on_interrupt"] else None))
             return watch.wait()
         except KeyboardInterrupt:
             return None
-
-
-def cancel(there: Service, runs: list[dict[str, Any]], experiment: str | None) -> None:
-    """Ask the server to cancel what has not ended."""
-    if experiment is not None:
-        there.act(f"/v1/experiments/{experiment}/cancel")
-        return
-    for item in runs:
-        if item["status"] not in FINAL:
-            there.act(f"/v1/runs/{item['id']}/cancel")
 
 
 def _go_on(ctx: click.Context, runs: list[dict[str, Any]], experiment: str | None) -> str:

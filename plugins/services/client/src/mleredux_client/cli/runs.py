@@ -12,7 +12,6 @@ from mleredux.cli.output import json_option, print_json
 
 from mleredux_client.calls import create
 from mleredux_client.cli.records import FINAL, record_of, row_of, shown_of
-from mleredux_client.cli.run import cancel as ask_to_cancel
 from mleredux_client.cli.run import labels_of
 from mleredux_client.cli.service import service, service_option
 from mleredux_client.cli.twins import RemoteGroup
@@ -45,7 +44,8 @@ def runs(
     if as_json:
         print_json(rows)
     elif not rows:
-        click.echo(f"There are no such runs on {there.url}.")
+        such = "such " if any(filters.values()) else ""
+        click.echo(f"There are no {such}runs on {there.url}.")
     else:
         local.print_rows(rows, "more" if len(found) > limit else None)
 
@@ -98,7 +98,7 @@ def cancel(ctx: click.Context, runs: tuple[str, ...], experiment: str | None) ->
         raise click.UsageError("Name runs, or an experiment with --experiment.")
     there = service(ctx)
     if experiment is not None:
-        ask_to_cancel(there, [], experiment)
+        there.cancel([], experiment)
         click.echo(f"Asked experiment {experiment} to stop.")
         return
     for run in [there.run(name) for name in runs]:

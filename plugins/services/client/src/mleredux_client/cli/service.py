@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from mleredux_client._sync.pages import Pager
 from mleredux_client._sync.streams import follow
 from mleredux_client.answers import parse, unreachable
 from mleredux_client.calls import Call
+from mleredux_client.cli.records import FINAL
 from mleredux_client.cli.servers import TOKEN_VARIABLE, clean_url, token_of
 from mleredux_client.errors import MlereduxApiError, NotFound, Unauthenticated, WorkFailed
 from mleredux_client.events import Message
@@ -152,6 +153,15 @@ class Service:
         report: dict[str, Any] = told["report"]
         return report
 
+    def cancel(self, runs: Iterable[dict[str, Any]], experiment: str | None) -> None:
+        """Ask for an experiment to be cancelled, or for those of the runs that have not ended."""
+        if experiment is not None:
+            self.act(f"/v1/experiments/{calls.segment(experiment)}/cancel")
+            return
+        for run in runs:
+            if run["status"] not in FINAL:
+                self.act(f"/v1/runs/{run['id']}/cancel")
+
     def run(self, name: str) -> dict[str, Any]:
         """A run by its id, by a part of it that is unambiguous, or one's newest as `last`.
 
@@ -176,7 +186,7 @@ class Service:
                 raise NotFound(
                     f"{len(near)} runs match {name!r}.", hint=f"Say more of the id, like {near[0]['id']}."
                 ) from None
-            raise NotFound(error.detail, hint=f"There is no run {name!r}; see `mleredux runs`.") from None
+            raise NotFound(error.detail, hint="See `mleredux runs`.") from None
 
     def _near(self, part: str) -> list[dict[str, Any]]:
         """Runs whose id has a part, among the newest."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+import click
 from mleredux.errors import MlereduxError
 
 from mleredux_client.cli.records import FINAL, words_of
@@ -40,12 +41,17 @@ class Watch:
     def __init__(self, there: Service, runs: list[dict[str, Any]], experiment: str | None, progress: Progress) -> None:
         self._there, self._experiment, self._progress = there, experiment, progress
         self.runs = {run["id"]: run for run in runs}
+        self._cancel = threading.Event()
         for run in runs:
             progress.add(run["id"], run["task"], run["agent"])
             progress.tell(run["id"], words_of(run))
         if progress.following:
             for run_id in list(self.runs)[:MOST_LOGS]:
                 progress.in_background(partial(self._follow, run_id))
+
+    def ask_to_cancel(self) -> None:
+        """Let `wait` cancel the runs before it goes on. From a signal handler, nothing else is safe to do."""
+        self._cancel.set()
 
     def wait(self) -> list[dict[str, Any]]:
         """The ended runs, with their reports.
@@ -54,11 +60,17 @@ class Watch:
             MlereduxError: The server is away for too long.
         """
         began = seen = time.monotonic()
+        asked = False
         while True:
             try:
+                if self._cancel.is_set() and not asked:
+                    click.echo("Asking the server to cancel; once more stops watching.", err=True)
+                    self._there.cancel(self.runs.values(), self._experiment)
+                    asked = True
                 self._look()
                 if all(run["status"] in FINAL for run in self.runs.values()):
-                    return [self._there.get(f"/v1/runs/{run_id}") for run_id in self.runs]
+                    # Lists of runs leave their reports out.
+                    return [run if "report" in run else self._get(run_id) for run_id, run in self.runs.items()]
                 seen = time.monotonic()
             except (Unavailable, TooManyRequests) as error:
                 if time.monotonic() - seen > PATIENCE:
@@ -67,17 +79,25 @@ class Watch:
                         hint="The runs go on where the server does; see `mleredux runs`.",
                     ) from error
                 self._say_away()
-            time.sleep(_SOON if time.monotonic() - began < _GRACE else _LATER)
+            pause = _SOON if time.monotonic() - began < _GRACE else _LATER
+            if asked:
+                time.sleep(pause)
+            else:
+                self._cancel.wait(pause)
 
     def _look(self) -> None:
         if self._experiment is not None:
             told = self._there.get(f"/v1/experiments/{self._experiment}")["runs"]
         else:
-            told = [self._there.get(f"/v1/runs/{run_id}") for run_id in self.runs]
+            told = [self._get(run_id) for run_id in self.runs]
         for run in told:
             if run["id"] in self.runs:
                 self.runs[run["id"]] = run
                 self._progress.tell(run["id"], words_of(run), ended=run["status"] in FINAL)
+
+    def _get(self, run_id: str) -> dict[str, Any]:
+        run: dict[str, Any] = self._there.get(f"/v1/runs/{run_id}")
+        return run
 
     def _say_away(self) -> None:
         for run_id, run in self.runs.items():
@@ -121,21 +141,20 @@ def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | No
 
 
 @contextmanager
-def interruptible(on_interrupt: Callable[[], bool]) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM do something first.
+def interruptible(first: Callable[[], None] | None) -> Iterator[None]:
+    """Make SIGTERM the same as Ctrl-C: both raise `KeyboardInterrupt`.
 
     Args:
-        on_interrupt: Called at the first of them; whether what is in here goes on. Any further one stops it.
+        first: Called instead at the first of them, in the signal handler: it must do next to nothing.
     """
     asked = False
 
     def heard(_signal: int, _frame: FrameType | None) -> None:
         nonlocal asked
-        if asked:
-            _stop()
+        if asked or first is None:
+            raise KeyboardInterrupt
         asked = True
-        if not on_interrupt():
-            _stop()
+        first()
 
     before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -143,7 +162,3 @@ def interruptible(on_interrupt: Callable[[], bool]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
-
-
-def _stop() -> NoReturn:
-    raise KeyboardInterrupt
