@@ -17,6 +17,7 @@ from mleredux_server.accounts import default_project, visible_project
 from mleredux_server.admission import check_quota
 from mleredux_server.database.tables import Experiment, Job, Project, RunRow, now
 from mleredux_server.problems import Problem
+from mleredux_server.queueing.adoption import write_note
 from mleredux_server.schemas.runs import HowToRun, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
@@ -106,7 +107,7 @@ def make_runs(
             rows.append(row)
     try:
         for one in planned:
-            service.store.create(one.id, **one.fields)
+            write_note(service.store.create(one.id, **one.fields), one.request, retry_of)
     except (MlereduxError, OSError):
         drop_uncreated(service, [one.id for one in planned], experiment)
         raise

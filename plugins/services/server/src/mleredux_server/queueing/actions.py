@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, select, update
 
 from mleredux_server.database.tables import Audit, Job, Project, RunRow, now
 from mleredux_server.problems import Problem
-from mleredux_server.queueing.facts import Facts, facts_of, write_row
+from mleredux_server.queueing.facts import FINAL, Facts, facts_of, run_at, write_row
 from mleredux_server.queueing.jobs import end_run, give_up
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.schemas.accounts import Quota
@@ -45,7 +45,7 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
             for run_id in session.scalars(
                 select(RunRow.id)
                 .join(Job, Job.id == RunRow.id)
-                .where(RunRow.id.in_(ids[start : start + 500]), (Job.state != "ended") | RunRow.status.not_in(_FINAL))
+                .where(RunRow.id.in_(ids[start : start + 500]), (Job.state != "ended") | RunRow.status.not_in(FINAL))
             )
         ]
         for run_id in asked:
@@ -55,7 +55,7 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
     ended: dict[str, Facts] = {}
     for run_id in asked:
         try:
-            run = _run(service, run_id)
+            run = run_at(service.store, run_id)
             run.ask_to_cancel()
             unattended = run.state is State.QUEUED or (not run.alive and _foreign(service, run_id))
             if unattended and give_up(run, Cause.CANCELLED, _STOPPED):
@@ -89,7 +89,7 @@ def retry_run(service: Service, caller: Caller, run_id: str) -> str:
     if job.state != "ended":
         raise Problem("conflict", f"Run {run_id} is {row.status}.", hint="Wait for its end, or cancel it first.")
     try:
-        run = _run(service, run_id)
+        run = run_at(service.store, run_id)
         if _goes_on(service, run):
             _queue_again(service, caller, run)
             return run_id
@@ -122,7 +122,7 @@ def delete_run(service: Service, caller: Caller, run_id: str) -> None:
     trash.mkdir(exist_ok=True)
     aside = trash / f"{run_id}-{secrets.token_hex(4)}"
     try:
-        run = _run(service, run_id)
+        run = run_at(service.store, run_id)
         if not run.lock.acquire():
             raise busy
         try:
@@ -139,11 +139,6 @@ def delete_run(service: Service, caller: Caller, run_id: str) -> None:
         session.execute(delete(Job).where(Job.id == run_id, Job.state == "ended"))
         session.add(_audit(caller, "delete", run_id))
     remove_tree(aside)
-
-
-def _run(service: Service, run_id: str) -> Run:
-    """By the whole id: the store would take a part of another's."""
-    return service.store.watch(Run(service.store.path / run_id))
 
 
 def _goes_on(service: Service, run: Run) -> bool:
@@ -199,6 +194,3 @@ def _foreign(service: Service, run_id: str) -> bool:
 
 def _audit(caller: Caller, action: str, target: str) -> Audit:
     return Audit(user_id=caller.user_id, token_id=caller.token_id, action=action, target=target)
-
-
-_FINAL = tuple(str(state) for state in State if state.final)

@@ -44,7 +44,7 @@ class Dispatcher:
         self._not_before: dict[str, float] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dispatcher", daemon=True)
-        self._look_at = 0.0
+        self._look_at = self._look_around_at = 0.0
 
     def start(self) -> None:
         """Compare the database with the disk, then begin.
@@ -96,6 +96,9 @@ class Dispatcher:
                 changed = True
                 if job.told is None or "error" in job.told or not job.told:
                     self._not_before[job.id] = time.monotonic() + 2.0 ** min(job.attempts, 5) / 4
+        if time.monotonic() >= self._look_around_at:
+            self._look_around_at = time.monotonic() + _LOOK_AGAIN
+            self._jobs.follow_foreign()
         if changed or time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + _LOOK_AGAIN
             self._start_runs()

@@ -7,11 +7,14 @@ from datetime import datetime
 from pathlib import Path
 
 from mleredux.models import LlmUse, State
-from mleredux.store import Run
+from mleredux.store import Run, RunStore
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import RunRow, now
+
+FINAL = tuple(str(state) for state in State if state.final)
+OPEN = tuple(str(state) for state in State if not state.final)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,16 @@ class Facts:
     changed_at: datetime | None
     llm_tokens: int
     stages: tuple[datetime, ...]
+
+
+def run_at(store: RunStore, run_id: str) -> Run:
+    """A run by its whole id: the store itself would take a part of another's.
+
+    Raises:
+        NotFound: Its directory is gone.
+        MlereduxError: It is damaged.
+    """
+    return store.watch(Run(store.path / run_id))
 
 
 def log_bytes(path: Path) -> int:

@@ -15,11 +15,11 @@ from mleredux.models import Cause, State
 from mleredux.sandboxes.processes import birth
 from mleredux.store import Run
 from mleredux.store.files import FileLock
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, RunRow, now
-from mleredux_server.queueing.facts import Facts, facts_of, log_bytes, write_row
+from mleredux_server.queueing.facts import OPEN, Facts, facts_of, log_bytes, run_at, write_row
 from mleredux_server.service import Service
 from mleredux_server.work import LOCK_FILE, RESULT_FILE
 
@@ -78,6 +78,22 @@ class Jobs:
         """
         return self._follow_run(job, ours) if job.kind == "run" else self._follow_other(job, ours)
 
+    def follow_foreign(self) -> None:
+        """Bring rows of runs up to date that other programs work on."""
+        with self._service.database.reading() as session:
+            query = select(RunRow.id, RunRow.log_bytes).join(Job, Job.id == RunRow.id)
+            rows = session.execute(query.where(Job.state == "ended", RunRow.status.in_(OPEN))).tuples().all()
+        for run_id, size in rows:
+            if log_bytes(self._service.job_dir("run", run_id) / "events.jsonl") == size:
+                continue
+            try:
+                facts = facts_of(run_at(self._service.store, run_id))
+            except (MlereduxError, ValueError, OSError) as error:
+                _LOG.warning("a run can't be read", run=run_id, reason=str(error))
+                continue
+            with self._service.database.writing() as session:
+                write_row(session, run_id, facts)
+
     def _follow_run(self, job: Started, ours: bool) -> bool:
         path = self._service.job_dir("run", job.id)
         size = log_bytes(path / "events.jsonl")
@@ -87,7 +103,7 @@ class Jobs:
         if size == job.log_bytes and not free:
             return False
         try:
-            run = Run(path)
+            run = run_at(self._service.store, job.id)
             facts = facts_of(run)
         except (MlereduxError, ValueError, OSError) as error:
             if free and not job.worker_lives:
