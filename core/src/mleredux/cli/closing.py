@@ -18,6 +18,10 @@ STYLES = {"done": "green", "failed": "red", "timed_out": "yellow", "cancelled": 
 
 _COLUMNS = ("task", "agent", "status", "score", "medal", "above median", "percentile", "time", "artifacts", "report")
 
+_BELOW = ("above median", "percentile", "artifacts", "report")
+_WIDE = 120
+"""Columns of a terminal below which `_BELOW` is left out of the table of several runs."""
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -58,7 +62,7 @@ class Shown:
 
 def closing_table(runs: Sequence[Shown]) -> None:
     """Print the table: facts below one another for one run, a row each for several."""
-    console = Console()
+    console, narrow = Console(), False
     if len(runs) == 1:
         table = Table(show_header=False, title=f"{runs[0].agent} on {runs[0].task}", title_style="bold")
         table.add_column(style="dim", no_wrap=True)
@@ -68,12 +72,16 @@ def closing_table(runs: Sequence[Shown]) -> None:
     else:
         table = Table(header_style="bold")
         rows = [{"task": run.task, "agent": run.agent, **_facts(run)} for run in runs]
-        names = [name for name in _COLUMNS if any(name in row for row in rows)]
+        narrow = console.width < _WIDE
+        names = [name for name in _COLUMNS if any(name in row for row in rows) and not (narrow and name in _BELOW)]
         for name in names:
             table.add_column(name, overflow="fold", no_wrap=name not in ("artifacts", "report"))
         for row in rows:
             table.add_row(*(row.get(name, "") for name in names))
     console.print(table)
+    if narrow:
+        for run in runs:
+            console.print(Text(f"{run.task} · {run.agent}: {run.artifacts}", style="dim"))
     for run in runs:
         for sentence in filter(None, (run.message, run.report.message if run.report else None)):
             console.print(Text(f"{run.task}: {sentence}", style="yellow"))
