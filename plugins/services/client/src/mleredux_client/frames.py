@@ -57,7 +57,7 @@ def row_of(item: object) -> dict[str, Any]:
     if isinstance(record, RunRecord):
         return run_row(record)
     if isinstance(record, Model):
-        return record.model_dump()
+        return record.model_dump(exclude_unset=True)
     return dict(record) if isinstance(record, Mapping) else {"value": record}
 
 

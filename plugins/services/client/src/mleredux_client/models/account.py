@@ -15,6 +15,8 @@ class User(Model):
     id: str
     name: str
     admin: bool = False
+    created_at: datetime | None = None
+    disabled_at: datetime | None = None
 
 
 class TokenInfo(Model):
@@ -23,6 +25,11 @@ class TokenInfo(Model):
     id: str
     name: str | None = None
     scopes: list[str] = []
+    user: str | None = None
+    project: str | None = None
+    """The only one it may use; None: all of the user's."""
+    created_at: datetime | None = None
+    last_used_at: datetime | None = None
     expires_at: datetime | None = None
 
 

@@ -28,7 +28,7 @@ class Task(Model):
 
     submission: dict[str, Any] | None = None
     """File, columns and their types."""
-    thresholds: dict[str, float] | None = None
+    thresholds: dict[str, float | None] | None = None
     description: str | None = None
     """Markdown, as the agent gets it."""
 
