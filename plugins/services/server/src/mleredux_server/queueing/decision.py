@@ -237,8 +237,9 @@ def _turn(at: _Round, user: str, line: list[Waiting]) -> tuple[float, float, flo
 
 def _lacking(demand: Demand, room: Demand, machine: Demand | None = None) -> str:
     """`2 CPUs; 0 of 2 are free`."""
-    for unit, wanted, free, whole in zip(("CPUs", "MB of memory", "GPUs"), demand, room, machine or room, strict=True):
+    for unit, wanted, free, whole in zip(("CPU", "MB of memory", "GPU"), demand, room, machine or room, strict=True):
         if wanted > free + _ROUNDING:
+            several = "s" if unit.endswith("U") and wanted != 1 else ""
             left = f"; {max(free, 0):g} of {whole:g} are free" if machine is not None else ""
-            return f"{wanted:g} {unit}{left}"
+            return f"{wanted:g} {unit}{several}{left}"
     raise AssertionError("nothing is lacking")
