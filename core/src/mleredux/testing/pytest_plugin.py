@@ -1,6 +1,7 @@
 """Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
 
-`MLEREDUX_REQUIRE=docker,shared` turns skips for want of an engine or of the shared folder into failures.
+`MLEREDUX_REQUIRE=docker,shared,postgresql` turns skips for want of an engine, of the shared folder or of PostgreSQL's
+programs into failures.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -27,10 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "docker: needs a Docker engine")
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
+    config.addinivalue_line("markers", "postgresql: needs PostgreSQL's programs")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
 
 
-def skip_or_fail(what: str, reason: str) -> None:
+def skip_or_fail(what: str, reason: str) -> NoReturn:
     """Skip the test, or fail it where `MLEREDUX_REQUIRE` names what is missing."""
     if what in os.environ.get(REQUIRE_VARIABLE, "").split(","):
         pytest.fail(f"{REQUIRE_VARIABLE} names {what}, but {reason}", pytrace=False)

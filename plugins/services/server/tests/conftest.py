@@ -5,7 +5,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from mleredux.testing.pytest_plugin import skip_or_fail
 from mleredux_server.testing import ServerProcess
+from mleredux_server.testing_postgresql import PostgresServer, find_binaries
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +22,19 @@ def http(server: ServerProcess) -> Iterator[httpx.Client]:
     """The admin's client of that server."""
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=30) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server that is started once, with binaries of Debian's packages."""
+    binaries = find_binaries()
+    if binaries is None:
+        skip_or_fail("postgresql", "PostgreSQL is not installed (see .ci/postgresql)")
+    with PostgresServer(binaries) as started:
+        yield started
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> str:
+    """URL of an empty PostgreSQL database."""
+    return postgres_server.new_database()

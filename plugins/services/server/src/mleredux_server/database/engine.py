@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,10 @@ _POOL: dict[str, Any] = {
     "pool_timeout": BUSY_SECONDS,
     "hide_parameters": True,  # values don't belong in errors, which are logged
 }
+
+_MIGRATING = threading.Lock()
+"""Alembic's context is one a process."""
+_MIGRATION_LOCK = 0x6D6C6572
 
 
 class Database:
@@ -82,7 +87,9 @@ class Database:
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         try:
-            with self.engine.execution_options(writes=True).begin() as connection:
+            with _MIGRATING, self.engine.execution_options(writes=True).begin() as connection:
+                if self.engine.dialect.name == "postgresql":  # one after another, also from several processes
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
                 before = MigrationContext.configure(connection).get_current_revision()
                 if before is not None and before not in known:
                     raise MlereduxError(
