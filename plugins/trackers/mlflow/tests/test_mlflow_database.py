@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 from mleredux.cli.root import root
 from mleredux.store import Run
-
-
-@pytest.fixture(scope="module")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An MLflow store that its own client made, to be copied: making one takes seconds."""
-    from mlflow.tracking import MlflowClient
-
-    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    MlflowClient(f"sqlite:///{path}", f"sqlite:///{path}").search_experiments()
-    return path
 
 
 @pytest.fixture
@@ -179,22 +166,3 @@ def test_what_is_wrong_is_said_in_a_sentence(make_run: Any, uri: str, client: An
     said = track(run, run.id, "--to", uri)
     assert "Experiment 'tides' was deleted in MLflow" in said.output and "Traceback" not in said.output
     assert not list(run.path.glob(".writing-*"))
-
-
-def test_a_real_run_is_followed_and_its_secrets_stay_out(uri: str, client: Any, tmp_path: Path) -> None:
-    """The program itself, with a store that does not even exist yet for it."""
-    arguments = ["run", "digits", "--agent", "dummy", "--sandbox", "process", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mleredux", *arguments, "--runs-dir", str(tmp_path / "runs")],
-        env={**os.environ, "MLFLOW_TRACKING_URI": uri, "MLEREDUX_MLFLOW_EXPERIMENT": "mine"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    record = json.loads(done.stdout)
-    there = only_run(client, "mine")
-    assert (there.info.run_name, there.info.status) == (record["id"], "FINISHED")
-    assert there.data.metrics["score"] == record["report"]["score"]
-    assert "not all in MLflow" not in done.stderr and "alembic" not in done.stderr
-    assert {"report.html", "rollout.json"} <= files(client, there.info.run_id)
-    assert track(Run(Path(record["path"])), record["id"], "--to", uri).output.endswith("up to date\n")

@@ -22,11 +22,14 @@ from mleredux_mlflow.record import Sent, read_sent, sole_sender, write_sent
 from mleredux_mlflow.settings import Settings
 
 # Before the import: MLflow would report its use to its makers otherwise. Patience is less than MLflow's own, four
-# minutes for each request, because a run may wait at its end. What the user has set is left alone.
+# minutes for each request, because a run may wait at its end; and stdout belongs to `--json`. What the user has set is
+# left alone.
 _DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
 for _name, _value in _DEFAULTS.items():
     os.environ.setdefault(_name, _value)
@@ -276,7 +279,7 @@ class _Quiet(logging.Filter):
         self._thread = thread
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.thread != self._thread
+        return record.thread != self._thread or record.name.startswith("mleredux")
 
 
 def _be_quiet_here() -> None:
