@@ -12,6 +12,10 @@ from sqlalchemy.orm import Session
 from mleredux_server.database.tables import Job, Project
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.accounts import Quota, Usage
+from mleredux_server.schemas.runs import HowToRun
+
+_LEAST = {"memory_mb": 63}
+"""No run is given less; where a quota has less, it is refused."""
 
 
 def usage_of(session: Session, project: Project) -> Usage:
@@ -36,22 +40,51 @@ def usage_of(session: Session, project: Project) -> Usage:
     )
 
 
+def fit_to_quota(quota: Quota, fields: dict[str, Any], asked: HowToRun, sandboxes: Sequence[str]) -> None:
+    """Let what nobody asked for keep to a quota: an agent's own limits, and where it runs.
+
+    Args:
+        quota: Of the project.
+        fields: Of the run, as the agent would have them; changed in place.
+        asked: What was asked for; that is not changed.
+        sandboxes: Where else the agent runs, best first.
+    """
+    limits: Limits = fields["limits"]
+    most = {"cpus": quota.cpus, "memory_mb": quota.memory_mb, "time_limit": quota.max_time_limit}
+    named = asked.limits.model_fields_set
+    smaller = {
+        name: value
+        for name, value in most.items()
+        if value is not None and name not in named and _LEAST.get(name, 0) < value < getattr(limits, name)
+    }
+    if smaller:
+        fields["limits"] = Limits.model_validate({**limits.model_dump(), **smaller})
+    allowed = quota.sandboxes
+    if asked.sandbox is None and allowed is not None and fields["sandbox"] not in allowed:
+        fields["sandbox"] = next((name for name in sandboxes if name in allowed), fields["sandbox"])
+
+
 def check_quota(session: Session, project: Project, asked: Sequence[dict[str, Any]]) -> None:
-    """Whether runs with these fields may be made in a project; limits of LLM tokens are set to what is left.
+    """Whether runs with these fields may be made in a project.
+
+    Where the project's LLM tokens are limited, what is left of them is shared among the runs that ask for no number of
+    their own, so that all together can't use more.
 
     Raises:
         Problem: They may not, however long one waits.
     """
     quota, usage = Quota.model_validate(project.quota), usage_of(session, project)
-    disk, tokens = usage.disk_mb, usage.llm_tokens
     if quota.queued_runs is not None and usage.queued_runs + len(asked) > quota.queued_runs:
-        raise _exceeded(project, f"{quota.queued_runs} queued runs", f"{usage.queued_runs} wait")
+        raise _exceeded(
+            project, f"{quota.queued_runs} queued runs", f"{usage.queued_runs} wait, {len(asked)} are asked"
+        )
+    disk = usage.disk_mb
     for fields in asked:
         limits: Limits = fields["limits"]
         if quota.sandboxes is not None and fields["sandbox"] not in quota.sandboxes:
             raise _exceeded(project, f"the sandboxes {', '.join(quota.sandboxes) or 'none'}", fields["sandbox"])
         if fields["network"] not in quota.networks:
-            raise _exceeded(project, f"the networks {', '.join(quota.networks)}", fields["network"])
+            raise _exceeded(project, f"the networks {', '.join(quota.networks) or 'none'}", fields["network"])
         for name in ("cpus", "memory_mb", "gpus"):
             most = getattr(quota, name)
             if most is not None and getattr(limits, name) > most:
@@ -59,14 +92,25 @@ def check_quota(session: Session, project: Project, asked: Sequence[dict[str, An
         if quota.max_time_limit is not None and limits.time_limit > quota.max_time_limit:
             raise _exceeded(project, f"{quota.max_time_limit:g} s a run", f"the run asks for {limits.time_limit:g}")
         disk += limits.disk_mb
-        if quota.disk_mb is not None and disk > quota.disk_mb:
-            raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with what is asked, it would have {disk}")
-        if quota.llm_tokens is not None and fields["network"] == "gateway":
-            left = quota.llm_tokens - tokens
-            if left <= 0 or (limits.llm_tokens or 0) > left:
-                raise _exceeded(project, f"{quota.llm_tokens} LLM tokens", f"{max(left, 0)} are left")
-            fields["limits"] = limits.model_copy(update={"llm_tokens": limits.llm_tokens or left})
-            tokens += fields["limits"].llm_tokens
+    if quota.disk_mb is not None and disk > quota.disk_mb:
+        raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with what is asked, it would have {disk}")
+    if quota.llm_tokens is not None:
+        _reserve_tokens(project, quota.llm_tokens, usage.llm_tokens, asked)
+
+
+def _reserve_tokens(project: Project, most: int, used: int, asked: Sequence[dict[str, Any]]) -> None:
+    """Set each run's limit of LLM tokens, so that their sum is not above what is left."""
+    metered = [fields for fields in asked if fields["network"] == "gateway"]
+    if not metered:
+        return
+    open_ended = [fields for fields in metered if fields["limits"].llm_tokens is None]
+    left = most - used
+    free = left - sum(fields["limits"].llm_tokens or 0 for fields in metered)
+    if free < len(open_ended):
+        raise _exceeded(project, f"{most} LLM tokens", f"{max(left, 0)} are left")
+    for number, fields in enumerate(open_ended):
+        share = free // len(open_ended) + (number < free % len(open_ended))
+        fields["limits"] = fields["limits"].model_copy(update={"llm_tokens": share})
 
 
 def _exceeded(project: Project, most: str, found: str) -> Problem:

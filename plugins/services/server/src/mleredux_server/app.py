@@ -12,8 +12,8 @@ from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
 from starlette.concurrency import run_in_threadpool
 
-from mleredux_server import __version__, problems
-from mleredux_server.api import agents, artifacts, health, me, results, run_actions, runs, tasks
+from mleredux_server import __version__, idempotency, problems
+from mleredux_server.api import agents, artifacts, experiments, health, me, results, run_actions, runs, tasks
 from mleredux_server.database import Database
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics
@@ -73,6 +73,8 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(results.router)
     app.include_router(me.router)
     app.include_router(tasks.router)
+    app.include_router(experiments.router)
+    idempotency.install(app)
     app.include_router(agents.router)
 
     @app.get("/v1", tags=["about"])

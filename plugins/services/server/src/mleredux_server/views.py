@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import usage_of
-from mleredux_server.database.tables import Job, Project, RunRow, Token, User
+from mleredux_server.database.tables import Experiment, Job, Project, RunRow, Token, User
 from mleredux_server.schemas.accounts import ProjectView, Quota, TokenView, UserView
-from mleredux_server.schemas.runs import RunView
+from mleredux_server.schemas.runs import ExperimentDetail, ExperimentView, RunView
 from mleredux_server.security import Caller
 
 
@@ -41,6 +43,24 @@ def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
         ended_at=row.ended_at,
         updated_at=row.updated_at,
     )
+
+
+def experiment_view(experiment: Experiment, user: str, counts: dict[str, int]) -> ExperimentView:
+    """A matrix of runs as it is listed."""
+    return ExperimentView(
+        id=experiment.id,
+        name=experiment.name,
+        project=experiment.project_id,
+        user=user,
+        created_at=experiment.created_at,
+        counts=counts,
+    )
+
+
+def experiment_detail(experiment: Experiment, user: str, runs: list[RunView]) -> ExperimentDetail:
+    """A matrix with its runs."""
+    view = experiment_view(experiment, user, dict(Counter(run.status for run in runs)))
+    return ExperimentDetail(**view.model_dump(), runs=runs)
 
 
 def user_view(user: User) -> UserView:

@@ -2,64 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from mleredux.errors import MlereduxError
-from sqlalchemy import select, tuple_
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.models import Cause, Report, State
+from mleredux.store import Run
 
-from mleredux_server.database.tables import Job, RunRow, User
+from mleredux_server.database.tables import RunRow
+from mleredux_server.idempotency import Answer, claim_of, look_first
 from mleredux_server.problems import Problem, not_found
+from mleredux_server.run_lists import Sort, Wanted, runs_page, shown_runs
 from mleredux_server.runs import make_runs, plan_run
-from mleredux_server.schemas.pages import Page, make_cursor, read_cursor
+from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import RunDetail, RunRequest, RunView
 from mleredux_server.security import Caller, needs
-from mleredux_server.service import service_of
+from mleredux_server.service import Service, service_of
 from mleredux_server.views import run_view
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 Reader = Annotated[Caller, Depends(needs("read"))]
 Runner = Annotated[Caller, Depends(needs("run"))]
+Word = Annotated[str | None, Query(max_length=512)]
 
 
-@router.post("", status_code=201)
-def create_run(asked: RunRequest, caller: Runner, request: Request, response: Response) -> RunView:
+@router.post("", status_code=201, response_model=RunView)
+def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
     """Make a run; it waits until there is room for it."""
     service = service_of(request)
-    planned = plan_run(service, asked)
-    [row] = make_runs(service, caller, [planned], asked)
-    response.headers["Location"] = f"/v1/runs/{row.id}"
-    return run_view(row, caller.user_name, None)
+    claim = claim_of(request, caller, asked)
+    look_first(service.database, claim)
+
+    def answer(rows: list[RunRow]) -> Answer:
+        view = run_view(rows[0], caller.user_name, None)
+        return Answer(201, {"Location": f"/v1/runs/{view.id}"}, view.model_dump_json())
+
+    made = make_runs(service, caller, [plan_run(service, asked)], asked, claim=claim, answer=answer)
+    return answer(made).response()
 
 
 @router.get("")
 def list_runs(
     caller: Reader,
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    cursor: str | None = None,
+    paging: Annotated[Paging, Depends()],
+    task: Word = None,
+    agent: Word = None,
+    status: Annotated[list[State] | None, Query(max_length=20, description="Any of these.")] = None,
+    cause: Cause | None = None,
+    medal: Literal["gold", "silver", "bronze"] | None = None,
+    project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
+    experiment: Word = None,
+    label: Annotated[
+        list[Annotated[str, Query(max_length=257)]] | None,
+        Query(max_length=32, description="`name:value`; all of these."),
+    ] = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    sort: Annotated[Sort, Query(description="Runs without a score come last, either way.")] = "-created_at",
 ) -> Page[RunView]:
     """Runs that the caller may see, newest first."""
-    query = (
-        select(RunRow, User.name, Job)
-        .join(User, User.id == RunRow.user_id)
-        .join(Job, Job.id == RunRow.id)
-        .order_by(RunRow.created_at.desc(), RunRow.id.desc())
-        .limit(limit + 1)
+    wanted = Wanted(
+        task=task,
+        agent=agent,
+        statuses=[str(one) for one in status or ()],
+        cause=cause,
+        medal=medal,
+        project=project,
+        experiment=experiment,
+        labels=label or (),
+        after=created_after,
+        before=created_before,
+        sort=sort,
     )
-    if not caller.all_projects:
-        query = query.where(RunRow.project_id.in_(caller.projects))
-    if cursor is not None:
-        [last] = read_cursor(cursor, 1)
-        place = select(RunRow.created_at, RunRow.id).where(RunRow.id == str(last)).subquery()
-        query = query.where(
-            tuple_(RunRow.created_at, RunRow.id) < tuple_(select(place.c.created_at).scalar_subquery(), str(last))
-        )
     with service_of(request).database.reading() as session:
-        rows = session.execute(query).tuples().all()
-    views = [run_view(row, name, job) for row, name, job in rows[:limit]]
-    return Page[RunView](items=views, next=make_cursor(views[-1].id) if len(rows) > limit else None)
+        items, cursor = runs_page(session, caller, wanted, paging)
+    return Page[RunView](items=items, next=cursor)
 
 
 @router.get("/{run_id}")
@@ -67,12 +87,19 @@ def get_run(run_id: str, caller: Reader, request: Request) -> RunDetail:
     """One run, with its report once there is one."""
     service = service_of(request)
     with service.database.reading() as session:
-        query = select(RunRow, User.name, Job).join(User, User.id == RunRow.user_id).join(Job, Job.id == RunRow.id)
-        found = session.execute(query.where(RunRow.id == run_id)).tuples().one_or_none()
+        found = session.execute(shown_runs().where(RunRow.id == run_id)).one_or_none()
     if found is None or not caller.sees(found[0].project_id):
         raise not_found("run", run_id)
+    row, name, job = found
+    return RunDetail(**run_view(row, name or "", job).model_dump(), report=_report(service, row.id))
+
+
+def _report(service: Service, run_id: str) -> Report | None:
     try:
-        report = service.store.get(found[0].id).report
-    except MlereduxError as error:
-        raise Problem("conflict", error.message, hint=error.hint) from error
-    return RunDetail(**run_view(*found).model_dump(), report=report)
+        return Run(service.store.path / run_id).report
+    except NotFound:
+        return None  # its directory is made in this moment, or was taken away
+    except (MlereduxError, ValueError, OSError) as error:
+        raise Problem(
+            "conflict", "What the run left can't be read.", hint="Tell who runs the server, or delete the run."
+        ) from error

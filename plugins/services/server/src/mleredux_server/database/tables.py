@@ -143,6 +143,9 @@ class RunRow(Base):
         Index("ix_runs_status_created_at", "status", "created_at", "id"),
         Index("ix_runs_task_created_at", "task", "created_at", "id"),
         Index("ix_runs_experiment_id_created_at", "experiment_id", "created_at", "id"),
+        Index("ix_runs_agent_created_at", "agent", "created_at", "id"),
+        Index("ix_runs_cause_created_at", "cause", "created_at", "id"),
+        Index("ix_runs_medal_created_at", "medal", "created_at", "id"),
         Index("ix_runs_project_id_score", "project_id", "score", "id"),
         Index("ix_runs_score", "score", "id"),
     )

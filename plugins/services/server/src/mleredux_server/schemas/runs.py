@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
+LabelName = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f:]+$")]
 NetworkName = Literal["none", "gateway", "open"]
 
 
@@ -46,7 +47,8 @@ class HowToRun(BaseModel):
     """Id or name; the caller's own where None."""
     priority: int = Field(default=0, ge=-100, le=100)
     """Among one's own runs: higher ones come first."""
-    labels: dict[Label, Label] = Field(default={}, max_length=32)
+    labels: dict[LabelName, Label] = Field(default={}, max_length=32)
+    """Names have no colon: runs are found by `label=name:value`."""
 
 
 class RunRequest(HowToRun):

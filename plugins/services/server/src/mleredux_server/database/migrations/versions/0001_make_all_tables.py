@@ -222,6 +222,9 @@ def upgrade() -> None:
         batch_op.create_index("ix_runs_project_id_created_at", ["project_id", "created_at", "id"], unique=False)
         batch_op.create_index("ix_runs_status_created_at", ["status", "created_at", "id"], unique=False)
         batch_op.create_index("ix_runs_task_created_at", ["task", "created_at", "id"], unique=False)
+        batch_op.create_index("ix_runs_agent_created_at", ["agent", "created_at", "id"], unique=False)
+        batch_op.create_index("ix_runs_cause_created_at", ["cause", "created_at", "id"], unique=False)
+        batch_op.create_index("ix_runs_medal_created_at", ["medal", "created_at", "id"], unique=False)
         batch_op.create_index("ix_runs_project_id_score", ["project_id", "score", "id"], unique=False)
         batch_op.create_index("ix_runs_score", ["score", "id"], unique=False)
 
@@ -247,6 +250,9 @@ def downgrade() -> None:
 
     op.drop_table("run_labels")
     with op.batch_alter_table("runs", schema=None) as batch_op:
+        batch_op.drop_index("ix_runs_medal_created_at")
+        batch_op.drop_index("ix_runs_cause_created_at")
+        batch_op.drop_index("ix_runs_agent_created_at")
         batch_op.drop_index("ix_runs_score")
         batch_op.drop_index("ix_runs_project_id_score")
         batch_op.drop_index("ix_runs_task_created_at")

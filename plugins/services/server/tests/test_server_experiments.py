@@ -1,0 +1,172 @@
+"""Experiments: a matrix of runs, made whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mleredux.models import RunSpec
+from mleredux.store import Run, RunStore
+from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow
+from mleredux_server.runs import drop_uncreated
+from mleredux_server.testing_local import LocalServer
+from sqlalchemy import func, select, update
+
+ASKED = {"agents": ["dummy"], "sandbox": "docker"}
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def ann(local: LocalServer) -> httpx.Client:
+    return httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('ann')}"}, timeout=60)
+
+
+def rows_of(local: LocalServer) -> tuple[int, int, int]:
+    """How many experiments, runs and jobs there are."""
+    with local.service.database.reading() as session:
+        experiments, runs, jobs = (
+            session.scalar(select(func.count()).select_from(table)) or 0 for table in (Experiment, RunRow, Job)
+        )
+        return experiments, runs, jobs
+
+
+def set_quota(local: LocalServer, project: str, **quota: Any) -> None:
+    with local.service.database.writing() as session:
+        row = session.scalars(select(Project).where(Project.name == project)).one()
+        row.quota = {**row.quota, **quota}
+
+
+def test_each_task_is_run_with_each_agent_and_each_seed_once(local: LocalServer, ann: httpx.Client) -> None:
+    made = ann.post(
+        "/v1/experiments",
+        json={**ASKED, "name": "first", "tasks": ["wine"], "sets": ["starter"], "seeds": [0, 1, 1], "priority": 5},
+    )
+    assert made.status_code == 201, made.text
+    experiment = made.json()
+    members = {task["id"] for task in ann.get("/v1/tasks", params={"set": "starter"}).json()["items"]}
+    pairs = [(run["task"], run["seed"]) for run in experiment["runs"]]
+    assert sorted(pairs) == sorted((task, seed) for task in members for seed in (0, 1))
+    assert experiment["counts"] == {"queued": len(pairs)}
+    assert {run["experiment"] for run in experiment["runs"]} == {experiment["id"]}
+    assert {run["priority"] for run in experiment["runs"]} == {5}
+    assert made.headers["Location"] == f"/v1/experiments/{experiment['id']}"
+    assert ann.get(made.headers["Location"]).json() == experiment
+    assert set(RunStore(local.service.store.path).ids()) >= {run["id"] for run in experiment["runs"]}
+    listed = ann.get("/v1/runs", params={"experiment": experiment["id"], "limit": 500}).json()["items"]
+    assert {run["id"] for run in listed} == {run["id"] for run in experiment["runs"]}
+
+
+def test_the_list_counts_runs_and_leaves_them_out(local: LocalServer, ann: httpx.Client) -> None:
+    ids = [ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"]}).json()["id"] for _ in range(3)]
+    first = ann.get("/v1/experiments", params={"limit": 2}).json()
+    second = ann.get("/v1/experiments", params={"limit": 2, "cursor": first["next"]}).json()
+    assert [row["id"] for row in first["items"] + second["items"]][:3] == ids[::-1]
+    assert first["items"][0]["counts"] == {"queued": 1}
+    assert "runs" not in first["items"][0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ({"tasks": ["digits", "no-such-task"]}, 404),
+        ({"tasks": ["digits"], "sets": ["no-such-set"]}, 404),
+        ({"tasks": ["digits"], "agents": ["dummy", "no-such-agent"]}, 404),
+        ({"tasks": []}, 422),
+        ({"tasks": ["digits"], "agents": []}, 422),
+        ({"tasks": ["digits"], "options": {"nonsense": 1}}, 422),
+        ({"tasks": ["digits"], "limits": {"cpus": 4000}}, 422),
+        (
+            {
+                "tasks": ["digits", "wine", "diabetes", "breast-cancer", "cell-nuclei", "cv@wine"],
+                "seeds": [*range(1000)],
+            },
+            413,
+        ),
+        ({"tasks": ["digits"], "seeds": [*range(1000)], "context": "x" * 60_000}, 413),
+    ],
+)
+def test_where_one_run_is_impossible_none_is_made(
+    local: LocalServer, ann: httpx.Client, asked: dict[str, Any], status: int
+) -> None:
+    before = rows_of(local)
+    answered = ann.post("/v1/experiments", json={**ASKED, **asked})
+    assert answered.status_code == status, answered.text
+    assert answered.json()["detail"]
+    assert rows_of(local) == before
+
+
+def test_the_quota_is_asked_for_all_runs_together(local: LocalServer, ann: httpx.Client) -> None:
+    waiting = ann.get("/v1/me").json()["projects"][0]["usage"]["queued_runs"]
+    set_quota(local, "ann", queued_runs=waiting + 3)
+    before = rows_of(local)
+    refused = ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"], "seeds": [1, 2, 3, 4]})
+    assert (refused.status_code, refused.json()["type"]) == (403, "urn:mleredux:problem:quota-exceeded")
+    assert rows_of(local) == before
+    assert ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"], "seeds": [1, 2, 3]}).status_code == 201
+    set_quota(local, "ann", queued_runs=None)
+
+
+def test_a_directory_that_cannot_be_made_leaves_nothing(
+    local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, made, create = rows_of(local), [], Run.create
+
+    def failing(path: Path, spec: RunSpec) -> Run:
+        if len(made) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        made.append(path)
+        return create(path, spec)
+
+    monkeypatch.setattr(Run, "create", failing)
+    answered = ann.post(
+        "/v1/experiments",
+        json={**ASKED, "tasks": ["digits"], "seeds": [1, 2, 3]},
+        headers={"Idempotency-Key": "full disk"},
+    )
+    assert (answered.status_code, answered.json()["type"]) == (507, "urn:mleredux:problem:no-space"), answered.text
+    assert rows_of(local) == before
+    assert len(made) == 2
+    assert not [path for path in made if path.exists()]
+    with local.service.database.reading() as session:
+        assert session.scalars(select(Idempotency.key)).all() == []
+
+
+def test_what_a_kill_left_half_made_is_removed_with_its_experiment(local: LocalServer, ann: httpx.Client) -> None:
+    before = rows_of(local)
+    made = ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"], "seeds": [1, 2]}).json()
+    ids = [run["id"] for run in made["runs"]]
+    with local.service.database.writing() as session:
+        session.execute(update(Job).where(Job.id.in_(ids)).values(state="creating"))
+    drop_uncreated(local.service, ids)
+    assert rows_of(local) == before
+
+
+def test_nobody_sees_anothers_experiments(local: LocalServer, ann: httpx.Client) -> None:
+    made = ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"]}).json()
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('bob')}"}) as bob:
+        assert bob.get(f"/v1/experiments/{made['id']}").status_code == 404
+        assert bob.get("/v1/experiments").json()["items"] == []
+        assert bob.get("/v1/experiments", params={"project": "ann"}).status_code == 404
+        assert bob.get("/v1/runs", params={"experiment": made["id"]}).json()["items"] == []
+
+
+def test_a_large_matrix_comes_again_whole_under_its_key(local: LocalServer, ann: httpx.Client) -> None:
+    asked = {**ASKED, "tasks": ["digits"], "seeds": [*range(60)], "labels": {"big": "yes"}}
+    first = ann.post("/v1/experiments", json=asked, headers={"Idempotency-Key": "big"})
+    again = ann.post("/v1/experiments", json=asked, headers={"Idempotency-Key": "big"})
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert (again.content, again.headers["Idempotency-Replayed"]) == (first.content, "true")
+    assert again.headers["Location"] == first.headers["Location"]
+    with local.service.database.reading() as session:
+        kept = session.scalars(select(Idempotency.body).where(Idempotency.key == "big")).one()
+    assert kept is not None
+    assert len(kept) < len(first.content) / 4
