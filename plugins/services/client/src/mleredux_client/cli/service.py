@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -40,6 +41,10 @@ _META = "mleredux.service"
 _LOOKED_AT = 2000
 """Newest runs among which a part of an id is looked for."""
 _GRADE_WAIT = 30
+_SHORT = RetryPolicy(retries=3)
+"""People wait: three or four seconds, then they are told."""
+_LONG = RetryPolicy(retries=60)
+"""Some minutes."""
 _AT_ONCE = 4
 
 
@@ -52,12 +57,20 @@ class Service:
     """
 
     def __init__(self, url: str, token: str) -> None:
+        self.url = url
+        self._settings = Settings(url, token)
+        self.http = self._open(_SHORT)
+
+    @cached_property
+    def _streams(self) -> Http:
+        """For live streams: a server that is started anew is waited for."""
+        return self._open(_LONG)
+
+    def _open(self, policy: RetryPolicy) -> Http:
         from mleredux import __version__
 
-        self.url = url
-        self.http = Http(
-            Settings(url, token), timeout=DEFAULT_TIMEOUT, policy=RetryPolicy(), user_agent=f"mleredux/{__version__}"
-        )
+        agent = f"mleredux/{__version__}"
+        return Http(self._settings, timeout=DEFAULT_TIMEOUT, policy=policy, user_agent=agent)
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +83,8 @@ class Service:
     def close(self) -> None:
         """Close all connections."""
         self.http.close()
+        if "_streams" in self.__dict__:
+            self._streams.close()
 
     def json(self, call: Call) -> Any:
         """What the server says, as JSON."""
@@ -98,7 +113,7 @@ class Service:
 
     def events(self, path: str) -> Iterator[Message]:
         """A live stream until its end, taken up again where it breaks."""
-        return follow(self.http, path)
+        return follow(self._streams, path)
 
     def content(self, path: str) -> Iterator[bytes]:
         """A text as it is now, in pieces of bytes; a connection that breaks is taken up again."""
@@ -175,6 +190,8 @@ class Service:
             if newest is None:
                 raise NotFound(f"You have no runs on {self.url}.", hint="Ask for one with `mleredux run`.")
             return newest
+        if "/" in name:  # a path is of this machine
+            raise NotFound(f"There is no run {name!r} on {self.url}.", hint="See `mleredux runs`.")
         try:
             found: dict[str, Any] = self.get(f"/v1/runs/{calls.segment(name)}")
             return found
