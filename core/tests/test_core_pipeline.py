@@ -293,3 +293,28 @@ def test_a_cancelled_run_that_is_queued_again_goes_on(toy: Any) -> None:
     run.forget_cancel()
     run.enter(State.QUEUED)
     assert toy.pipeline().go_on(run) and run.state is State.DONE, run.message
+
+
+def test_an_agent_whose_start_was_cut_off_is_ended_before_the_next_one(
+    toy: Any, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mleredux.sandboxes import process
+
+    def die(*_: Any) -> None:
+        raise KeyboardInterrupt  # as good as a kill before it is noted which process was started
+
+    run = toy.new("sleeper")
+    with monkeypatch.context() as patched:
+        patched.setattr(process, "write_atomically", die)
+        with pytest.raises(KeyboardInterrupt):
+            toy.pipeline().go_on(run)
+    first = {found.pid for found in until(lambda: toy.processes(run))}
+    seen: list[set[int]] = []
+
+    def start(*_: Any) -> None:
+        seen.append({found.pid for found in toy.processes(run)})
+        raise SandboxError("The test ends here.")
+
+    monkeypatch.setattr(type(toy.catalogue.sandbox("process")), "start", start)
+    toy.pipeline().go_on(toy.store.get(run.id))
+    assert first and seen[0].isdisjoint(first)

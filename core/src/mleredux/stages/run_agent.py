@@ -100,6 +100,9 @@ def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
         handle = None
     adopted, age = handle is not None, _age(run) if handle is not None else 0.0
     if handle is None:
+        if last is not None:  # killed between the start and its note: an agent nobody knows of may be at work
+            for _ in sandbox.sweep(launch.owner, lambda other: other != run.id):
+                continue
         _clear(run, launch)
         run.emit("attempt", status="starting")
         handle = sandbox.start(launch)
