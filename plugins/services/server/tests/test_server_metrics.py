@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -126,3 +127,32 @@ def test_two_services_in_one_process_have_numbers_of_their_own(service: Service)
     one, two = Metrics(service), Metrics(service)
     one.followers.inc()
     assert two.registry.get_sample_value("mleredux_event_streams") == 0
+
+
+def test_the_schedulers_work_is_counted(server: ServerProcess, http: httpx.Client) -> None:
+    made = http.post("/v1/runs", json={"task": "digits", "agent": "dummy", "sandbox": "process"})
+    assert made.status_code == 201, made.text
+    wait_for(lambda: http.get(made.headers["Location"]).json()["status"] == "done")
+    wait_for(lambda: ("mleredux_jobs_ended_total", (("kind", "run"), ("outcome", "done"))) in read(metrics_of(server)))
+    text = metrics_of(server)
+    assert of(text, "mleredux_jobs_started_total", kind="run") == 1
+    assert of(text, "mleredux_jobs_ended_total", kind="run", outcome="done") == 1
+    assert of(text, "mleredux_jobs_retried_total", kind="run") == 0
+    assert of(text, "mleredux_workers_started_total") >= 1
+    assert of(text, "mleredux_workers_died_total") == 0
+    assert of(text, "mleredux_dispatcher_last_round_seconds") < 10
+    ready = httpx.get(f"{server.url}/readyz").json()
+    assert {check["name"]: check["ok"] for check in ready["checks"]} == {
+        "database": True, "disk": True, "dispatcher": True, "workers": True,
+    }  # fmt: skip
+
+
+def metrics_of(server: ServerProcess) -> str:
+    return httpx.get(f"{server.url}/metrics").text
+
+
+def wait_for(met: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not met():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

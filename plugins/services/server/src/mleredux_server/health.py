@@ -18,6 +18,7 @@ from mleredux_server.database.tables import Job
 from mleredux_server.service import Service
 
 _FRESH_SECONDS = 1.0
+_LONGEST_ROUND = 15.0
 
 
 class Check(BaseModel):
@@ -71,6 +72,8 @@ class Health:
         looks: dict[str, Callable[[], str]] = {
             "database": self._database,
             "disk": self._disk,
+            "dispatcher": self._dispatcher,
+            "workers": self._workers,
         }
         checks = []
         for name, look in looks.items():
@@ -100,6 +103,26 @@ class Health:
         if free < floor:
             raise _Failing(f"{free} MB are free in the runs directory; less than {floor}.")
         return f"{free} MB are free in the runs directory."
+
+    def _dispatcher(self) -> str:
+        scheduler = self._service.scheduler
+        if scheduler is None:
+            return "There is none here."
+        if not scheduler.alive():
+            raise _Failing("The dispatcher does not run.")
+        age = time.monotonic() - scheduler.tally.round_at
+        if age > _LONGEST_ROUND:
+            raise _Failing(f"The dispatcher got nothing done for {age:.0f} seconds.")
+        return f"It went round {age:.1f} seconds ago."
+
+    def _workers(self) -> str:
+        scheduler = self._service.scheduler
+        if scheduler is None:
+            return "There are none here."
+        found = scheduler.tally.workers
+        if scheduler.tally.workers_died and not sum(found.values()):  # all may be those of an earlier server
+            raise _Failing("No worker process stays alive.")
+        return f"{found['busy']} busy, {found['idle']} idle."
 
 
 class _Failing(Exception):

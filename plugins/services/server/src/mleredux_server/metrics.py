@@ -15,14 +15,15 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.sandboxes.slots import Slot, Slots, machine
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server import __version__
 from mleredux_server.database.tables import BuildRow, Job, RunRow, Submission, now
+from mleredux_server.queueing.tally import Tally
 from mleredux_server.service import Service
 
 _BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -53,8 +54,6 @@ class Metrics:
             began.
         in_flight: Requests being answered.
         followers: Event streams that are open.
-        jobs_started: Jobs handed to workers, by kind.
-        jobs_ended: Jobs that came to an end, by kind and outcome.
     """
 
     def __init__(self, service: Service) -> None:
@@ -68,12 +67,6 @@ class Metrics:
         )
         self.in_flight = Gauge("mleredux_http_requests_in_flight", "Requests being answered.", registry=self.registry)
         self.followers = Gauge("mleredux_event_streams", "Event streams that are open.", registry=self.registry)
-        self.jobs_started = Counter(
-            "mleredux_jobs_started", "Jobs handed to workers.", ("kind",), registry=self.registry
-        )
-        self.jobs_ended = Counter(
-            "mleredux_jobs_ended", "Jobs that came to an end.", ("kind", "outcome"), registry=self.registry
-        )
         build = Gauge(
             "mleredux_build_info", "What runs here.", ("version", "python", "database"), registry=self.registry
         )
@@ -129,6 +122,8 @@ class Stored(Collector):
         )
         if numbers.slots is not None:
             yield from self._machine(numbers.slots)
+        if self._service.scheduler is not None:
+            yield from _tallied(self._service.scheduler.tally)
 
     def _machine(self, held: tuple[Slot, ...]) -> Iterator[Metric]:
         has, mib = self._has, 2**20
@@ -183,3 +178,28 @@ def _by(name: str, help_: str, label: str, known: Iterable[str], counts: dict[st
     for value in sorted({*known, *counts}):
         family.add_metric([value], counts.get(value, 0))
     return family
+
+
+def _tallied(tally: Tally) -> Iterator[Metric]:
+    yield _by("mleredux_workers", "Worker processes that live.", "state", ("busy", "idle"), tally.workers)
+    for name, help_, count in (
+        ("mleredux_workers_started", "Worker processes that were started.", tally.workers_started),
+        ("mleredux_workers_died", "Worker processes that ended with an error, or were killed.", tally.workers_died),
+    ):
+        yield CounterMetricFamily(name, help_, value=count)
+    for name, help_, counts in (
+        ("mleredux_jobs_started", "Jobs handed to workers.", tally.started),
+        ("mleredux_jobs_retried", "Jobs queued again because their worker ended.", tally.retried),
+    ):
+        family = CounterMetricFamily(name, help_, labels=["kind"])
+        for kind in JOB_KINDS:
+            family.add_metric([kind], counts[kind])
+        yield family
+    ended = CounterMetricFamily("mleredux_jobs_ended", "Jobs that came to an end.", labels=["kind", "outcome"])
+    for (kind, outcome), count in sorted(tally.ended.copy().items()):
+        ended.add_metric([kind, outcome], count)
+    yield ended
+    age = max(time.monotonic() - tally.round_at, 0.0)
+    yield _gauge(
+        "mleredux_dispatcher_last_round_seconds", "Since the dispatcher last went round without an error.", age
+    )

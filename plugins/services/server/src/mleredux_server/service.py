@@ -13,11 +13,14 @@ from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
 
 from mleredux_server.database import Database
+from mleredux_server.queueing.tally import Tally
 from mleredux_server.settings import Settings
 
 
 class Scheduler(Protocol):
     """What executes the jobs of a service, from the application's start to its end."""
+
+    tally: Tally
 
     def start(self) -> None:
         """Find what is worked on, then begin."""

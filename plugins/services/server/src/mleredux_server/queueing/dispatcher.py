@@ -16,6 +16,7 @@ from mleredux_server.queueing.decision import NOTHING, Allowance, Demand, Runnin
 from mleredux_server.queueing.jobs import Jobs, Started
 from mleredux_server.queueing.pool import OTHER_LANES, Pool, WorkerProcess
 from mleredux_server.queueing.startup import recover, sweep
+from mleredux_server.queueing.tally import Tally
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.service import Service
 
@@ -32,12 +33,16 @@ class Dispatcher:
 
     Args:
         service: The service; its `wake` is set where there may be something to do.
+
+    Attributes:
+        tally: What it did so far.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._jobs = Jobs(service)
-        self._pool = Pool(service.settings, service.catalogue, service.wake.set)
+        self.tally = Tally()
+        self._jobs = Jobs(service, self.tally)
+        self._pool = Pool(service.settings, service.catalogue, service.wake.set, self.tally)
         self._slots = Slots(service.store.path)
         self._machine = Demand(self._slots.has.cpus, self._slots.has.memory_mb, len(self._slots.has.gpus))
         self._served: dict[str, float] = {}
@@ -78,6 +83,7 @@ class Dispatcher:
                 return
             try:
                 self._tick(woken)
+                self.tally.round_at = time.monotonic()
             except Exception as error:  # a locked database, a full disk: the next round finds all as it is then
                 _LOG.error("the dispatcher failed, and tries again", exc_info=error)
                 self._look_at = 0.0
@@ -193,6 +199,7 @@ class Dispatcher:
                     if hasattr(kind, "begun"):
                         kind.begun(session, row)
             self._jobs.started[job.id] = Started.of(row)
+            self.tally.started[job.kind] += 1
             folder = self._service.job_dir(job.kind, job.id)
             return {"id": job.id, "kind": job.kind, "folder": str(folder), "attempt": row.attempts}
 

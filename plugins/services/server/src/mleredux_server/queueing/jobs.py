@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.queueing.facts import OPEN, Facts, facts_of, log_bytes, run_at, write_row
+from mleredux_server.queueing.tally import Tally
 from mleredux_server.service import Service
 from mleredux_server.work import LOCK_FILE, RESULT_FILE
 
@@ -62,8 +63,8 @@ class Started:
 class Jobs:
     """Looks after the jobs that are worked on."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, service: Service, tally: Tally) -> None:
+        self._service, self._tally = service, tally
         self.started: dict[str, Started] = {}
 
     def follow(self, job: Started, *, ours: bool) -> bool:
@@ -137,6 +138,7 @@ class Jobs:
             used = disk_mb(run)
         with self._service.database.writing() as session:
             end_run(session, job.id, facts, used)
+        self._tally.ended["run", str(facts.state)] += 1
         return True
 
     def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None) -> None:
@@ -149,11 +151,13 @@ class Jobs:
             )
             if facts is not None:
                 write_row(session, job.id, facts)
+        self._tally.retried[job.kind] += 1
 
     def _give_up_damaged(self, job: Started, reason: str) -> None:
         _LOG.error("a run can't be read", job=job.id, reason=reason)
         with self._service.database.writing() as session:
             end_damaged(session, job.id, reason)
+        self._tally.ended["run", "failed"] += 1
 
     def _sweep(self, run: Run) -> None:
         """What its workers left in the sandbox is nobody's now."""
@@ -181,6 +185,7 @@ class Jobs:
             if row is not None and row.state == "started":
                 kind.settle(session, row, answer["result"], answer["error"])
                 row.state, row.ended_at, row.worker_pid = "ended", now(), None
+        self._tally.ended[job.kind, "failed" if answer["error"] else "done"] += 1
         return True
 
 

@@ -17,6 +17,7 @@ import structlog
 from mleredux.plugins import Catalogue
 from mleredux.sandboxes.processes import birth
 
+from mleredux_server.queueing.tally import Tally
 from mleredux_server.settings import Settings
 
 _LOG = structlog.get_logger()
@@ -68,10 +69,11 @@ class Pool:
         settings: The server's.
         catalogue: Whose plugins the workers load.
         wake: Called when there is something to hear.
+        tally: Where it is counted.
     """
 
-    def __init__(self, settings: Settings, catalogue: Catalogue, wake: Callable[[], None]) -> None:
-        self._settings, self._wake = settings, wake
+    def __init__(self, settings: Settings, catalogue: Catalogue, wake: Callable[[], None], tally: Tally) -> None:
+        self._settings, self._wake, self._tally = settings, wake, tally
         plain = settings.model_copy(update={"database": None})  # workers have no business there
         hello = {
             "settings": plain.model_dump(mode="json"),
@@ -106,6 +108,7 @@ class Pool:
         if job is None:
             return False
         worker.job = job["id"]
+        self._count()
         assert worker.process.stdin is not None
         try:
             worker.process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -131,10 +134,12 @@ class Pool:
                 told.worker.gone = True
             if told.done is None and told.worker in self._workers:
                 self._workers.remove(told.worker)
+                self._count()
 
     def free(self, worker: WorkerProcess) -> None:
         """After its job was looked at: it may get the next one."""
         worker.job = None
+        self._count()
 
     def close(self) -> None:
         """Tell no more jobs: free workers go at once, others when they have finished."""
@@ -143,10 +148,14 @@ class Pool:
                 if worker.process.stdin is not None:
                     worker.process.stdin.close()
 
+    def _count(self) -> None:
+        busy = sum(1 for worker in self._workers if worker.job is not None)
+        self._tally.workers = {"busy": busy, "idle": len(self._workers) - busy}
+
     def _start(self, lane: str) -> WorkerProcess:
         variables = {name: value for name, value in os.environ.items() if name not in _HIDDEN_VARIABLES}
         process = subprocess.Popen(
-            [sys.executable, "-m", "mleredux_server.queueing.worker"],
+            [sys.executable, "-m", "mleredux_server.queueing.worker", str(self._settings.runs_dir)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=variables,
@@ -158,6 +167,8 @@ class Pool:
             process.stdin.write(self._hello)
             process.stdin.flush()
         self._workers.append(worker)
+        self._tally.workers_started += 1
+        self._count()
         threading.Thread(target=self._listen, args=(worker,), daemon=True, name=f"worker-{process.pid}").start()
         return worker
 
@@ -172,6 +183,7 @@ class Pool:
                 self._wake()
         code = worker.process.wait()
         if code != 0:
+            self._tally.workers_died += 1
             _LOG.warning("a worker ended", pid=worker.pid, code=code, job=worker.job)
         self._news.put(Told(worker, None))
         self._wake()
