@@ -19,7 +19,10 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one."
 )
 @click.option(
-    "--database", metavar="URL", help="postgresql://USER:PASSWORD@HOST/NAME; SQLite in the runs directory without."
+    "--database",
+    metavar="URL",
+    envvar="MLEREDUX_DATABASE",
+    help="postgresql://USER:PASSWORD@HOST/NAME, better said in MLEREDUX_DATABASE; SQLite in the runs directory without.",
 )
 @click.option(
     "--workers", type=click.IntRange(min=0), default=0, help="Processes that execute runs.  [default: one a CPU]"
