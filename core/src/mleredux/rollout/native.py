@@ -101,6 +101,11 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def as_objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of an array; what else is in it is passed over."""
+    return [item for item in as_list(value) if isinstance(item, dict)]
+
+
 def as_time(value: Any) -> str | None:
     """A step's timestamp of Unix time in seconds, or None."""
     number = as_number(value)

@@ -25,7 +25,7 @@ from mleredux.rollout import (
     ToolCall,
     Trajectory,
 )
-from mleredux.rollout.native import read_below
+from mleredux.rollout.native import as_objects, read_below
 
 LOGS = "logs/mlagentbench"
 _MOST_BYTES = 64 << 20
@@ -61,7 +61,7 @@ def read_rollout(output: Path) -> Trajectory | None:
     """
     trace = _json(_read(output, f"{LOGS}/env_log/trace.json"))
     trace = trace if isinstance(trace, dict) else {}
-    acted = [step for step in _items(trace.get("steps")) if isinstance(step.get("action"), dict)][:_MOST_STEPS]
+    acted = [step for step in as_objects(trace.get("steps")) if isinstance(step.get("action"), dict)][:_MOST_STEPS]
     said = list(_said(_clean(_read(output, f"{LOGS}/agent_log/main_log").decode("utf-8", "replace"))))
     if not said and not acted:
         return None
@@ -208,10 +208,6 @@ def _time(value: Any) -> str | None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e11:
         return None
     return datetime.fromtimestamp(value, UTC).isoformat(timespec="milliseconds")
-
-
-def _items(value: Any) -> list[Json]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str | None:

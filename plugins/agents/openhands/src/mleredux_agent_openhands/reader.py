@@ -20,7 +20,7 @@ from mleredux.rollout import (
     ToolCall,
     Trajectory,
 )
-from mleredux.rollout.native import read_below
+from mleredux.rollout.native import as_count, as_number, as_objects, read_below
 
 EVENTS = "logs/openhands/events.jsonl"
 USAGE = "logs/openhands/usage.json"
@@ -58,21 +58,23 @@ class _Usage:
 
     def __init__(self, found: Json) -> None:
         by_usage = found.get("usage_to_metrics")
-        metrics = _items(list(by_usage.values()) if isinstance(by_usage, dict) else None)
+        metrics = as_objects(list(by_usage.values()) if isinstance(by_usage, dict) else None)
         self.version = _text(found.get("openhands_version")) or "unknown"
         self.model = next((name for item in metrics if (name := _text(item.get("model_name")))), None)
         self.by_response: dict[str, Metrics] = {}
         # Of a model without a price, OpenHands says that it cost nothing.
-        self._cost = [cost for item in metrics if (cost := _number(item.get("accumulated_cost")))]
+        self._cost = [cost for item in metrics if (cost := as_number(item.get("accumulated_cost")))]
         self._calls: list[Metrics] = []
         for item in metrics:
-            costs = _items(item.get("costs"))
-            for index, use in enumerate(_items(item.get("token_usages"))):
-                cost = _number(costs[index].get("cost")) if len(costs) == len(_items(item["token_usages"])) else None
+            costs = as_objects(item.get("costs"))
+            for index, use in enumerate(as_objects(item.get("token_usages"))):
+                cost = (
+                    as_number(costs[index].get("cost")) if len(costs) == len(as_objects(item["token_usages"])) else None
+                )
                 call = Metrics(
-                    prompt_tokens=_count(use.get("prompt_tokens")),
-                    completion_tokens=_count(use.get("completion_tokens")),
-                    cached_tokens=_count(use.get("cache_read_tokens")),
+                    prompt_tokens=as_count(use.get("prompt_tokens")),
+                    completion_tokens=as_count(use.get("completion_tokens")),
+                    cached_tokens=as_count(use.get("cache_read_tokens")),
                     cost_usd=cost,
                 )
                 self._calls.append(call)
@@ -214,7 +216,7 @@ def _kind(event: Json) -> str:
 
 
 def _tools(events: list[Json]) -> list[Json] | None:
-    tools = next((_items(event.get("tools")) for event in events if _kind(event) == "SystemPromptEvent"), [])
+    tools = next((as_objects(event.get("tools")) for event in events if _kind(event) == "SystemPromptEvent"), [])
     named = [
         {"type": "function", "function": {"name": name, "description": _text(tool.get("description")) or ""}}
         for tool in tools
@@ -264,20 +266,6 @@ def _time(event: Json) -> str | None:
         return None
 
 
-def _items(value: Any) -> list[Json]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _text(value: Any) -> str | None:
     # A lone surrogate, which JSON can write, could not be written again.
     return value[:_LONGEST].encode("utf-8", "replace").decode() if isinstance(value, str) and value else None
-
-
-def _number(value: Any) -> float | None:
-    return (
-        float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12 else None
-    )
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53 else None
