@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mleredux_client import AsyncClient, Client, Run
 from mleredux_client.files import PARTIAL, Partial, target_of
+from mleredux_client.pairs import each, keep_on
 
 BIG = bytes(range(256)) * 400
 FILES = {
@@ -284,3 +286,19 @@ def test_the_same_without_waiting(fake: Any, serve: Serve, tmp_path: Path) -> No
 
     asyncio.run(download())
     assert {path: content for path, content in tree(tmp_path).items() if "again" not in path} == FILES
+
+
+def test_what_goes_on_stops_when_something_else_failed() -> None:
+    begun = []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        if number == 1:
+            raise ValueError("one failed")
+        while True:
+            keep_on()
+            time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="one failed"):
+        each(work, range(9), 2)
+    assert sorted(begun) == [0, 1]

@@ -125,6 +125,8 @@ class Partial:
                 f"{artifact.path[:200]!r} arrived with other bytes than the manifest names.", hint="Download it again."
             )
         self._file.flush()
+        if fcntl is None:  # Windows moves no open files
+            self._file.close()
         self._path.replace(self.target)
         self._done = True
         return self.target
@@ -135,9 +137,11 @@ class Partial:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._done and (not self._resumable or self.size == 0):
-            self._path.unlink(missing_ok=True)
+        if not self._done and self._resumable and self.size == 0:
+            self._path.unlink(missing_ok=True)  # while it is locked: nobody else writes it
         self._file.close()
+        if not self._done and not self._resumable:
+            self._path.unlink(missing_ok=True)
         if self._keep is not None:
             with contextlib.suppress(OSError):  # others' partial files are in it
                 self._keep.rmdir()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -32,11 +33,39 @@ async def async_each(function: Callable[[T], Awaitable[R]], items: Iterable[T], 
 
 
 def each(function: Callable[[T], R], items: Iterable[T], at_once: int) -> list[R]:
-    """Results in the order of the items; after a failure nothing new is begun."""
-    with ThreadPoolExecutor(at_once, thread_name_prefix="mleredux") as pool:
-        futures = [pool.submit(function, item) for item in items]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    """Results in the order of the items; after a failure or Ctrl-C nothing new is begun, and what goes on stops soon."""
+    stop = threading.Event()
+
+    def one(item: T) -> R:
+        _working.stop = stop
+        keep_on()
+        return function(item)
+
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="mleredux")
+    try:
+        futures = [pool.submit(one, item) for item in items]
+        for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+            if (error := future.exception()) is not None:
+                raise error
+        return [future.result() for future in futures]
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Stopped(Exception):
+    """Others failed; nobody waits for this any more."""
+
+
+def keep_on() -> None:
+    """Called by long work between its steps.
+
+    Raises:
+        Stopped: It is not wanted any more.
+    """
+    stop: threading.Event | None = getattr(_working, "stop", None)
+    if stop is not None and stop.is_set():
+        raise Stopped
+
+
+_working = threading.local()

@@ -16,7 +16,7 @@ from mleredux_client.errors import Damaged, MlereduxApiError, NotFound, UsageErr
 from mleredux_client.files import PARTIAL, Partial, is_there, matches, target_of
 from mleredux_client.frames import Listing
 from mleredux_client.models import Artifact
-from mleredux_client.pairs import async_each, async_sleep
+from mleredux_client.pairs import async_each, async_sleep, keep_on
 from mleredux_client.retries import Attempts
 
 FORMATS = {".zip": "zip", ".tar": "tar", ".tar.gz": "tar.gz", ".tgz": "tar.gz"}
@@ -107,6 +107,7 @@ class AsyncArtifactFile:
                 part.restart()
             part.tag = response.headers.get("ETag")
             async for piece in response.aiter_bytes():
+                keep_on()
                 part.write(piece)
                 if part.size > arrived:
                     attempts.progress()

@@ -17,7 +17,7 @@ from mleredux_client.errors import Damaged, MlereduxApiError, NotFound, UsageErr
 from mleredux_client.files import PARTIAL, Partial, is_there, matches, target_of
 from mleredux_client.frames import Listing
 from mleredux_client.models import Artifact
-from mleredux_client.pairs import each, sleep
+from mleredux_client.pairs import each, keep_on, sleep
 from mleredux_client.retries import Attempts
 
 FORMATS = {".zip": "zip", ".tar": "tar", ".tar.gz": "tar.gz", ".tgz": "tar.gz"}
@@ -108,6 +108,7 @@ class ArtifactFile:
                 part.restart()
             part.tag = response.headers.get("ETag")
             for piece in response.iter_bytes():
+                keep_on()
                 part.write(piece)
                 if part.size > arrived:
                     attempts.progress()
