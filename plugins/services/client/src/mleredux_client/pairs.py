@@ -33,7 +33,7 @@ async def async_each(function: Callable[[T], Awaitable[R]], items: Iterable[T], 
 
 
 def each(function: Callable[[T], R], items: Iterable[T], at_once: int) -> list[R]:
-    """Results in the order of the items; after a failure or Ctrl-C nothing new is begun, and what goes on stops soon."""
+    """Results in the order of the items; after a failure or Ctrl-C nothing new is begun, what goes on stops soon."""
     stop = threading.Event()
 
     def one(item: T) -> R:
