@@ -13,7 +13,19 @@ from mleredux.store import RunStore
 from starlette.concurrency import run_in_threadpool
 
 from mleredux_server import __version__, idempotency, problems
-from mleredux_server.api import agents, artifacts, experiments, health, me, results, run_actions, runs, tasks
+from mleredux_server.api import (
+    agents,
+    artifacts,
+    events,
+    experiments,
+    health,
+    logs,
+    me,
+    results,
+    run_actions,
+    runs,
+    tasks,
+)
 from mleredux_server.database import Database
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics
@@ -76,6 +88,8 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(experiments.router)
     idempotency.install(app)
     app.include_router(agents.router)
+    app.include_router(events.router)
+    app.include_router(logs.router)
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:

@@ -9,6 +9,7 @@ from mleredux_server.database.tables import Job, RunRow
 from mleredux_server.problems import not_found
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
+from mleredux_server.streams.tail import Over
 
 FINAL = frozenset({"done", "failed", "timed_out", "cancelled"})
 """Statuses of runs that nothing follows."""
@@ -24,6 +25,7 @@ class SeenRun:
 
     id: str
     path: Path
+    project: str
     status: str
     ended: bool
 
@@ -38,4 +40,13 @@ def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
         row, job = session.get(RunRow, run_id), session.get(Job, run_id)
     if row is None or job is None or not caller.sees(row.project_id):
         raise not_found("run", run_id)
-    return SeenRun(row.id, service.store.path / row.id, row.status, job.state == "ended")
+    return SeenRun(row.id, service.store.path / row.id, row.project_id, row.status, job.state == "ended")
+
+
+def run_is_over(service: Service, run_id: str) -> Over | None:
+    """Whether nothing more will happen in a run: its job has ended, or it is gone."""
+    with service.database.reading() as session:
+        row, job = session.get(RunRow, run_id), session.get(Job, run_id)
+    if row is None or job is None:
+        return Over(None)
+    return Over(row.status) if job.state == "ended" else None

@@ -17,6 +17,7 @@ from mleredux_server.database.tables import User
 from mleredux_server.identity import TOKEN_PREFIX
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
+from mleredux_server.streams.hub import end_streams_with
 
 FIRST_USER = "admin"
 _SHORTEST = 24
@@ -73,6 +74,7 @@ def serve(app: FastAPI, settings: Settings, listening: Callable[[str], None]) ->
         listening(url)
 
     server.startup = startup  # type: ignore[method-assign]
+    end_streams_with(server, app)
     server.run(sockets=[server_socket])
 
 

@@ -22,6 +22,7 @@ from mleredux_server.app import create_app, make_service
 from mleredux_server.database.tables import Job, Project, RunRow, User, now
 from mleredux_server.security import Caller
 from mleredux_server.settings import Settings
+from mleredux_server.streams.hub import end_streams_with
 
 
 class LocalServer:
@@ -41,6 +42,7 @@ class LocalServer:
         config = uvicorn.Config(self.app, port=0, log_config=None, access_log=False, lifespan="off")
         config.timeout_graceful_shutdown = 5
         self.server = uvicorn.Server(config)
+        end_streams_with(self.server, self.app)
         self.url = ""
         self.token = self.user("admin", admin=True, scopes=["admin"])
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping
 
 import anyio
+import structlog
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+_LOG = structlog.get_logger()
 STUCK_SECONDS = 60.0
 """A client that takes nothing for so long is given up."""
 
@@ -45,8 +47,7 @@ class Pieces(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all pieces, or as many as can be.
 
-        Raises:
-            EarlyEnd: They were fewer than announced, or the client takes nothing.
+        What can't be completed is left so: the server then closes the connection, and the client sees that it broke.
         """
         problem: str | None = None
         try:
@@ -65,7 +66,7 @@ class Pieces(Response):
                 await self.pieces.aclose()
             self.closing()
         if problem is not None:
-            raise EarlyEnd(problem)
+            _LOG.warning("an answer was not completed", reason=problem)
 
     async def _send_all(self, scope: Scope, send: Send) -> str | None:
         """Why it could not be completed; None where it was."""
@@ -87,7 +88,3 @@ class Pieces(Response):
         except TimeoutError:
             return f"The client took nothing for {STUCK_SECONDS:.0f} seconds."
         return None
-
-
-class EarlyEnd(RuntimeError):
-    """The answer can't be completed: the server closes the connection, and the client sees that it broke."""

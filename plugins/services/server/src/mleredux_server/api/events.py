@@ -1,0 +1,64 @@
+"""`/v1/runs/{id}/events`: what happens in a run, live or by pages."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from mleredux.models import Event
+
+from mleredux_server.lookup import SeenRun, run_is_over, run_of
+from mleredux_server.problems import Problem
+from mleredux_server.schemas.pages import Page, Paging, make_cursor
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+from mleredux_server.streams.asking import resumed_at, wants_stream
+from mleredux_server.streams.framing import DamagedLog, EventLines
+from mleredux_server.streams.hub import Followed, hub_of
+from mleredux_server.streams.reading import events_after
+
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["events"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A page; with `Accept: text/event-stream` a live stream, which ends with `event: end`.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("/events", response_model=Page[Event], responses=STREAM)
+async def get_events(
+    run_id: str,
+    caller: Reader,
+    request: Request,
+    paging: Annotated[Paging, Depends()],
+    after: Annotated[int | None, Query(ge=-1, le=2**63 - 1, description="Only events with greater numbers.")] = None,
+) -> Any:
+    """What happened in a run, in order: numbers without gap and without repeat."""
+    service = service_of(request)
+    run = await run_in_threadpool(run_of, service, caller, run_id)
+    if wants_stream(request):
+        over = partial(run_is_over, service, run.id)
+        followed = Followed(run.path, b"events.jsonl", EventLines(), over, run.project)
+        begin = resumed_at(request, after)
+        return hub_of(request).answer(request, caller, followed, after=-1 if begin is None else begin)
+    place = paging.place(int)
+    last = place[0] if place else -1 if after is None else after
+    return await run_in_threadpool(_page, run, last, paging)
+
+
+def _page(run: SeenRun, after: int, paging: Paging) -> Page[Event]:
+    try:
+        found = events_after(run.path, after, paging.limit + 1)
+    except (OSError, DamagedLog) as error:
+        raise Problem(
+            "conflict", f"The event log of run {run.id} can't be read.", hint="Tell who runs the server."
+        ) from error
+    shown = found[: paging.limit]
+    if len(found) <= paging.limit:
+        return Page[Event](items=shown)
+    return Page[Event](items=shown, next=paging.linked(make_cursor(shown[-1].seq)))

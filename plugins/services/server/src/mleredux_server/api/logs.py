@@ -1,0 +1,122 @@
+"""`/v1/runs/{id}/logs`: what agents and sandboxes print, live or as text."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from mleredux.submissions.intake import readable
+
+from mleredux_server.files.names import path_of
+from mleredux_server.files.opening import open_inside
+from mleredux_server.files.sending import send_file
+from mleredux_server.lookup import SeenRun, run_is_over, run_of
+from mleredux_server.problems import Problem
+from mleredux_server.schemas.artifacts import LogView
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+from mleredux_server.streams.asking import resumed_at, wants_stream
+from mleredux_server.streams.framing import LogText
+from mleredux_server.streams.hub import Followed, hub_of
+from mleredux_server.streams.tail import Over
+
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["logs"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+After = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="Of a stream: only what lies after this byte.")]
+LOG: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The text; with `Accept: text/event-stream` a live stream, which ends with `event: end`.",
+        "content": {
+            "text/plain": {"schema": {"type": "string"}},
+            "text/event-stream": {"schema": {"type": "string"}},
+        },
+    },
+    206: {"description": "The part of it that was asked for by `Range`."},
+    304: {"description": "It is what the caller has (`If-None-Match`)."},
+    416: {"description": "The log does not reach so far."},
+}
+_MOST_LOGS = 10_000
+
+
+@router.get("/logs")
+def list_logs(run_id: str, caller: Reader, request: Request, paging: Annotated[Paging, Depends()]) -> Page[LogView]:
+    """The logs of a run."""
+    run = run_of(service_of(request), caller, run_id)
+    logs, cursor = paging.of_known(_logs(run), lambda log: log.name)
+    return Page[LogView](items=list(logs), next=cursor)
+
+
+@router.get("/logs/{name}", response_class=Response, responses=LOG)
+async def get_log(run_id: str, name: str, caller: Reader, request: Request, after: After = None) -> Response:
+    """A log as it is, or live: bytes that are no UTF-8 are replaced in a stream, and kept in the text."""
+    service = service_of(request)
+    run = await run_in_threadpool(run_of, service, caller, run_id)
+    path = path_of(name)
+    if path is None or b"/" in path or path.startswith(b"."):
+        raise _no_log(run, name)
+    exists = await run_in_threadpool(_is_file, run.path / "logs", path)
+    if not exists and (run.ended or exists is False):
+        raise _no_log(run, name)
+    over = partial(run_is_over, service, run.id)
+    return await log_answer(request, caller, run.path / "logs", path, over, run.project, after, _no_log(run, name))
+
+
+async def log_answer(
+    request: Request,
+    caller: Caller,
+    folder: Path,
+    name: bytes,
+    over: Callable[[], Over | None],
+    project: str,
+    after: int | None,
+    missing: Problem,
+) -> Response:
+    """A log as a stream or as text, as the request asks.
+
+    Raises:
+        Problem: It is not there, and nothing to be waited for.
+    """
+    if wants_stream(request):
+        followed = Followed(folder, name, LogText(), over, project)
+        return hub_of(request).answer(request, caller, followed, offset=resumed_at(request, after) or 0)
+    try:
+        file = await run_in_threadpool(open_inside, folder, name)
+    except OSError:
+        raise missing from None
+    return send_file(request, file, path=readable(name), media_type="text/plain")
+
+
+def _logs(run: SeenRun) -> list[LogView]:
+    """Regular files of the folder; links and the like are not logs."""
+    found: list[LogView] = []
+    try:
+        with os.scandir(os.fsencode(run.path / "logs")) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode) and not entry.name.startswith(b".") and len(found) < _MOST_LOGS:
+                    found.append(LogView(name=readable(entry.name), size=status.st_size))
+    except OSError:
+        return found
+    return sorted(found, key=lambda log: log.name)
+
+
+def _is_file(folder: Path, name: bytes) -> bool | None:
+    """Whether it is a regular file; None where nothing is there (yet)."""
+    try:
+        return stat.S_ISREG((folder / os.fsdecode(name)).lstat().st_mode)
+    except OSError:
+        return None
+
+
+def _no_log(run: SeenRun, name: str) -> Problem:
+    if not run.ended:
+        return Problem("not-yet", f"Run {run.id} has no log {name[:200]!r} yet.", hint="Ask again, or follow it.")
+    return Problem("not-found", f"Run {run.id} has no log {name[:200]!r}.", hint="See the list of its logs.")

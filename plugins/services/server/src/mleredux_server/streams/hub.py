@@ -1,0 +1,134 @@
+"""All streams of a server: who follows what, and that they end when the server does."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI, Request
+
+from mleredux_server.problems import Problem
+from mleredux_server.security import Caller, authenticate
+from mleredux_server.streams.answer import Pieces
+from mleredux_server.streams.framing import Framing
+from mleredux_server.streams.tail import Over, Tail
+
+MOST_STREAMS = 1000
+MOST_OF_ONE = 200
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What is followed.
+
+    Attributes:
+        root: A directory of ours.
+        name: Of the file in it.
+        framing: How it becomes messages.
+        over: Whether what writes it has ended; called in a thread.
+        project: Whose it is.
+    """
+
+    root: Path
+    name: bytes
+    framing: Framing
+    over: Callable[[], Over | None]
+    project: str
+
+
+class Hub:
+    """Tails by what they follow; used on the event loop only."""
+
+    def __init__(self) -> None:
+        self._tails: dict[tuple[Path, bytes], Tail] = {}
+        self._streams: Counter[str] = Counter()
+        self._stopped = False
+
+    def answer(
+        self,
+        request: Request,
+        caller: Caller,
+        followed: Followed,
+        *,
+        offset: int = 0,
+        after: int | None = None,
+    ) -> Pieces:
+        """A stream of server-sent events.
+
+        Raises:
+            Problem: There are too many already.
+        """
+        if self._streams.total() >= MOST_STREAMS or self._streams[caller.user_id] >= MOST_OF_ONE:
+            raise Problem(
+                "too-many-requests",
+                "Too many live streams are open.",
+                hint="Close some, or ask for what there is by now, without `Accept: text/event-stream`.",
+                headers={"Retry-After": "10"},
+            )
+        messages = self._messages(request, caller, followed, offset, after)
+        return Pieces(messages, headers=_HEADERS, media_type="text/event-stream; charset=utf-8")
+
+    async def _messages(
+        self, request: Request, caller: Caller, followed: Followed, offset: int, after: int | None
+    ) -> AsyncGenerator[bytes, None]:
+        key = (followed.root, followed.name)
+        tail = self._tails.get(key)
+        if tail is None or tail.ended:
+            tail = self._tails[key] = Tail(followed.root, followed.name, followed.framing, followed.over)
+        if self._stopped:
+            return
+        self._streams[caller.user_id] += 1
+        messages = tail.follow(offset, after=after, may=partial(_may, request, followed.project))
+        try:
+            async for message in messages:
+                yield message
+        finally:
+            await messages.aclose()
+            self._streams[caller.user_id] -= 1
+            if not self._streams[caller.user_id]:
+                del self._streams[caller.user_id]
+            if not tail.followers and self._tails.get(key) is tail:
+                del self._tails[key]
+
+    def stop(self) -> None:
+        """End all streams; clients come again, and go on where they were."""
+        self._stopped = True
+        for tail in self._tails.values():
+            tail.stop()
+
+
+def hub_of(request: Request) -> Hub:
+    """The streams of the server that a request came to."""
+    return _hub(request.app)
+
+
+def _hub(app: FastAPI) -> Hub:
+    if not hasattr(app.state, "hub"):
+        app.state.hub = Hub()
+    found: Hub = app.state.hub
+    return found
+
+
+def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
+    """Let streams end as soon as a server is told to, so that it need not wait for its followers."""
+    shutdown = server.shutdown
+
+    async def stop_first(sockets: list[socket.socket] | None = None) -> None:
+        _hub(app).stop()
+        await shutdown(sockets)
+
+    server.shutdown = stop_first  # type: ignore[method-assign]
+
+
+async def _may(request: Request, project: str) -> bool:
+    """Whether whoever asked may still see it: their token may be revoked by now."""
+    try:
+        return (await authenticate(request)).sees(project)
+    except Problem:
+        return False

@@ -1,0 +1,266 @@
+"""Following a file: one reader for all followers, who take from a small store of what was read last.
+
+Whoever is not there (who begins earlier, or is slow) reads the file from their own place until they have caught up. So
+nothing is queued for anybody, and the memory of a tail is that of the store, however many follow and however slowly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from mleredux_server.files.opening import Opened, open_inside
+from mleredux_server.files.sending import readers
+from mleredux_server.streams.framing import HEARTBEAT, DamagedLog, Frame, Framing, end_message
+
+_LOG = structlog.get_logger()
+BLOCK = 64 << 10
+KEPT = 256 << 10
+"""Bytes of messages that are kept for all followers of a file."""
+MAX_LINE = 32 << 20
+HEARTBEAT_SECONDS = 15.0
+CHECK_SECONDS = 30.0
+"""How often it is asked whether a follower may still follow."""
+_LOOK_SECONDS = 0.2
+_BUSY_SECONDS = 0.02
+"""Between blocks that are there already: what is written faster is read by the followers, from their own places."""
+_OVER_SECONDS = 1.5
+_OVER_SOON_SECONDS = 0.3
+_PAUSE = 0.005
+"""After each block that a follower reads alone: a long log is no reason to stop everybody else."""
+
+
+@dataclass(frozen=True)
+class Over:
+    """Nothing more will come.
+
+    Attributes:
+        status: How it ended; None where it is gone.
+    """
+
+    status: str | None
+
+
+class Tail:
+    """The end of a file, for all who follow it.
+
+    Args:
+        root: A directory of ours.
+        name: Of the file in it; it may not be there yet.
+        framing: How it becomes messages.
+        over: Whether what writes the file has ended; called in a thread.
+    """
+
+    def __init__(self, root: Path, name: bytes, framing: Framing, over: Callable[[], Over | None]) -> None:
+        self._root, self._name, self._framing, self._ask_over = root, name, framing, over
+        self._path = root / os.fsdecode(name)
+        self._frames: dict[int, Frame] = {}
+        self._kept = 0
+        self._end = 0
+        self._seen: tuple[int, int, int] | None = None
+        self._generation = self._restart = 0
+        self._over: Over | None = None
+        self._stopped = self._final = False
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.followers = 0
+
+    async def follow(
+        self, offset: int = 0, *, after: int | None = None, may: Callable[[], Awaitable[bool]]
+    ) -> AsyncGenerator[bytes, None]:
+        """Messages from a place on, until the end; comments where there is nothing to tell for long.
+
+        Args:
+            offset: In bytes.
+            after: Of a log of events: only those with greater numbers.
+            may: Whether this follower may still follow.
+        """
+        self.followers += 1
+        if self._task is None:
+            self._task = asyncio.create_task(self._watch())
+        try:
+            yield HEARTBEAT
+            generation, checked = self._generation, time.monotonic()
+            if after is not None:
+                offset = next((frame.end for frame in self._frames.values() if frame.number == after), 0)
+            while not self._stopped:
+                if generation != self._generation:
+                    generation, offset = self._generation, min(offset, self._restart)
+                changed = self._changed
+                frames = self._stored(offset) or await self._alone(offset)
+                if frames:
+                    offset = frames[-1].end
+                    wanted = [
+                        one.message for one in frames if after is None or one.number is None or one.number > after
+                    ]
+                    if wanted:
+                        yield b"".join(wanted)
+                elif self._over is not None:
+                    break
+                else:
+                    with anyio.move_on_after(HEARTBEAT_SECONDS) as waited:
+                        await changed.wait()
+                    if waited.cancelled_caught:
+                        yield HEARTBEAT
+                if time.monotonic() - checked > CHECK_SECONDS:
+                    checked = time.monotonic()
+                    if not await may():
+                        return
+            if self._over is not None and self._over.status is not None and not self._stopped:
+                yield end_message(self._over.status)
+        finally:
+            self.followers -= 1
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come."""
+        return self._stopped or self._over is not None
+
+    def stop(self) -> None:
+        """Let all followers go, as the server ends."""
+        self._stopped = True
+        self._tell()
+
+    def _stored(self, offset: int) -> list[Frame]:
+        """Messages from a place on that are in the store, about a block of them."""
+        found: list[Frame] = []
+        size = 0
+        while size < BLOCK and (frame := self._frames.get(offset)) is not None:
+            found.append(frame)
+            size += len(frame.message)
+            offset = frame.end
+        return found
+
+    async def _alone(self, offset: int) -> list[Frame]:
+        """Messages from a place on that are no longer in the store, by reading the file."""
+        if offset >= self._end:
+            return []
+        await asyncio.sleep(_PAUSE)
+        reading = partial(self._read, offset, self._end, last=self._over is not None)
+        try:
+            return await anyio.to_thread.run_sync(reading, limiter=readers())
+        except OSError:
+            return []
+
+    def _read(self, offset: int, end: int, *, last: bool) -> list[Frame]:
+        with open_inside(self._root, self._name) as file:
+            return self._read_open(file, offset, end, last=last)
+
+    def _read_open(self, file: Opened, offset: int, end: int, *, last: bool) -> list[Frame]:
+        most = BLOCK
+        while True:
+            data = file.read(offset, min(most, end - offset))
+            frames = self._framing.frames(data, offset, last=last and offset + len(data) >= end)
+            if frames or len(data) < most:
+                return frames
+            most *= 2
+            if most > MAX_LINE:
+                raise DamagedLog(f"a line of more than {MAX_LINE:,} bytes")
+
+    async def _watch(self) -> None:
+        """Read what comes, as long as somebody follows, and find out when nothing more will."""
+        asked = 0.0
+        try:
+            while self.followers and not self._stopped:
+                if await self._look():
+                    await asyncio.sleep(_BUSY_SECONDS)
+                    continue
+                every = _OVER_SOON_SECONDS if self._final else _OVER_SECONDS
+                if time.monotonic() - asked >= every:
+                    asked = time.monotonic()
+                    over = await anyio.to_thread.run_sync(self._is_over)
+                    if over is not None:
+                        await self._finish(over)
+                        return
+                await asyncio.sleep(_LOOK_SECONDS)
+        except DamagedLog as error:
+            _LOG.error("an event log is damaged", path=str(self._path), reason=str(error))
+            self.stop()
+        finally:
+            self._task = None
+
+    def _is_over(self) -> Over | None:
+        try:
+            return self._ask_over()
+        except SQLAlchemyError:
+            return None  # asked again in a moment
+
+    async def _finish(self, over: Over) -> None:
+        """What was written before it was over is still read, by the followers if it is much."""
+        size = self._size()
+        while self._end < size and await self._look():
+            size = self._size()
+        self._end, self._over = max(self._end, size), over
+        self._tell()
+
+    def _size(self) -> int:
+        try:
+            return self._path.lstat().st_size
+        except OSError:
+            return 0
+
+    async def _look(self) -> bool:
+        """Read some of what is new; whether there was something."""
+        try:
+            status = self._path.lstat()
+        except OSError:
+            return False
+        seen = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if seen == self._seen:
+            return False
+        try:
+            frames = await anyio.to_thread.run_sync(self._news, limiter=readers())
+        except OSError:
+            self._seen = seen  # no regular file: nothing to read until it is another
+            return False
+        if not frames:
+            self._seen = seen
+            return False
+        self._keep(frames)
+        return True
+
+    def _news(self) -> list[Frame]:
+        """What is new, in the thread; followers read what is too much for the store by themselves."""
+        with open_inside(self._root, self._name) as file:
+            if file.size < self._end:
+                self._shrunk(file)
+            if not self._framing.appends_only and file.size - self._end > KEPT:
+                self._frames, self._kept, self._end = {}, 0, file.size - KEPT
+            return self._read_open(file, self._end, file.size, last=False)
+
+    def _shrunk(self, file: Opened) -> None:
+        """The file is another one, or was cut.
+
+        One that was replaced is the same text with some of it masked: followers go on at its end. One that was cut
+        begins anew.
+        """
+        if self._framing.appends_only:
+            raise DamagedLog("it became shorter")
+        cut = self._seen is not None and file.inode == self._seen[0]
+        self._frames, self._kept, self._restart = {}, 0, 0 if cut else file.size
+        self._end = self._restart
+        self._generation += 1
+
+    def _keep(self, frames: list[Frame]) -> None:
+        for frame in frames:
+            self._frames[frame.start] = frame
+            self._kept += len(frame.message)
+            self._end = frame.end
+            self._final = frame.final
+        while self._kept > KEPT and len(self._frames) > 1:
+            oldest = self._frames.pop(next(iter(self._frames)))
+            self._kept -= len(oldest.message)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
