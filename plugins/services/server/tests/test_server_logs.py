@@ -1,146 +1,199 @@
-"""Logs of a run: live by byte offsets, or as text; agents print anything."""
+"""The server's log: readable by people and by programs, with nothing in it that must not be."""
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import time
+import logging
+import threading
+import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from pathlib import Path
 
 import httpx
 import pytest
-from mleredux.store import Run
-from mleredux_server.testing_local import LocalServer
+import structlog
+from fastapi.testclient import TestClient
+from hypothesis import example, given
+from hypothesis import strategies as st
+from mleredux.plugins import Catalogue
+from mleredux_server import logs
+from mleredux_server.app import create_app, make_service
+from mleredux_server.settings import Settings
+from mleredux_server.testing import TOKEN, ServerProcess
 
-STREAM = {"Accept": "text/event-stream"}
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(tmp_path_factory.mktemp("local") / "runs").running() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def http(local: LocalServer) -> Iterator[httpx.Client]:
-    headers = {"Authorization": f"Bearer {local.token}"}
-    with httpx.Client(base_url=local.url, headers=headers, timeout=20) as client:
-        yield client
+SECRET = "mlr_" + "a-token-that-nobody-may-read-0123456789"
+HOSTILE = 'one\ntwo\r{"level": "error"}\x1b[2J\x85\u2028\u202e\x00\x7f"\\'
 
 
-def follow(http: httpx.Client, run: Run, name: str = "agent.log", after: int | None = None) -> list[dict[str, Any]]:
-    """Messages of a log's stream until its end."""
-    headers = {**STREAM, **({"Last-Event-ID": str(after)} if after is not None else {})}
-    with http.stream("GET", f"/v1/runs/{run.id}/logs/{name}", headers=headers) as answer:
-        assert answer.headers["content-type"].startswith("text/event-stream"), answer.read()
-        text = "".join(answer.iter_text())
-    blocks = [block.splitlines() for block in text.split("\n\n") if block and not block.startswith(":")]
-    return [dict(line.split(": ", 1) for line in block) for block in blocks]
+@pytest.fixture
+def restored() -> Iterator[None]:
+    """Logging as it was before the test."""
+    root = logging.getLogger()
+    before, level, hook = list(root.handlers), root.level, threading.excepthook
+    yield
+    root.handlers[:], threading.excepthook = before, hook
+    root.setLevel(level)
+    logging.captureWarnings(False)
+    structlog.reset_defaults()
 
 
-def text_of(told: list[dict[str, Any]]) -> str:
-    assert told[-1]["event"] == "end"
-    return "".join(json.loads(one["data"])["text"] for one in told[:-1])
+@pytest.fixture
+def stream(restored: None) -> io.StringIO:
+    """Where the test's log goes."""
+    return io.StringIO()
 
 
-def write(run: Run, data: bytes, name: str = "agent.log") -> None:
-    with (run.logs_dir / name).open("ab") as file:
-        file.write(data)
+def test_json_has_an_object_a_line_from_our_own_code_from_libraries_and_from_warnings(stream: io.StringIO) -> None:
+    logs.configure("json", "info", stream)
+    structlog.get_logger().info("run ended", run="r1", seconds=1.5, nothing=None)
+    logging.getLogger("uvicorn.error").warning("Invalid %s", "request")
+    warnings.warn("Something is old.", UserWarning, stacklevel=1)
+
+    ours, theirs, warned = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert list(ours) == ["time", "level", "event", "run", "seconds"]
+    assert (ours["level"], ours["event"], ours["seconds"]) == ("info", "run ended", 1.5)
+    assert ours["time"].endswith("Z")
+    assert (theirs["level"], theirs["event"], theirs["logger"]) == ("warning", "Invalid request", "uvicorn.error")
+    assert warned["level"] == "warning"
+    assert "Something is old." in warned["event"]
 
 
-def test_the_list_has_files_only(local: LocalServer, http: httpx.Client) -> None:
-    run = local.make_run()
-    write(run, b"hello")
-    write(run, b"built\n", "build.log")
-    (run.logs_dir / "away.log").symlink_to("/etc/passwd")
-    (run.logs_dir / "folder").mkdir()
-    os.mkfifo(run.logs_dir / "pipe.log")
-    assert http.get(f"/v1/runs/{run.id}/logs").json() == {
-        "items": [{"name": "agent.log", "size": 5}, {"name": "build.log", "size": 6}],
-        "next": None,
-    }
-    for name in ("away.log", "folder", "pipe.log", "..", "%2e%2e%2frun.json", "..%2frun.json"):
-        assert http.get(f"/v1/runs/{run.id}/logs/{name}").status_code in (404, 200 if name == ".." else 404)
-        if name != "..":
-            assert http.get(f"/v1/runs/{run.id}/logs/{name}", headers=STREAM).status_code == 404
+def test_a_level_leaves_out_what_is_below_it(stream: io.StringIO) -> None:
+    logs.configure("text", "warning", stream)
+    structlog.get_logger().info("left out")
+    logging.getLogger("uvicorn.error").info("left out too")
+    structlog.get_logger().warning("told")
+    assert [line.split()[2] for line in stream.getvalue().splitlines()] == ["told"]
 
 
-def test_text_with_ranges(local: LocalServer, http: httpx.Client) -> None:
-    run = local.make_run()
-    assert http.get(f"/v1/runs/{run.id}/logs/agent.log").json()["type"] == "urn:mleredux:problem:not-yet"
-    write(run, "größe \x1b[31mred\x00".encode() + b"\xff\n")
-    answer = http.get(f"/v1/runs/{run.id}/logs/agent.log")
-    assert answer.content == "größe \x1b[31mred\x00".encode() + b"\xff\n"
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    part = http.get(f"/v1/runs/{run.id}/logs/agent.log", headers={"Range": "bytes=0-3"})
-    assert (part.status_code, part.content) == (206, "grö".encode())
-    local.settle(run.id, "done")
-    assert http.get(f"/v1/runs/{run.id}/logs/build.log").json()["type"] == "urn:mleredux:problem:not-found"
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_nothing_that_a_client_sends_can_begin_a_line_or_move_the_cursor(
+    form: logs.Format, stream: io.StringIO
+) -> None:
+    logs.configure(form, "info", stream)
+    structlog.get_logger().info(HOSTILE, value=HOSTILE)
+    logging.getLogger("uvicorn.error").info("%s", HOSTILE)
+
+    lines = stream.getvalue().split("\n")
+    assert len(lines) == 3
+    assert lines[-1] == ""
+    assert all(line.isprintable() for line in lines)
+    if form == "json":
+        assert json.loads(lines[0])["value"] == HOSTILE
 
 
-def test_a_log_is_followed_from_before_its_beginning_to_its_end(local: LocalServer, http: httpx.Client) -> None:
-    run = local.make_run()
-    with ThreadPoolExecutor(1) as pool:
-        told = pool.submit(follow, http, run)
-        time.sleep(0.4)
-        whole = "Größe €uro 🦀 \x1b[2J\r\n".encode() * 20
-        for start in range(0, len(whole), 7):  # characters are cut in two
-            write(run, whole[start : start + 7])
-            time.sleep(0.01)
-        write(run, b"half: \xe2\x82")
-        local.settle(run.id, "done")
-        found = told.result(10)
-    assert text_of(found) == whole.decode() + "half: \ufffd"
-    assert int(found[-2]["id"]) == len(whole) + 8
-    assert found[-1] == {"event": "end", "data": '{"status": "done"}'}
+@given(st.text(st.characters(codec=None, categories=("C", "Z", "P", "L")), max_size=40))
+@example(HOSTILE)
+@example("a=b c")
+def test_any_value_stays_on_its_line(value: str) -> None:
+    event = {"time": "T", "level": "info", "event": value, "value": value}
+    text = logs.as_text(None, "info", dict(event))
+    assert text.isprintable()
+    assert text.startswith("T info ")
+    shown = logs.as_json(None, "info", dict(event))
+    assert shown.isascii()
+    assert json.loads(shown) == event
 
 
-def test_it_goes_on_from_any_byte_that_was_told(local: LocalServer, http: httpx.Client) -> None:
-    run = local.make_run()
-    whole = ("0123456789 größe €\n" * 30_000).encode()
-    write(run, whole)
-    local.settle(run.id, "done")
-    found = follow(http, run)
-    assert text_of(found) == whole.decode()
-    assert len(found) > 5  # in blocks
-    for one in found[:-1:3]:
-        rest = follow(http, run, after=int(one["id"]))
-        assert text_of(rest).encode() == whole[int(one["id"]) :]
-    assert text_of(follow(http, run, after=len(whole))) == ""
-    assert text_of(follow(http, run, after=10 * len(whole))) == ""
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_exception_comes_with_its_traceback_but_not_as_lines_of_the_log(
+    form: logs.Format, stream: io.StringIO
+) -> None:
+    logs.configure(form, "info", stream)
+    try:
+        raise ValueError("bad\n2026-01-01T00:00:00.000Z info    forged")
+    except ValueError as error:
+        structlog.get_logger().error("failed", exc_info=error)
+    lines = stream.getvalue().splitlines()
+    assert "ValueError: bad" in stream.getvalue()
+    if form == "json":
+        [line] = lines
+        assert "forged" in json.loads(line)["exception"]
+    else:
+        assert all(line.startswith("    | ") for line in lines[1:])
 
 
-def test_a_log_that_is_cut_begins_anew_and_one_that_is_replaced_goes_on(local: LocalServer, http: httpx.Client) -> None:
-    run = local.make_run()
-    with ThreadPoolExecutor(1) as pool:
-        told = pool.submit(follow, http, run)
-        write(run, b"first build fails\n")
-        time.sleep(0.6)
-        (run.logs_dir / "agent.log").write_bytes(b"second\n")  # the same file, cut
-        time.sleep(0.6)
-        masked = run.logs_dir / "new"
-        masked.write_bytes(b"*****\n")  # another file in its place, as masking leaves it
-        masked.replace(run.logs_dir / "agent.log")
-        time.sleep(0.6)
-        write(run, b"third\n")
-        local.settle(run.id, "done")
-        assert text_of(told.result(10)) == "first build fails\nsecond\nthird\n"
+def test_a_dying_thread_is_told(stream: io.StringIO) -> None:
+    logs.configure("json", "info", stream)
+
+    def die() -> None:
+        raise RuntimeError("no more")
+
+    thread = threading.Thread(target=die, name="dispatcher")
+    thread.start()
+    thread.join()
+    told = json.loads(stream.getvalue())
+    assert (told["level"], told["thread"]) == ("error", "dispatcher")
+    assert "no more" in told["exception"]
 
 
-def test_a_log_that_grows_fast_holds_up_nobody(local: LocalServer, http: httpx.Client) -> None:
-    run = local.make_run()
-    whole = b"".join(b"%09d\n" % number for number in range(400_000))
-    with ThreadPoolExecutor(3) as pool:
-        told = [pool.submit(follow, http, run) for _ in range(3)]
-        time.sleep(0.3)
-        for start in range(0, len(whole), 1 << 19):
-            write(run, whole[start : start + (1 << 19)])
-        local.settle(run.id, "done")
-        began = time.monotonic()
-        assert http.get("/v1").status_code == 200
-        assert time.monotonic() - began < 1
-        for one in told:
-            assert text_of(one.result(20)).encode() == whole
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"GET /v1/runs?token={SECRET}",
+        f"Authorization: Bearer {SECRET}",
+        "authorization: bearer c29tZXRoaW5nLXNlY3JldA==",
+        "postgresql+psycopg://service:hunter2hunter2@db.example/mleredux",
+        "https://user:hunter2hunter2@host/agent.git@main",
+        "host=db user=me password=hunter2hunter2 dbname=x",
+    ],
+)
+def test_secrets_that_slip_into_an_event_are_masked(text: str, stream: io.StringIO) -> None:
+    logs.configure("json", "info", stream)
+    logging.getLogger("library").warning(text)
+    structlog.get_logger().info("event", detail=text, nested={"text": text})
+    written = stream.getvalue()
+    for secret in (SECRET, "hunter2", "c29tZXRoaW5nLXNlY3JldA"):
+        assert secret not in written
+    assert written.count("[masked]") >= 3
+
+
+def test_the_server_logs_each_request_once_with_its_route_and_without_secrets(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "runs", "--log-format", "json") as server:
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {TOKEN}"}) as http:
+            http.get("/v1/runs", params={"limit": "5", "token": SECRET})
+            http.get("/healthz")
+            answer = http.get("/v1/runs/never%0a%7b%22level%22:1%7d")
+            http.post("/v1/runs", json={"task": "body-text-that-is-nobodys-business", "agent": SECRET})
+            http.get(f"/v1/runs/{SECRET}")
+        user = httpx.get(f"{server.url}/v1/runs", headers={"Authorization": f"Bearer {SECRET}"})
+        assert user.status_code == 401
+    lines = [line for line in server.log if not line.startswith("Listening on")]
+    told = [json.loads(line) for line in lines]
+    requests = [line for line in told if line["event"] == "request"]
+    assert [(line["method"], line["route"], line["status"]) for line in requests] == [
+        ("GET", "/v1/runs", 200),
+        ("GET", "/v1/runs/{run_id}", 404),
+        ("POST", "/v1/runs", 404),
+        ("GET", "/v1/runs/{run_id}", 404),
+        ("GET", "/v1/runs", 401),
+    ]
+    assert [line.get("user", "").startswith("usr_") for line in requests] == [True, True, True, True, False]
+    assert all(line["ms"] > 0 for line in requests)
+    assert requests[1]["request_id"] == answer.headers["X-Request-Id"]
+    written = "\n".join(server.log)
+    for secret in (SECRET, TOKEN, "nobodys-business"):
+        assert secret not in written
+
+
+def test_what_nobody_foresaw_is_logged_with_the_id_that_the_client_was_told(
+    stream: io.StringIO, tmp_path: Path
+) -> None:
+    app = create_app(make_service(Settings(runs_dir=tmp_path / "runs"), Catalogue()))
+
+    @app.get("/broken")
+    def broken() -> None:
+        raise ZeroDivisionError("nobody thought of that")
+
+    logs.configure("json", "info", stream)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        answer = client.get("/broken")
+    assert answer.status_code == 500
+    assert "nobody thought" not in answer.text
+    assert answer.json()["instance"] == answer.headers["X-Request-Id"]
+    told = [line for line in map(json.loads, stream.getvalue().splitlines()) if line.get("request_id")]
+    assert {line["event"] for line in told} == {"request", "request failed"}
+    assert {line["request_id"] for line in told} == {answer.headers["X-Request-Id"]}
+    [failed] = [line for line in told if line["event"] == "request failed"]
+    assert "ZeroDivisionError: nobody thought of that" in failed["exception"]
