@@ -1,0 +1,146 @@
+"""Logs of a run: live by byte offsets, or as text; agents print anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from mleredux.store import Run
+from mleredux_server.testing_local import LocalServer
+
+STREAM = {"Accept": "text/event-stream"}
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with LocalServer(tmp_path_factory.mktemp("local") / "runs").running() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def http(local: LocalServer) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {local.token}"}
+    with httpx.Client(base_url=local.url, headers=headers, timeout=20) as client:
+        yield client
+
+
+def follow(http: httpx.Client, run: Run, name: str = "agent.log", after: int | None = None) -> list[dict[str, Any]]:
+    """Messages of a log's stream until its end."""
+    headers = {**STREAM, **({"Last-Event-ID": str(after)} if after is not None else {})}
+    with http.stream("GET", f"/v1/runs/{run.id}/logs/{name}", headers=headers) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream"), answer.read()
+        text = "".join(answer.iter_text())
+    blocks = [block.splitlines() for block in text.split("\n\n") if block and not block.startswith(":")]
+    return [dict(line.split(": ", 1) for line in block) for block in blocks]
+
+
+def text_of(told: list[dict[str, Any]]) -> str:
+    assert told[-1]["event"] == "end"
+    return "".join(json.loads(one["data"])["text"] for one in told[:-1])
+
+
+def write(run: Run, data: bytes, name: str = "agent.log") -> None:
+    with (run.logs_dir / name).open("ab") as file:
+        file.write(data)
+
+
+def test_the_list_has_files_only(local: LocalServer, http: httpx.Client) -> None:
+    run = local.make_run()
+    write(run, b"hello")
+    write(run, b"built\n", "build.log")
+    (run.logs_dir / "away.log").symlink_to("/etc/passwd")
+    (run.logs_dir / "folder").mkdir()
+    os.mkfifo(run.logs_dir / "pipe.log")
+    assert http.get(f"/v1/runs/{run.id}/logs").json() == {
+        "items": [{"name": "agent.log", "size": 5}, {"name": "build.log", "size": 6}],
+        "next": None,
+    }
+    for name in ("away.log", "folder", "pipe.log", "..", "%2e%2e%2frun.json", "..%2frun.json"):
+        assert http.get(f"/v1/runs/{run.id}/logs/{name}").status_code in (404, 200 if name == ".." else 404)
+        if name != "..":
+            assert http.get(f"/v1/runs/{run.id}/logs/{name}", headers=STREAM).status_code == 404
+
+
+def test_text_with_ranges(local: LocalServer, http: httpx.Client) -> None:
+    run = local.make_run()
+    assert http.get(f"/v1/runs/{run.id}/logs/agent.log").json()["type"] == "urn:mleredux:problem:not-yet"
+    write(run, "größe \x1b[31mred\x00".encode() + b"\xff\n")
+    answer = http.get(f"/v1/runs/{run.id}/logs/agent.log")
+    assert answer.content == "größe \x1b[31mred\x00".encode() + b"\xff\n"
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    part = http.get(f"/v1/runs/{run.id}/logs/agent.log", headers={"Range": "bytes=0-3"})
+    assert (part.status_code, part.content) == (206, "grö".encode())
+    local.settle(run.id, "done")
+    assert http.get(f"/v1/runs/{run.id}/logs/build.log").json()["type"] == "urn:mleredux:problem:not-found"
+
+
+def test_a_log_is_followed_from_before_its_beginning_to_its_end(local: LocalServer, http: httpx.Client) -> None:
+    run = local.make_run()
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(follow, http, run)
+        time.sleep(0.4)
+        whole = "Größe €uro 🦀 \x1b[2J\r\n".encode() * 20
+        for start in range(0, len(whole), 7):  # characters are cut in two
+            write(run, whole[start : start + 7])
+            time.sleep(0.01)
+        write(run, b"half: \xe2\x82")
+        local.settle(run.id, "done")
+        found = told.result(10)
+    assert text_of(found) == whole.decode() + "half: \ufffd"
+    assert int(found[-2]["id"]) == len(whole) + 8
+    assert found[-1] == {"event": "end", "data": '{"status": "done"}'}
+
+
+def test_it_goes_on_from_any_byte_that_was_told(local: LocalServer, http: httpx.Client) -> None:
+    run = local.make_run()
+    whole = ("0123456789 größe €\n" * 30_000).encode()
+    write(run, whole)
+    local.settle(run.id, "done")
+    found = follow(http, run)
+    assert text_of(found) == whole.decode()
+    assert len(found) > 5  # in blocks
+    for one in found[:-1:3]:
+        rest = follow(http, run, after=int(one["id"]))
+        assert text_of(rest).encode() == whole[int(one["id"]) :]
+    assert text_of(follow(http, run, after=len(whole))) == ""
+    assert text_of(follow(http, run, after=10 * len(whole))) == ""
+
+
+def test_a_log_that_is_cut_begins_anew_and_one_that_is_replaced_goes_on(local: LocalServer, http: httpx.Client) -> None:
+    run = local.make_run()
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(follow, http, run)
+        write(run, b"first build fails\n")
+        time.sleep(0.6)
+        (run.logs_dir / "agent.log").write_bytes(b"second\n")  # the same file, cut
+        time.sleep(0.6)
+        masked = run.logs_dir / "new"
+        masked.write_bytes(b"*****\n")  # another file in its place, as masking leaves it
+        masked.replace(run.logs_dir / "agent.log")
+        time.sleep(0.6)
+        write(run, b"third\n")
+        local.settle(run.id, "done")
+        assert text_of(told.result(10)) == "first build fails\nsecond\nthird\n"
+
+
+def test_a_log_that_grows_fast_holds_up_nobody(local: LocalServer, http: httpx.Client) -> None:
+    run = local.make_run()
+    whole = b"".join(b"%09d\n" % number for number in range(400_000))
+    with ThreadPoolExecutor(3) as pool:
+        told = [pool.submit(follow, http, run) for _ in range(3)]
+        time.sleep(0.3)
+        for start in range(0, len(whole), 1 << 19):
+            write(run, whole[start : start + (1 << 19)])
+        local.settle(run.id, "done")
+        began = time.monotonic()
+        assert http.get("/v1").status_code == 200
+        assert time.monotonic() - began < 1
+        for one in told:
+            assert text_of(one.result(20)).encode() == whole
