@@ -283,6 +283,16 @@ def test_url_and_token_come_from_the_environment(fake: Any, monkeypatch: pytest.
     assert fake.asked[0].headers["Authorization"] == f"Bearer {fake.token}"
 
 
+def test_what_a_closed_client_gave_says_that_it_is_closed(fake: Any) -> None:
+    fake.serve("GET /v1/runs/run-1", fake.run_document())
+    with Client(fake.url, "t") as client:
+        run = client.get_run("run-1")
+    with pytest.raises(sdk.UsageError, match="This client is closed"):
+        run.refresh()
+    with pytest.raises(sdk.UsageError, match="This client is closed"):
+        list(run.events())
+
+
 def test_a_service_may_live_beneath_a_path(fake: Any) -> None:
     fake.serve("GET /team/mleredux/v1/me", ME)
     with Client(f"{fake.url}/team/mleredux/", "t") as client:

@@ -214,7 +214,7 @@ def test_what_a_run_does_not_have_yet_is_none(fake: Any, run_of: RunOf) -> None:
     run = run_of(status="running")
     for name in ("report", "rollout", "scores", "resources"):
         fake.fail(f"GET /v1/runs/run-1/{name}", fake.problem(404, "not-yet"))
-    assert (run.report, run.rollout, list(run.scores), list(run.resources)) == (None, None, [], [])
+    assert (run.report, run.rollout, list(run.scores), list(run.resources())) == (None, None, [], [])
     with pytest.raises(sdk.NotFound):
         run.report
 
@@ -229,7 +229,7 @@ def test_what_a_run_has_is_typed(fake: Any, run_of: RunOf) -> None:
     fake.serve("GET /v1/runs/run-1/rollout", rollout)
     fake.serve("GET /v1/runs/run-1/logs", {"items": [{"name": "agent.log", "size": 3}], "next": None})
     assert run.report is not None and (run.report.medal, fake.times("GET /v1/runs/run-1/report")) == ("gold", 0)
-    assert (run.scores[0].score, run.resources[0].memory_mb) == (0.5, 30.0)
+    assert (run.scores[0].score, run.resources()[0].memory_mb) == (0.5, 30.0)
     assert run.rollout is not None and run.rollout.steps[0].message[0].text == "hm"  # type: ignore[union-attr]
     assert [log.name for log in run.log_files()] == ["agent.log"]
 

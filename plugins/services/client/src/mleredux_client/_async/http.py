@@ -10,6 +10,7 @@ import httpx
 
 from mleredux_client.answers import MAX_PROBLEM, document_of, problem_in, unreachable
 from mleredux_client.calls import Call
+from mleredux_client.errors import UsageError
 from mleredux_client.pairs import async_sleep
 from mleredux_client.retries import Attempts, RetryPolicy
 from mleredux_client.settings import STREAM_TIMEOUT, Bearer, Settings, verification
@@ -69,6 +70,7 @@ class AsyncHttp:
         Raises:
             MlereduxApiError: The service says no, or nothing.
         """
+        self._must_be_open()
         attempts = Attempts(self.policy, call.repeatable)
         while True:
             try:
@@ -96,6 +98,7 @@ class AsyncHttp:
             MlereduxApiError: The service says no.
             httpx.RequestError: The connection broke, now or while it is read.
         """
+        self._must_be_open()
         timeout = httpx.Timeout(self._timeout, read=max(self._timeout, STREAM_TIMEOUT))
         request = self._client.build_request(
             call.method,
@@ -116,6 +119,10 @@ class AsyncHttp:
             yield response
         finally:
             await response.aclose()
+
+    def _must_be_open(self) -> None:
+        if self._client.is_closed:
+            raise UsageError("This client is closed.", hint="Use it, and what it gave, within its `with`.")
 
     async def _once(self, call: Call) -> httpx.Response:
         with contextlib.ExitStack() as opened:

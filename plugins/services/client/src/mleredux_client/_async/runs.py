@@ -134,7 +134,6 @@ class AsyncRun(RunFacts):
         """The score over time: every version of the submission, oldest first; empty until they are graded."""
         return Listing(items_of(await self._unless_not_yet("scores"), VersionScore))
 
-    @property
     async def resources(self) -> Listing[Sample]:
         """What the agent used over its time; empty until that is known."""
         return Listing(items_of(await self._unless_not_yet("resources"), Sample))

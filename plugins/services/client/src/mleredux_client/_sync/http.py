@@ -11,6 +11,7 @@ import httpx
 
 from mleredux_client.answers import MAX_PROBLEM, document_of, problem_in, unreachable
 from mleredux_client.calls import Call
+from mleredux_client.errors import UsageError
 from mleredux_client.pairs import sleep
 from mleredux_client.retries import Attempts, RetryPolicy
 from mleredux_client.settings import STREAM_TIMEOUT, Bearer, Settings, verification
@@ -70,6 +71,7 @@ class Http:
         Raises:
             MlereduxApiError: The service says no, or nothing.
         """
+        self._must_be_open()
         attempts = Attempts(self.policy, call.repeatable)
         while True:
             try:
@@ -97,6 +99,7 @@ class Http:
             MlereduxApiError: The service says no.
             httpx.RequestError: The connection broke, now or while it is read.
         """
+        self._must_be_open()
         timeout = httpx.Timeout(self._timeout, read=max(self._timeout, STREAM_TIMEOUT))
         request = self._client.build_request(
             call.method,
@@ -117,6 +120,10 @@ class Http:
             yield response
         finally:
             response.close()
+
+    def _must_be_open(self) -> None:
+        if self._client.is_closed:
+            raise UsageError("This client is closed.", hint="Use it, and what it gave, within its `with`.")
 
     def _once(self, call: Call) -> httpx.Response:
         with contextlib.ExitStack() as opened:
