@@ -5,15 +5,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from mleredux.models import Artifact
 
+from mleredux_server.files.archives import MEDIA_TYPES, Format, archive
 from mleredux_server.files.listing import Listing, Manifests, artifact_of, live
+from mleredux_server.files.names import disposition
 from mleredux_server.files.sending import send_file
 from mleredux_server.lookup import SeenRun, run_of
+from mleredux_server.problems import Problem
 from mleredux_server.schemas.pages import Page, Paging, bad_cursor, make_cursor
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
+from mleredux_server.streams.answer import Pieces
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["artifacts"])
 
@@ -24,6 +28,13 @@ BINARY: dict[int | str, dict[str, Any]] = {
     206: {"description": "The part of it that was asked for by `Range`."},
     304: {"description": "It is what the caller has (`If-None-Match`)."},
     416: {"description": "The file does not reach so far."},
+}
+
+ARCHIVE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The archive.",
+        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in MEDIA_TYPES.values()},
+    }
 }
 
 
@@ -88,3 +99,27 @@ def get_artifact(run_id: str, path: str, caller: Reader, request: Request) -> Re
         sha256=artifact.sha256 if same else None,
         ours=artifact.producer != "agent" and "/" not in artifact.path,
     )
+
+
+@router.get("/archive", response_class=Response, responses=ARCHIVE)
+def get_archive(
+    run_id: str,
+    caller: Reader,
+    request: Request,
+    format: Annotated[Format, Query(description="Of the archive.")] = "zip",
+    prefix: Annotated[str, Query(max_length=4096, description="Only files whose paths begin so.")] = "",
+) -> Response:
+    """All files in one archive that is made while it is sent. What is unsafe in names is written as `%XX`."""
+    run = run_of(service_of(request), caller, run_id)
+    wanted = [path for path in listing_of(request, run).artifacts if path.startswith(prefix)]
+    if prefix and not wanted:
+        raise Problem(
+            "not-found", f"No artifact of run {run.id} begins with {prefix[:200]!r}.", hint="See the list of them."
+        )
+    headers = {
+        "Content-Disposition": disposition(f"{run.id}.{format}", inline=False),
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-store",
+        "Accept-Ranges": "none",
+    }
+    return Pieces(archive(run.path, wanted, format), headers=headers, media_type=MEDIA_TYPES[format])

@@ -14,6 +14,10 @@ STUCK_SECONDS = 60.0
 """A client that takes nothing for so long is given up."""
 
 
+class Incomplete(Exception):
+    """What is being sent can't be completed; raised by whoever makes the pieces."""
+
+
 class Pieces(Response):
     """An answer whose pieces are made while it is sent.
 
@@ -85,6 +89,8 @@ class Pieces(Response):
                 if self.length is not None and sent != self.length:
                     return "The file became shorter while it was sent."
             await give({"type": "http.response.body", "body": b"", "more_body": False})
+        except Incomplete as error:
+            return f"{error}."
         except TimeoutError:
             return f"The client took nothing for {STUCK_SECONDS:.0f} seconds."
         return None

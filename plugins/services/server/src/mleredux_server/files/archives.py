@@ -1,0 +1,112 @@
+"""All files of a run in one archive that is made while it is sent: no copy on disk, and memory for one block."""
+
+from __future__ import annotations
+
+import tarfile
+import zlib
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Literal
+from zipfile import ZIP_DEFLATED
+
+import anyio
+from zipstream import ZipStream  # type: ignore[import-untyped]
+
+from mleredux_server.files.names import archive_name, path_of
+from mleredux_server.files.opening import Opened, open_inside
+from mleredux_server.files.sending import PIECE, readers
+from mleredux_server.streams.answer import Incomplete
+
+Format = Literal["zip", "tar", "tar.gz"]
+MEDIA_TYPES: dict[Format, str] = {"zip": "application/zip", "tar": "application/x-tar", "tar.gz": "application/gzip"}
+_BLOCK = 64 << 10
+_LEVEL = 1
+"""Of compression: zeros of sparse files vanish all the same, and the server has other work to do."""
+
+
+async def archive(root: Path, paths: Iterable[str], form: Format) -> AsyncGenerator[bytes, None]:
+    """The bytes of an archive.
+
+    Args:
+        root: The run's directory.
+        paths: As a manifest writes them; what is no regular file (any more) is left out.
+        form: Of the archive.
+    """
+    making = _zip(root, paths) if form == "zip" else _tar(root, paths)
+    whole = _gzip(making) if form == "tar.gz" else making
+    try:
+        while piece := await anyio.to_thread.run_sync(partial(_some, whole), limiter=readers()):
+            yield piece
+    finally:
+        whole.close()
+        making.close()
+
+
+def _some(making: Iterator[bytes]) -> bytes:
+    """The next bytes, about a piece; none at the end."""
+    parts: list[bytes] = []
+    size = 0
+    for part in making:
+        parts.append(part)
+        size += len(part)
+        if size >= PIECE:
+            break
+    return b"".join(parts)
+
+
+def _files(root: Path, paths: Iterable[str]) -> Generator[tuple[str, Opened], None, None]:
+    """Names in the archive, and the files, open while it is their turn."""
+    for path in paths:
+        where = path_of(path)
+        try:
+            file = open_inside(root, where) if where is not None else None
+        except OSError:
+            continue
+        if file is not None:
+            with file:
+                yield archive_name(path), file
+
+
+def _content(file: Opened) -> Generator[bytes, None, None]:
+    """As many bytes as the file had when it was opened, or fewer."""
+    offset = 0
+    while offset < file.size and (block := file.read(offset, min(_BLOCK, file.size - offset))):
+        offset += len(block)
+        yield block
+
+
+def _zip(root: Path, paths: Iterable[str]) -> Generator[bytes, None, None]:
+    making = ZipStream(compress_type=ZIP_DEFLATED, compress_level=_LEVEL)
+    for name, file in _files(root, paths):
+        making.add(_content(file), name, size=file.size)
+        yield from making.file()
+    yield from making.finalize()
+
+
+def _tar(root: Path, paths: Iterable[str]) -> Generator[bytes, None, None]:
+    total = 0
+    for name, file in _files(root, paths):
+        about = tarfile.TarInfo(name)
+        about.size, about.mtime = file.size, file.modified // 10**9
+        header = about.tobuf(tarfile.PAX_FORMAT, "utf-8", "replace")
+        yield header
+        sent = 0
+        for block in _content(file):
+            sent += len(block)
+            yield block
+        if sent < file.size:
+            raise Incomplete(f"{name} became shorter while it was sent")
+        padding = b"\0" * (-sent % tarfile.BLOCKSIZE)
+        yield padding
+        total += len(header) + sent + len(padding)
+    end = total + 2 * tarfile.BLOCKSIZE
+    yield b"\0" * (2 * tarfile.BLOCKSIZE + -end % tarfile.RECORDSIZE)
+
+
+def _gzip(making: Iterable[bytes]) -> Generator[bytes, None, None]:
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for part in making:
+        if packed := packer.compress(part):
+            yield packed
+    yield packer.flush()
