@@ -1,0 +1,46 @@
+"""A plugin for tests of recovery: an agent that counts its starts, and stages that last a moment."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mleredux import hookimpl
+from mleredux.models import Agent, Event, Limits
+from mleredux.store import Run
+
+mleredux_contract = 1
+
+_COUNT = 'echo $$ >> "$COUNTS/$MLEREDUX_RUN_ID"'
+# The seed says how long it works, in tenths of a second.
+_WORK = """
+sleep $(($MLEREDUX_SEED / 10)).$(($MLEREDUX_SEED % 10))
+cp "$MLEREDUX_DATA_DIR/sample_submission.csv" "$MLEREDUX_SUBMISSION"
+"""
+
+
+@hookimpl
+def mleredux_register_agents() -> list[Agent]:
+    return [
+        Agent(
+            id="counting",
+            title="Counts its starts; for tests",
+            command=("sh", "-c", _COUNT + _WORK),
+            env={"COUNTS": os.environ.get("COUNTS", "/nonexistent")},
+            sandboxes=("process",),
+            limits=Limits(time_limit=300, memory_mb=256, cpus=1, grace=1),
+        ),
+        Agent(
+            id="contained",
+            title="Says in its log that it started; for tests",
+            command=("sh", "-c", "echo started\n" + _WORK),
+            sandboxes=("docker",),
+            limits=Limits(time_limit=300, memory_mb=256, cpus=1, grace=1),
+        ),
+    ]
+
+
+@hookimpl
+def mleredux_run_event(run: Run, event: Event) -> None:
+    if event.type == "state" and event.data["state"] in ("preparing", "building", "producing"):
+        time.sleep(float(os.environ.get("STAGE_SECONDS", "0")))
