@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -12,7 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from mleredux.errors import MlereduxError, NotFound
-from sqlalchemy.exc import OperationalError, TimeoutError
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, OperationalError, TimeoutError
 from starlette.exceptions import HTTPException
 
 _LOG = structlog.get_logger()
@@ -103,7 +104,15 @@ def of_error(error: Exception) -> Problem:
         case HTTPException():
             slug = {401: "unauthenticated", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
             return Problem(slug.get(error.status_code, "invalid"), f"{error.detail}.", headers=error.headers)
-        case OperationalError() | TimeoutError():
+        case DataError():
+            return Problem(
+                "invalid",
+                "The request has a character or a number that the database can't look for.",
+                hint="Leave out characters of value zero.",
+            )
+        case OperationalError() if _disk_full(error):
+            return of_error(OSError(errno.ENOSPC, "full"))
+        case OperationalError() | InterfaceError() | TimeoutError():
             return Problem(
                 "unavailable",
                 "The database does not answer now.",
@@ -126,10 +135,15 @@ def install(app: FastAPI) -> None:
             _LOG.error("request failed", problem=problem.slug, exc_info=error)
         return answer(request, problem)
 
-    for kind in (Problem, MlereduxError, RequestValidationError, HTTPException, OperationalError, TimeoutError):
+    for kind in (Problem, MlereduxError, RequestValidationError, HTTPException, DBAPIError, TimeoutError):
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(OSError, handle)
     app.add_exception_handler(Exception, handle)
+
+
+def _disk_full(error: OperationalError) -> bool:
+    code = getattr(error.orig, "sqlite_errorcode", None) or getattr(error.orig, "sqlstate", None)
+    return code in (sqlite3.SQLITE_FULL, "53100")
 
 
 def _invalid(error: RequestValidationError) -> Problem:
