@@ -348,6 +348,7 @@ def test_predictions_are_graded_and_the_upload_is_whole_at_each_try(
     assert (report.score, report.medal) == (0.98, "gold")
     tries = [asked for asked in fake.asked if asked.method == "POST"]
     assert len(tries) == 3 and len({asked.headers["Idempotency-Key"] for asked in tries}) == 1
+    assert len({asked.body for asked in tries}) == 1, "else the service would take a repeat for something else"
     for asked in tries:
         assert predictions.read_bytes() in asked.body and b'name="task"' in asked.body
         assert asked.headers["Prefer"] == "wait=20"

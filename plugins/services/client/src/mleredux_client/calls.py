@@ -61,7 +61,10 @@ def upload(
     source = Path(file)
     if not source.is_file():
         raise UsageError(f"There is no file {source}.", hint="Give the path of the submission.")
-    headers = {"Idempotency-Key": uuid.uuid4().hex} if creates else {}
+    key = uuid.uuid4().hex
+    headers = {"Content-Type": f"multipart/form-data; boundary={key}"}  # a repeat has the very same body
+    if creates:
+        headers["Idempotency-Key"] = key
     if prefer_wait >= 1:
         headers["Prefer"] = f"wait={int(prefer_wait)}"
     return Call("POST", path, form=known(form), file=source, headers=headers, patience=prefer_wait)
