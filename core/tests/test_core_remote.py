@@ -71,6 +71,14 @@ def test_the_environment_names_a_server_until_an_empty_option_takes_it_back(monk
     assert json.loads(mleredux("list", "sandboxes", "--server=", "--json").output)
 
 
+@pytest.mark.usefixtures("client")
+def test_verbs_that_are_about_this_machine_heed_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEREDUX_SERVER", URL)
+    assert "remote_verbs" in mleredux("plugins").output
+    assert "works on this machine only" in mleredux("plugins", "--server", URL).output
+    assert "works on this machine only" in mleredux("prepare", "digits").output
+
+
 def test_what_stands_behind_two_dashes_is_no_option_of_ours() -> None:
     ctx = click.Context(root)
     assert note_server(ctx, ["validate", "--", "--server", URL]) == ["validate", "--", "--server", URL]

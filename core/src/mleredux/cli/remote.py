@@ -15,6 +15,9 @@ SERVER_VARIABLE = "MLEREDUX_SERVER"
 PREFIX = "remote "
 _OPTION = "--server"
 _META = "mleredux.server"
+_EXPLICIT = "mleredux.server.explicit"
+_ALWAYS_HERE = frozenset({"doctor", "new", "plugins", "serve", "server"})
+"""Verbs that nobody means for another machine: `MLEREDUX_SERVER` does not keep them from working."""
 
 
 def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
@@ -43,7 +46,7 @@ def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
             url = word.removeprefix(f"{_OPTION}=")
         else:
             rest.append(word)
-    ctx.meta[_META] = url.strip() or None
+    ctx.meta[_META], ctx.meta[_EXPLICIT] = url.strip() or None, len(rest) < len(args)
     return rest
 
 
@@ -51,6 +54,11 @@ def server_of(ctx: click.Context) -> str | None:
     """The server that is asked for, as it was written; None for this machine."""
     found: str | None = ctx.meta.get(_META)
     return found
+
+
+def works_here(ctx: click.Context, verb: str) -> bool:
+    """Whether a verb is worked by this machine: no server is named, or only by the environment, for no use."""
+    return server_of(ctx) is None or (verb in _ALWAYS_HERE and not ctx.meta[_EXPLICIT])
 
 
 def here_only(verb: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from mleredux.cli.remote import NO_CLIENT, PREFIX, here_only, note_server, server_of
+from mleredux.cli.remote import NO_CLIENT, PREFIX, here_only, note_server, server_of, works_here
 from mleredux.errors import MlereduxError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Root(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one verb."""
-        if server_of(ctx) is not None:
+        if not works_here(ctx, cmd_name):
             if cmd_name not in self._helps(ctx):
                 return None
             twin: click.Command = catalogue(ctx).get("commands", f"{PREFIX}{cmd_name}")
