@@ -14,4 +14,7 @@ def mleredux_register_commands() -> list[Ref]:
     """`serve` starts the service; `server` looks after its database."""
     return [
         Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service: many users, many runs."}),
+        Ref(
+            "server", "mleredux_server.cli.server:command", {"title": "Look after a service: users, tokens, projects."}
+        ),
     ]

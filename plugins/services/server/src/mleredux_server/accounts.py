@@ -1,13 +1,14 @@
-"""Making users, projects and tokens; the only place that does."""
+"""Users, projects and tokens: made, found, changed; the only place that does."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import count
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import Member, Project, Token, User
+from mleredux_server.database.tables import Audit, Member, Project, Token, User, now
 from mleredux_server.identity import hash_of, new_id, new_token
 from mleredux_server.problems import Problem, not_found
 from mleredux_server.schemas.accounts import Quota
@@ -18,7 +19,7 @@ TRUSTED = Quota(queued_runs=None, sandboxes=None, networks=["none", "gateway", "
 
 
 def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota | None = None) -> User:
-    """A user with a project of their own, of the same name.
+    """A user with a project of their own, of the same name where that is free.
 
     Raises:
         Problem: The name is taken.
@@ -28,7 +29,9 @@ def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota 
     user = User(id=new_id("usr"), name=name, admin=admin)
     session.add(user)
     session.flush()
-    make_project(session, name, user, quota or (TRUSTED if admin else Quota()))
+    names = (name if number == 1 else f"{name[:56]}-{number}" for number in count(1))
+    free = next(other for other in names if not _project_named(session, other))
+    make_project(session, free, user, quota or (TRUSTED if admin else Quota()))
     return user
 
 
@@ -38,13 +41,17 @@ def make_project(session: Session, name: str, owner: User, quota: Quota) -> Proj
     Raises:
         Problem: The name is taken.
     """
-    if session.scalar(select(Project).where(Project.name == name)):
+    if _project_named(session, name):
         raise Problem("conflict", f"There is a project {name!r} already.")
     project = Project(id=new_id("prj"), name=name, quota=quota.model_dump(mode="json"))
     session.add(project)
     session.flush()
     session.add(Member(project_id=project.id, user_id=owner.id, role="owner"))
     return project
+
+
+def _project_named(session: Session, name: str) -> bool:
+    return session.scalar(select(Project.id).where(Project.name == name)) is not None
 
 
 def make_token(
@@ -84,6 +91,70 @@ def make_token(
     )
     session.add(token)
     return token, said
+
+
+def note(session: Session, caller: Caller | None, action: str, target: str) -> None:
+    """Write a change into the audit; None changes it from the command line."""
+    session.add(
+        Audit(
+            user_id=caller.user_id if caller else None,
+            token_id=caller.token_id if caller else None,
+            action=action,
+            target=target,
+        )
+    )
+
+
+def find_user(session: Session, asked: str) -> User | None:
+    """A user by id or name."""
+    found: User | None = session.scalar(select(User).where((User.id == asked) | (User.name == asked)))
+    return found
+
+
+def disable_user(session: Session, user: User) -> None:
+    """Let a user do nothing any more; what they made stays.
+
+    Raises:
+        Problem: They are the last admin.
+    """
+    if user.admin:
+        query = select(User.id).where(User.admin, User.disabled_at.is_(None)).with_for_update()
+        if set(session.scalars(query)) <= {user.id}:
+            raise Problem("conflict", f"User {user.name} is the last admin.", hint="Make another user an admin first.")
+    user.disabled_at = user.disabled_at or now()
+    session.execute(update(Token).where(Token.user_id == user.id, Token.revoked_at.is_(None)).values(revoked_at=now()))
+
+
+def set_quota(project: Project, change: Quota) -> None:
+    """Change the fields of a quota that were named."""
+    named = {name: getattr(change, name) for name in change.model_fields_set}
+    before = Quota.model_validate(project.quota).model_dump()
+    project.quota = Quota.model_validate({**before, **named}).model_dump(mode="json")
+
+
+def set_member(session: Session, project: Project, user: User, role: str | None) -> None:
+    """Give a user a role in a project; None: none.
+
+    Raises:
+        Problem: No owner would be left.
+    """
+    session.refresh(project, with_for_update=True)
+    member = session.get(Member, (project.id, user.id))
+    if member is not None and member.role == "owner" and role != "owner":
+        others = select(Member.user_id).where(Member.project_id == project.id, Member.role == "owner")
+        if session.scalar(others.where(Member.user_id != user.id).limit(1)) is None:
+            raise Problem(
+                "conflict",
+                f"User {user.name} is the last owner of the project.",
+                hint="Make another one an owner first.",
+            )
+    if role is None:
+        if member is not None:
+            session.delete(member)
+    elif member is None:
+        session.add(Member(project_id=project.id, user_id=user.id, role=role))
+    else:
+        member.role = role
 
 
 def default_project(session: Session, caller: Caller) -> Project | None:

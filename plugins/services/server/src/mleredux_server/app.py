@@ -21,12 +21,16 @@ from mleredux_server.api import (
     health,
     logs,
     me,
+    projects,
     results,
     run_actions,
     runs,
     tasks,
+    tokens,
+    users,
 )
 from mleredux_server.database import Database
+from mleredux_server.etags import EntityTags
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics
 from mleredux_server.observing import Observing
@@ -84,6 +88,9 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(artifacts.router)
     app.include_router(results.router)
     app.include_router(me.router)
+    app.include_router(tokens.router)
+    app.include_router(users.router)
+    app.include_router(projects.router)
     app.include_router(tasks.router)
     app.include_router(experiments.router)
     idempotency.install(app)
@@ -96,5 +103,6 @@ def create_app(service: Service) -> FastAPI:
         """What answers here."""
         return {"name": "mleredux", "version": __version__, "contract": 1}
 
+    app.add_middleware(EntityTags)
     app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added is the outermost
     return app

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from sqlalchemy import select
+from sqlalchemy import select, update
+from sqlalchemy.exc import OperationalError
 
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Member, Token, User, now
@@ -20,6 +22,8 @@ from mleredux_server.problems import Problem
 SCOPES = ("read", "run", "grade", "tokens", "admin")
 _CACHED_SECONDS = 5.0
 _MOST_CACHED = 10_000
+_USE_NOTED = timedelta(minutes=5)
+"""How exact `last_used_at` is."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Caller:
     Attributes:
         scopes: Of the token; `admin` implies all.
         projects: Ids of the projects whose runs they see, each with their role there.
-        all_projects: Whether they see everything.
+        bound_to: The only project that the token is good for, where there is one.
+        expires_at: When the token ends.
     """
 
     user_id: str
@@ -39,6 +44,8 @@ class Caller:
     token_name: str
     scopes: frozenset[str]
     projects: dict[str, str]
+    bound_to: str | None = None
+    expires_at: datetime | None = None
 
     @property
     def all_projects(self) -> bool:
@@ -60,53 +67,82 @@ class Tokens:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[str, tuple[float, Caller]] = {}
+        self._good: set[str] = set()
+        self._changes = 0
 
     def forget(self) -> None:
         """After tokens, users or members changed."""
+        self._changes += 1
         self._known.clear()
 
     def caller(self, token: str) -> Caller | None:
         """Whose token that is, where it is good."""
-        hashed = hash_of(token)
-        known = self._known.get(hashed)
-        if known is not None and known[0] > time.monotonic():
-            return known[1]
+        hashed, changes = hash_of(token), self._changes
+        if (known := self.remembered(token)) is not None:
+            return known
         found = self._look_up(hashed)
         if found is None:
             self._known.pop(hashed, None)
+            self._good.discard(hashed)
             return None
-        if len(self._known) >= _MOST_CACHED:
-            self._known.clear()
-        self._known[hashed] = (time.monotonic() + _CACHED_SECONDS, found)
+        for kept in (self._known, self._good):
+            if len(kept) >= _MOST_CACHED:
+                kept.clear()
+        self._good.add(hashed)
+        if changes == self._changes:  # else what was found may be gone already
+            self._known[hashed] = (time.monotonic() + _CACHED_SECONDS, found)
         return found
 
     def remembered(self, token: str) -> Caller | None:
         """As `caller`, where the database need not be asked."""
-        known = self._known.get(hash_of(token))
-        return known[1] if known is not None and known[0] > time.monotonic() else None
+        until, caller = self._known.get(hash_of(token), (0.0, None))
+        if caller is None or until <= time.monotonic() or _ended(caller.expires_at):
+            return None
+        return caller
+
+    def was_good(self, token: str) -> bool:
+        """Whether somebody showed it before, so that it is no guess."""
+        return hash_of(token) in self._good
 
     def _look_up(self, hashed: str) -> Caller | None:
         with self._database.reading() as session:
-            row = session.execute(select(Token, User).join(User, User.id == Token.user_id).where(Token.hash == hashed))
-            token, user = row.tuples().one_or_none() or (None, None)
+            query = select(Token, User).join(User, User.id == Token.user_id).where(Token.hash == hashed)
+            token, user = session.execute(query).one_or_none() or (None, None)
             if token is None or user is None or token.revoked_at is not None or user.disabled_at is not None:
                 return None
-            if token.expires_at is not None and token.expires_at <= now():
+            if _ended(token.expires_at):
                 return None
-            members = session.execute(select(Member.project_id, Member.role).where(Member.user_id == user.id)).tuples()
+            members = session.execute(select(Member.project_id, Member.role).where(Member.user_id == user.id)).all()
             projects = {project: role for project, role in members if token.project_id in (None, project)}
-        if token.last_used_at is None or now() - token.last_used_at > timedelta(minutes=5):
-            with self._database.writing() as session:
-                session.get_one(Token, token.id).last_used_at = now()
+        self._note_use(token)
+        admin = user.admin and token.project_id is None
         return Caller(
             user_id=user.id,
             user_name=user.name,
-            admin=user.admin and token.project_id is None,
+            admin=admin,
             token_id=token.id,
             token_name=token.name,
-            scopes=frozenset(token.scopes),
+            scopes=frozenset(token.scopes) - (frozenset() if admin else {"admin"}),
             projects=projects,
+            bound_to=token.project_id,
+            expires_at=token.expires_at,
         )
+
+    def _note_use(self, token: Token) -> None:
+        if token.last_used_at is not None and now() - token.last_used_at < _USE_NOTED:
+            return
+        with suppress(OperationalError), self._database.writing() as session:  # nobody is kept out by a busy database
+            session.execute(update(Token).where(Token.id == token.id).values(last_used_at=now()))
+
+
+def _ended(expires_at: datetime | None) -> bool:
+    return expires_at is not None and expires_at <= now()
+
+
+def bearer_of(request: Request) -> str:
+    """The token that a request brings; empty where there is none."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 async def authenticate(request: Request) -> Caller:
@@ -115,10 +151,9 @@ async def authenticate(request: Request) -> Caller:
     Raises:
         Problem: There is no token, or it is not good.
     """
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    token = token.strip()
+    token = bearer_of(request)
     challenge = {"WWW-Authenticate": 'Bearer realm="mleredux"'}
-    if scheme.lower() != "bearer" or not token:
+    if not token:
         raise Problem(
             "unauthenticated", "No token was sent.", hint="Send `Authorization: Bearer mlr_…`.", headers=challenge
         )

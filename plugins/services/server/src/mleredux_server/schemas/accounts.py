@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from mleredux_server.schemas.runs import Label, Name
+
+
+def _no_id(name: str) -> str:
+    if name.startswith(("usr_", "prj_")):
+        raise ValueError("must not look like an id")
+    return name
+
+
+AccountName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$"), AfterValidator(_no_id)]
+"""Of users and projects."""
+Scope = Literal["read", "run", "grade", "tokens", "admin"]
+Role = Literal["member", "owner"]
+_LARGEST = 2**53
+_DECADE = 10 * 366 * 86400
 
 
 class Quota(BaseModel):
     """What a project may use; None: no limit."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-    concurrent_runs: int | None = Field(default=None, ge=0)
-    queued_runs: int | None = Field(default=10_000, ge=0)
-    cpus: float | None = Field(default=None, ge=0)
-    memory_mb: int | None = Field(default=None, ge=0)
-    gpus: int | None = Field(default=None, ge=0)
-    disk_mb: int | None = Field(default=None, ge=0)
+    concurrent_runs: int | None = Field(default=None, ge=0, le=_LARGEST)
+    queued_runs: int | None = Field(default=10_000, ge=0, le=_LARGEST)
+    cpus: float | None = Field(default=None, ge=0, le=_LARGEST)
+    memory_mb: int | None = Field(default=None, ge=0, le=_LARGEST)
+    gpus: int | None = Field(default=None, ge=0, le=_LARGEST)
+    disk_mb: int | None = Field(default=None, ge=0, le=_LARGEST)
     """Of what its runs left, and may still write."""
-    llm_tokens: int | None = Field(default=None, ge=0)
+    llm_tokens: int | None = Field(default=None, ge=0, le=_LARGEST)
     """In all; more is given by raising it."""
-    max_time_limit: float | None = Field(default=None, gt=0)
+    max_time_limit: float | None = Field(default=None, gt=0, le=_LARGEST)
     """Seconds that one run may ask for."""
-    sandboxes: list[str] | None = ["docker"]
+    sandboxes: list[Name] | None = Field(default=["docker"], max_length=20)
     """Where its agents may run; None: anywhere. The process sandbox is no boundary between users."""
-    networks: list[Literal["none", "gateway", "open"]] = ["none", "gateway"]
+    networks: list[Literal["none", "gateway", "open"]] = Field(default=["none", "gateway"], max_length=3)
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Of its users' share of the machine."""
 
@@ -79,6 +95,64 @@ class TokenView(BaseModel):
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
+
+
+class NewToken(TokenView):
+    """A token that was just made."""
+
+    token: str
+    """The secret; it is said here and nowhere else."""
+
+
+class TokenRequest(BaseModel):
+    """A token that is to be made."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    name: Label
+    scopes: list[Scope] = Field(min_length=1, max_length=5)
+    project: Name | None = None
+    """Id or name of the only project it is to be good for."""
+    expires_in: float | None = Field(default=None, gt=0, le=_DECADE)
+    """Seconds; None: never, or with the token that asks."""
+    user: Name | None = None
+    """Id or name of whose it is to be; only admins make tokens of others."""
+
+
+class UserRequest(BaseModel):
+    """A user who is to be made, with a project of their own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: AccountName
+    admin: bool = False
+
+
+class ProjectRequest(BaseModel):
+    """A project that is to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: AccountName
+    quota: Quota | None = None
+
+
+class ProjectChange(BaseModel):
+    """What is to be another way; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: AccountName | None = None
+    quota: Quota | None = None
+    """Only fields that are named change; null lifts a limit."""
+
+
+class Membership(BaseModel):
+    """What a user is to be in a project."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role = "member"
 
 
 class Me(BaseModel):

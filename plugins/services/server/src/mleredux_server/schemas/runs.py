@@ -17,7 +17,7 @@ NetworkName = Literal["none", "gateway", "open"]
 class LimitsAsked(BaseModel):
     """Limits that differ from the agent's own; see `mleredux.models.Limits`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     time_limit: float | None = Field(default=None, gt=0, le=30 * 86400)
     notice: float | None = Field(default=None, ge=0, le=86400)
@@ -35,7 +35,7 @@ class LimitsAsked(BaseModel):
 class HowToRun(BaseModel):
     """What a run and a matrix of runs are asked alike."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     sandbox: Name | None = None
     limits: LimitsAsked = LimitsAsked()

@@ -1,0 +1,126 @@
+"""`/v1/projects`: who works together, and what they may use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts import find_user, make_project, note, set_member, set_quota, visible_project
+from mleredux_server.database.tables import Project, User
+from mleredux_server.etags import require_match
+from mleredux_server.idempotency import Answer, claim_of
+from mleredux_server.problems import Problem, not_found
+from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView, Quota
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import service_of
+from mleredux_server.views import project_view
+
+router = APIRouter(prefix="/v1/projects", tags=["accounts"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+Keeper = Annotated[Caller, Depends(needs("tokens"))]
+Admin = Annotated[Caller, Depends(needs("admin"))]
+
+
+@router.post("", status_code=201, response_model=ProjectView)
+def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Response:
+    """Make a project. Only admins do: with projects of their own making, users would have any quota they like."""
+    claim = claim_of(request, caller, asked)
+    with service_of(request).database.writing() as session:
+        if claim is not None:
+            claim.take(session)
+        project = make_project(session, asked.name, session.get_one(User, caller.user_id), asked.quota or Quota())
+        session.flush()
+        note(session, caller, "project.create", project.id)
+        view = project_view(session, project, caller).model_copy(update={"role": "owner"})
+        answer = Answer(201, {"Location": f"/v1/projects/{project.id}"}, view.model_dump_json())
+        if claim is not None:
+            claim.keep(session, answer)
+    request.app.state.tokens.forget()
+    return answer.response()
+
+
+@router.get("")
+def list_projects(caller: Reader, request: Request, paging: Annotated[Paging, Depends()]) -> Page[ProjectView]:
+    """One's projects, in order of their names; an admin's token sees all."""
+    query = select(Project).order_by(Project.name).limit(paging.limit + 1)
+    if not caller.all_projects:
+        query = query.where(Project.id.in_(caller.projects))
+    if place := paging.place(str):
+        query = query.where(Project.name > place[0])
+    with service_of(request).database.reading() as session:
+        rows, cursor = paging.cut(session.scalars(query).all(), lambda project: project.name)
+        views = [project_view(session, row, caller) for row in rows]
+    return Page[ProjectView](items=views, next=cursor)
+
+
+@router.get("/{project_id}")
+def get_project(project_id: str, caller: Reader, request: Request) -> ProjectView:
+    """A project, by id or name, with what it may use and uses now."""
+    with service_of(request).database.reading() as session:
+        return project_view(session, visible_project(session, caller, project_id), caller)
+
+
+@router.patch("/{project_id}")
+def change_project(project_id: str, asked: ProjectChange, caller: Keeper, request: Request) -> ProjectView:
+    """Rename a project (its owners), or change its quota (admins)."""
+    with service_of(request).database.writing() as session:
+        project = _owned(session, caller, project_id)
+        require_match(request, project_view(session, project, caller))
+        if asked.quota is not None and not caller.all_projects:
+            raise Problem("forbidden", "Only admins change quotas.", hint="Ask who runs the server.")
+        if asked.name is not None and asked.name != project.name:
+            if session.scalar(select(Project.id).where(Project.name == asked.name)):
+                raise Problem("conflict", f"There is a project {asked.name!r} already.")
+            note(session, caller, "project.rename", f"{project.id} {project.name} {asked.name}")
+            project.name = asked.name
+        if asked.quota is not None:
+            set_quota(project, asked.quota)
+            note(session, caller, "project.quota", f"{project.id} {asked.quota.model_dump_json(exclude_unset=True)}")
+        session.flush()
+        return project_view(session, project, caller)
+
+
+@router.put("/{project_id}/members/{user_id}", status_code=204)
+def put_member(project_id: str, user_id: str, asked: Membership, caller: Keeper, request: Request) -> None:
+    """Let a user into a project, or give them another role there (its owners)."""
+    with service_of(request).database.writing() as session:
+        project, user = _owned(session, caller, project_id), _user(session, caller, user_id)
+        if user.disabled_at is not None:
+            raise Problem("conflict", f"User {user.name} was removed.")
+        set_member(session, project, user, asked.role)
+        note(session, caller, "member.put", f"{project.id} {user.id} {asked.role}")
+    request.app.state.tokens.forget()
+
+
+@router.delete("/{project_id}/members/{user_id}", status_code=204)
+def remove_member(project_id: str, user_id: str, caller: Keeper, request: Request) -> None:
+    """Let a user out of a project (its owners, and everybody themselves)."""
+    with service_of(request).database.writing() as session:
+        leaves = user_id == caller.user_id
+        project = visible_project(session, caller, project_id) if leaves else _owned(session, caller, project_id)
+        user = _user(session, caller, user_id)
+        set_member(session, project, user, None)
+        note(session, caller, "member.delete", f"{project.id} {user.id}")
+    request.app.state.tokens.forget()
+
+
+def _owned(session: Session, caller: Caller, asked: str) -> Project:
+    """A project that the caller may change; locked, where the database can."""
+    project = visible_project(session, caller, asked)
+    if not caller.all_projects and caller.projects.get(project.id) != "owner":
+        raise Problem("forbidden", f"Only owners change project {project.name}.", hint="Ask one of them.")
+    session.refresh(project, with_for_update=True)
+    return project
+
+
+def _user(session: Session, caller: Caller, asked: str) -> User:
+    """A user by id; by name for admins, for others could try out names."""
+    user = find_user(session, asked) if caller.all_projects else session.get(User, asked)
+    if user is None:
+        raise not_found("user", asked)
+    return user

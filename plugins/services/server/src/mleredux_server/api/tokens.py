@@ -1,0 +1,163 @@
+"""`/v1/tokens`: keys of users. Their secrets are said once, and only hashes are kept."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts import find_user, make_token, note, visible_project
+from mleredux_server.database.tables import Member, Token, User, now
+from mleredux_server.idempotency import Answer, Claim, Replayed, claim_of
+from mleredux_server.identity import TOKEN_PREFIX, hash_of
+from mleredux_server.problems import Problem, not_found
+from mleredux_server.schemas.accounts import NewToken, TokenRequest, TokenView
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.security import Caller, authenticate, bearer_of, needs
+from mleredux_server.service import service_of
+from mleredux_server.views import token_view
+
+router = APIRouter(prefix="/v1/tokens", tags=["accounts"])
+
+Keeper = Annotated[Caller, Depends(needs("tokens"))]
+
+
+@router.post("", status_code=201, response_model=NewToken)
+def create_token(asked: TokenRequest, caller: Keeper, request: Request) -> Response:
+    """Make a token that may at most what the one that asks may."""
+    claim, salt = claim_of(request, caller, asked), secrets.token_hex(32)
+    try:
+        with service_of(request).database.writing() as session:
+            if claim is not None:
+                claim.take(session)
+            user = _whose(session, caller, asked.user)
+            _check_scopes(caller, user, asked)
+            token, said = make_token(
+                session,
+                user,
+                asked.name,
+                list(asked.scopes),
+                project_id=_bound_to(session, caller, user, asked.project),
+                expires_at=_end(caller, asked),
+                value=_value(request, claim, salt) if claim is not None else None,
+            )
+            session.flush()
+            note(session, caller, "token.create", token.id)
+            view = token_view(token, user.name).model_dump()
+            if claim is not None:
+                claim.keep(session, _answer(NewToken(**view, token=salt)))
+    except Replayed as first:
+        return _said_again(request, claim, first.answer)
+    return _answer(NewToken(**view, token=said)).response()
+
+
+@router.get("")
+def list_tokens(caller: Keeper, request: Request, paging: Annotated[Paging, Depends()]) -> Page[TokenView]:
+    """One's own tokens that were not revoked; an admin's token sees all users'."""
+    query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
+    if not caller.all_projects:
+        query = query.where(Token.user_id == caller.user_id)
+    if caller.bound_to is not None:
+        query = query.where(Token.project_id == caller.bound_to)
+    if place := paging.place(str):
+        query = query.where(Token.id > place[0])
+    with service_of(request).database.reading() as session:
+        rows = session.execute(query.order_by(Token.id).limit(paging.limit + 1)).all()
+    shown, cursor = paging.cut(rows, lambda row: row[0].id)
+    return Page[TokenView](items=[token_view(token, name) for token, name in shown], next=cursor)
+
+
+@router.delete("/{token_id}", status_code=204)
+def revoke_token(token_id: str, caller: Annotated[Caller, Depends(authenticate)], request: Request) -> None:
+    """Make a token worthless at once. Every token may do so to itself."""
+    if token_id != caller.token_id and not caller.may("tokens"):
+        raise Problem("forbidden", "The token lacks the scope tokens.", hint="Use one that has it.")
+    with service_of(request).database.writing() as session:
+        token = session.get(Token, token_id)
+        if token is None or token.revoked_at is not None or not _may_revoke(caller, token):
+            raise not_found("token", token_id)
+        token.revoked_at = now()
+        note(session, caller, "token.revoke", token.id)
+    request.app.state.tokens.forget()
+
+
+def _may_revoke(caller: Caller, token: Token) -> bool:
+    if caller.all_projects or token.id == caller.token_id:
+        return True
+    return token.user_id == caller.user_id and caller.bound_to in (None, token.project_id)
+
+
+def _whose(session: Session, caller: Caller, asked: str | None) -> User:
+    if asked is None or asked in (caller.user_id, caller.user_name):
+        return session.get_one(User, caller.user_id)
+    if not caller.all_projects:
+        raise Problem("forbidden", "Only admins make tokens of other users.")
+    user = find_user(session, asked)
+    if user is None:
+        raise not_found("user", asked)
+    if user.disabled_at is not None:
+        raise Problem("conflict", f"User {user.name} was removed.")
+    return user
+
+
+def _check_scopes(caller: Caller, user: User, asked: TokenRequest) -> None:
+    lacking = [scope for scope in asked.scopes if not caller.may(scope)]
+    if lacking:
+        raise Problem(
+            "forbidden",
+            f"The token that asks lacks {', '.join(sorted(set(lacking)))}, and can't give what it lacks.",
+            hint="Ask for fewer scopes, or use another token.",
+        )
+    if "admin" in asked.scopes and not (user.admin and asked.project is None):
+        raise Problem("forbidden", "The scope admin is only for tokens of admins that are good for all projects.")
+
+
+def _bound_to(session: Session, caller: Caller, user: User, asked: str | None) -> str | None:
+    """The only project of a new token."""
+    if asked is None:
+        return caller.bound_to
+    project = visible_project(session, caller, asked)
+    if caller.bound_to not in (None, project.id) or session.get(Member, (project.id, user.id)) is None:
+        raise not_found("project", asked)
+    return project.id
+
+
+def _end(caller: Caller, asked: TokenRequest) -> datetime | None:
+    """A token does not outlive the one that made it, but for an admin's."""
+    end = now() + timedelta(seconds=asked.expires_in) if asked.expires_in is not None else None
+    if caller.expires_at is None or caller.all_projects:
+        return end
+    return caller.expires_at if end is None else min(end, caller.expires_at)
+
+
+def _answer(token: NewToken) -> Answer:
+    return Answer(201, {"Location": "/v1/tokens", "Cache-Control": "no-store"}, token.model_dump_json())
+
+
+def _said_again(request: Request, claim: Claim | None, kept: Answer) -> Response:
+    """The first answer, whose token was not kept but can be made once more."""
+    view = NewToken.model_validate_json(kept.body)
+    value = _value(request, claim, view.token)
+    with service_of(request).database.reading() as session:
+        token = session.get(Token, view.id)
+    if token is None or token.hash != hash_of(value):
+        raise Problem(
+            "conflict",
+            "The new token was said to another token than this one, and is not kept.",
+            hint=f"Revoke {view.id}, and make another with a new Idempotency-Key.",
+        )
+    return _answer(view.model_copy(update={"token": value})).response(replayed=True)
+
+
+def _value(request: Request, claim: Claim | None, salt: str) -> str:
+    """A token that can be said again to the same caller, though only its hash and the salt are kept."""
+    assert claim is not None
+    mixed = hmac.new(bearer_of(request).encode(), f"{salt}\0{claim.key}".encode(), hashlib.sha256).digest()
+    return TOKEN_PREFIX + base64.urlsafe_b64encode(mixed).decode().rstrip("=")

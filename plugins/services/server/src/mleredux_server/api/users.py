@@ -1,0 +1,79 @@
+"""`/v1/users`: who there is; for admins."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts import disable_user, find_user, make_user, note
+from mleredux_server.database.tables import User
+from mleredux_server.etags import require_match
+from mleredux_server.idempotency import Answer, claim_of
+from mleredux_server.problems import Problem, not_found
+from mleredux_server.schemas.accounts import UserRequest, UserView
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.security import Caller, authenticate, needs
+from mleredux_server.service import service_of
+from mleredux_server.views import user_view
+
+router = APIRouter(prefix="/v1/users", tags=["accounts"])
+
+Admin = Annotated[Caller, Depends(needs("admin"))]
+
+
+@router.post("", status_code=201, response_model=UserView)
+def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response:
+    """Make a user, with a project of their own; they have no token yet."""
+    claim = claim_of(request, caller, asked)
+    with service_of(request).database.writing() as session:
+        if claim is not None:
+            claim.take(session)
+        user = make_user(session, asked.name, admin=asked.admin)
+        session.flush()
+        note(session, caller, "user.create", user.id)
+        answer = Answer(201, {"Location": f"/v1/users/{user.id}"}, user_view(user).model_dump_json())
+        if claim is not None:
+            claim.keep(session, answer)
+    return answer.response()
+
+
+@router.get("")
+def list_users(_caller: Admin, request: Request, paging: Annotated[Paging, Depends()]) -> Page[UserView]:
+    """All users, in order of their names."""
+    query = select(User).order_by(User.name).limit(paging.limit + 1)
+    if place := paging.place(str):
+        query = query.where(User.name > place[0])
+    with service_of(request).database.reading() as session:
+        rows = session.scalars(query).all()
+    shown, cursor = paging.cut(rows, lambda user: user.name)
+    return Page[UserView](items=[user_view(user) for user in shown], next=cursor)
+
+
+@router.get("/{user_id}")
+def get_user(user_id: str, caller: Annotated[Caller, Depends(authenticate)], request: Request) -> UserView:
+    """A user, by id or name; everybody may look at themselves."""
+    with service_of(request).database.reading() as session:
+        return user_view(_visible(session, caller, user_id))
+
+
+@router.delete("/{user_id}", status_code=204)
+def remove_user(user_id: str, caller: Admin, request: Request) -> None:
+    """Let a user do nothing any more; their tokens are worthless at once, their runs stay."""
+    with service_of(request).database.writing() as session:
+        user = _visible(session, caller, user_id)
+        require_match(request, user_view(user))
+        if user.disabled_at is not None:
+            raise Problem("conflict", f"User {user.name} was removed already.")
+        disable_user(session, user)
+        note(session, caller, "user.disable", user.id)
+    request.app.state.tokens.forget()
+
+
+def _visible(session: Session, caller: Caller, asked: str) -> User:
+    user = find_user(session, asked)
+    if user is None or not (caller.all_projects or user.id == caller.user_id):
+        raise not_found("user", asked)
+    return user

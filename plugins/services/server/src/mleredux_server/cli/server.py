@@ -1,0 +1,299 @@
+"""`mleredux server`: users, tokens and projects of a service, straight in its database, whether it runs or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from mleredux.cli.durations import Duration
+from mleredux.cli.output import print_json, print_table
+from mleredux.errors import MlereduxError, NotFound
+
+from mleredux_server.cli.opening import (
+    checked,
+    done,
+    opened,
+    placed,
+    project_named,
+    reading,
+    revision_of,
+    show_record,
+    show_rows,
+    user_named,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from mleredux_server.database.tables import Project
+
+_SCOPES = ("read", "run", "grade", "tokens", "admin")
+_LISTS = ("sandboxes", "networks")
+
+
+@click.group("server")
+def command() -> None:
+    """Look after a service: users, tokens, projects, quotas; also while it runs."""
+
+
+@command.group()
+def token() -> None:
+    """Tokens: make, list, revoke."""
+
+
+@command.group()
+def user() -> None:
+    """Users: make, list, disable."""
+
+
+@command.group()
+def project() -> None:
+    """Projects: make, list, show, change what they may use."""
+
+
+@command.command()
+@placed
+def migrate(runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Bring the tables up to date; `serve` does so too when it starts."""
+    with opened(runs_dir, database, migrate=True) as found:
+        if as_json:
+            print_json({"database": found.shown, "revision": revision_of(found)})
+        else:
+            click.echo(f"{found.shown} is at revision {revision_of(found)}.")
+
+
+@token.command("create")
+@click.option("--user", "user_name", required=True, metavar="NAME", help="Whose it is to be.")
+@click.option("--name", default="cli", show_default=True, help="What it is for.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(_SCOPES),
+    help="What it may; several times.  [default: read, run, grade; admin for admins]",
+)
+@click.option("--expires", type=Duration(), metavar="TIME", help="How long it is good: 12h, 90d; for ever without.")
+@click.option("--project", "project_name", metavar="NAME", help="The only project it is to be good for.")
+@placed
+def create_token(
+    user_name: str,
+    name: str,
+    scopes: tuple[str, ...],
+    expires: float | None,
+    project_name: str | None,
+    runs_dir: str | None,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Make a token and print it; it is shown once."""
+    from datetime import timedelta
+
+    from mleredux_server.accounts import make_token, note
+    from mleredux_server.database.tables import Member, now
+    from mleredux_server.schemas.accounts import TokenRequest
+    from mleredux_server.views import token_view
+
+    with writing(runs_dir, database) as session:
+        owner = user_named(session, user_name)
+        chosen = scopes or (("admin",) if owner.admin and project_name is None else ("read", "run", "grade"))
+        asked = checked(TokenRequest, name=name, scopes=list(chosen), expires_in=expires)
+        if "admin" in chosen and (not owner.admin or project_name is not None):
+            raise MlereduxError("The scope admin is only for tokens of admins that are good for all projects.")
+        bound = project_named(session, project_name) if project_name is not None else None
+        if bound is not None and session.get(Member, (bound.id, owner.id)) is None:
+            raise MlereduxError(f"User {owner.name} is no member of project {bound.name}.")
+        made, said = make_token(
+            session,
+            owner,
+            asked.name,
+            list(chosen),
+            project_id=bound.id if bound else None,
+            expires_at=now() + timedelta(seconds=expires) if expires else None,
+        )
+        session.flush()
+        note(session, None, "token.create", made.id)
+        record = {**token_view(made, owner.name).model_dump(mode="json"), "token": said}
+    if as_json:
+        print_json(record)
+        return
+    click.echo(f"Token {record['id']} of {owner.name} ({', '.join(record['scopes'])}); it is shown once:", err=True)
+    click.echo(said)
+
+
+@token.command("list")
+@click.option("--user", "user_name", metavar="NAME", help="Only those of this user.")
+@placed
+def list_tokens(user_name: str | None, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """List tokens that were not revoked."""
+    from sqlalchemy import select
+
+    from mleredux_server.database.tables import Token, User
+    from mleredux_server.views import token_view
+
+    query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
+    with reading(runs_dir, database) as session:
+        if user_name is not None:
+            query = query.where(Token.user_id == user_named(session, user_name).id)
+        rows = [
+            token_view(row, name).model_dump(mode="json")
+            for row, name in session.execute(query.order_by(User.name, Token.created_at))
+        ]
+    show_rows(rows, ("id", "user", "name", "scopes", "project", "expires_at", "last_used_at"), as_json)
+
+
+@token.command("revoke")
+@click.argument("token_id", metavar="ID")
+@placed
+def revoke_token(token_id: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Make a token worthless; a running server knows within five seconds."""
+    from mleredux_server.accounts import note
+    from mleredux_server.database.tables import Token, now
+
+    with writing(runs_dir, database) as session:
+        found = session.get(Token, token_id)
+        if found is None or found.revoked_at is not None:
+            raise NotFound(f"There is no token {token_id!r}.", hint="See `mleredux server token list`.")
+        found.revoked_at = now()
+        note(session, None, "token.revoke", found.id)
+    done({"id": token_id, "revoked": True}, f"Token {token_id} is worthless now.", as_json)
+
+
+@user.command("create")
+@click.argument("name")
+@click.option("--admin", is_flag=True, help="Let them do and see everything.")
+@placed
+def create_user(name: str, admin: bool, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Make a user, with a project of their own."""
+    from mleredux_server.accounts import make_user, note
+    from mleredux_server.schemas.accounts import UserRequest
+    from mleredux_server.views import user_view
+
+    asked = checked(UserRequest, name=name, admin=admin)
+    with writing(runs_dir, database) as session:
+        made = make_user(session, asked.name, admin=asked.admin)
+        session.flush()
+        note(session, None, "user.create", made.id)
+        record = user_view(made).model_dump(mode="json")
+    done(record, f"User {name} was made. Next: mleredux server token create --user {name}", as_json)
+
+
+@user.command("list")
+@placed
+def list_users(runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """List users."""
+    from sqlalchemy import select
+
+    from mleredux_server.database.tables import User
+    from mleredux_server.views import user_view
+
+    with reading(runs_dir, database) as session:
+        rows = [user_view(row).model_dump(mode="json") for row in session.scalars(select(User).order_by(User.name))]
+    show_rows(rows, ("id", "name", "admin", "created_at", "disabled_at"), as_json)
+
+
+@user.command("disable")
+@click.argument("name")
+@placed
+def disable(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Let a user do nothing any more; their runs stay."""
+    from mleredux_server.accounts import disable_user, note
+    from mleredux_server.views import user_view
+
+    with writing(runs_dir, database) as session:
+        found = user_named(session, name)
+        disable_user(session, found)
+        note(session, None, "user.disable", found.id)
+        session.flush()
+        record = user_view(found).model_dump(mode="json")
+    done(record, f"User {name} may do nothing any more; their runs stay.", as_json)
+
+
+@project.command("create")
+@click.argument("name")
+@click.option("--owner", required=True, metavar="USER", help="Who lets others in.")
+@placed
+def create_project(name: str, owner: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Make a project with the usual quota."""
+    from mleredux_server.accounts import make_project, note
+    from mleredux_server.schemas.accounts import ProjectRequest, Quota
+
+    asked = checked(ProjectRequest, name=name)
+    with writing(runs_dir, database) as session:
+        made = make_project(session, asked.name, user_named(session, owner), Quota())
+        session.flush()
+        note(session, None, "project.create", made.id)
+        record = _record(session, made)
+    done(record, f"Project {name} was made; {owner} is its owner.", as_json)
+
+
+@project.command("list")
+@placed
+def list_projects(runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """List projects with what they use."""
+    from sqlalchemy import select
+
+    from mleredux_server.database.tables import Project
+
+    with reading(runs_dir, database) as session:
+        rows = [_record(session, row) for row in session.scalars(select(Project).order_by(Project.name))]
+    if as_json:
+        print_json(rows)
+        return
+    shown = [{**row["usage"], "id": row["id"], "name": row["name"]} for row in rows]
+    print_table(shown, ("id", "name", "running_runs", "queued_runs", "cpus", "disk_mb", "llm_tokens"))
+
+
+@project.command("show")
+@click.argument("name")
+@placed
+def show_project(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Show a project: members, what it may use, what it uses."""
+    with reading(runs_dir, database) as session:
+        record = _record(session, project_named(session, name))
+    show_record(record, as_json)
+
+
+@project.command("quota")
+@click.argument("name")
+@click.argument("changes", nargs=-1, required=True, metavar="FIELD=VALUE...")
+@placed
+def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: str | None, as_json: bool) -> None:
+    """Change what a project may use: `concurrent_runs=4 memory_mb=none sandboxes=docker,process`."""
+    from mleredux_server.accounts import note, set_quota
+    from mleredux_server.schemas.accounts import Quota
+
+    change = checked(Quota, **dict(_change(text) for text in changes))
+    with writing(runs_dir, database) as session:
+        found = project_named(session, name)
+        set_quota(found, change)
+        note(session, None, "project.quota", f"{found.id} {change.model_dump_json(exclude_unset=True)}")
+        session.flush()
+        record = _record(session, found)
+    show_record(record, as_json)
+
+
+def _change(text: str) -> tuple[str, Any]:
+    field, equals, value = text.partition("=")
+    if not equals:
+        raise MlereduxError(f"{text!r} is no change.", hint="Write FIELD=VALUE, like cpus=8 or cpus=none.")
+    if value == "none":
+        return field, None
+    return field, [part for part in value.split(",") if part] if field in _LISTS else value
+
+
+def _record(session: Session, row: Project) -> dict[str, Any]:
+    from sqlalchemy import select
+
+    from mleredux_server.admission import usage_of
+    from mleredux_server.database.tables import Member, User
+
+    members = select(User.name, Member.role).join(Member, Member.user_id == User.id).where(Member.project_id == row.id)
+    return {
+        "id": row.id,
+        "name": row.name,
+        "members": {str(name): str(role) for name, role in session.execute(members.order_by(User.name))},
+        "quota": row.quota,
+        "usage": usage_of(session, row).model_dump(),
+        "created_at": row.created_at.isoformat(),
+    }

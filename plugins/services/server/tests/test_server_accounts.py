@@ -1,0 +1,179 @@
+"""Users and their removal, and `mleredux server`, which works on the database directly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from mleredux.cli.root import root
+from mleredux.errors import MlereduxError
+from mleredux_server.database.tables import Audit
+from mleredux_server.testing_local import LocalServer
+from sqlalchemy import select
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
+        yield started
+
+
+def client(local: LocalServer, token: str) -> httpx.Client:
+    return httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+
+@pytest.fixture(scope="module")
+def admin(local: LocalServer) -> httpx.Client:
+    return client(local, local.token)
+
+
+def on(runs_dir: Path, *arguments: str) -> Any:
+    """What `mleredux server … --json` prints."""
+    command = ["server", *arguments, "--runs-dir", str(runs_dir), "--json"]
+    answered = CliRunner().invoke(root, command, catch_exceptions=False)
+    assert answered.exit_code == 0, answered.output
+    return json.loads(answered.stdout)
+
+
+def refused(runs_dir: Path, *arguments: str) -> str:
+    """The sentence of an error."""
+    with pytest.raises(MlereduxError) as caught:
+        on(runs_dir, *arguments)
+    return str(caught.value)
+
+
+def test_a_user_is_made_with_a_project_of_their_own(local: LocalServer, admin: httpx.Client) -> None:
+    made = admin.post("/v1/users", json={"name": "dora"})
+    assert made.status_code == 201, made.text
+    user = made.json()
+    assert (user["name"], user["admin"], user["disabled_at"]) == ("dora", False, None)
+    assert admin.get(made.headers["Location"]).json() == admin.get("/v1/users/dora").json() == user
+    token = admin.post("/v1/tokens", json={"name": "t", "scopes": ["read"], "user": user["id"]}).json()["token"]
+    with client(local, token) as dora:
+        me = dora.get("/v1/me").json()
+        assert [project["name"] for project in me["projects"]] == ["dora"]
+        assert me["projects"][0]["quota"]["sandboxes"] == ["docker"]
+        assert dora.get(f"/v1/users/{user['id']}").json() == user
+        assert dora.get("/v1/users/admin").status_code == 404
+        assert dora.get("/v1/users").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Dora", "-dora", "d" * 64, "do ra", "dora\n", "usr_dora", "prj_dora", "dör", "../etc", "a\0b"]
+)
+def test_names_that_are_none_are_refused(admin: httpx.Client, name: str) -> None:
+    for path in ("/v1/users", "/v1/projects"):
+        answered = admin.post(path, json={"name": name})
+        assert (answered.status_code, answered.json()["errors"][0]["field"]) == (422, "body.name")
+
+
+def test_a_name_is_taken_once_and_a_taken_project_name_keeps_no_user_out(admin: httpx.Client) -> None:
+    admin.post("/v1/projects", json={"name": "emil"})
+    assert admin.post("/v1/users", json={"name": "emil"}).status_code == 201
+    assert admin.post("/v1/users", json={"name": "emil"}).status_code == 409
+    assert admin.post("/v1/projects", json={"name": "emil"}).status_code == 409
+    assert "emil-2" in [project["name"] for project in admin.get("/v1/projects").json()["items"]]
+
+
+def test_a_removed_user_can_do_nothing_and_their_runs_stay(local: LocalServer, admin: httpx.Client) -> None:
+    token = local.user("fred")
+    run = local.make_run(user="fred").id
+    with client(local, token) as fred:
+        assert fred.get(f"/v1/runs/{run}").status_code == 200
+        assert admin.delete("/v1/users/fred").status_code == 204
+        assert fred.get(f"/v1/runs/{run}").status_code == 401
+    assert admin.get(f"/v1/runs/{run}").json()["user"] == "fred"
+    assert admin.get("/v1/users/fred").json()["disabled_at"] is not None
+    assert admin.delete("/v1/users/fred").status_code == 409
+    assert admin.post("/v1/tokens", json={"name": "t", "scopes": ["read"], "user": "fred"}).status_code == 409
+    assert admin.delete("/v1/users/nobody").status_code == 404
+
+
+def test_the_last_admin_stays(local: LocalServer, admin: httpx.Client) -> None:
+    last = admin.delete("/v1/users/admin")
+    assert (last.status_code, last.json()["type"]) == (409, "urn:mleredux:problem:conflict")
+    assert "last admin" in refused(local.service.settings.runs_dir, "user", "disable", "admin")
+    admin.post("/v1/users", json={"name": "second", "admin": True})
+    second = admin.post("/v1/tokens", json={"name": "t", "scopes": ["admin"], "user": "second"}).json()["token"]
+    with client(local, second) as http:
+        assert http.delete("/v1/users/second").status_code == 204
+    assert admin.get("/v1/users").status_code == 200
+
+
+def test_a_change_is_refused_to_who_has_not_seen_the_current_state(admin: httpx.Client) -> None:
+    admin.post("/v1/users", json={"name": "gina"})
+    stale = admin.delete("/v1/users/gina", headers={"If-Match": '"other"'})
+    assert (stale.status_code, stale.json()["type"]) == (412, "urn:mleredux:problem:precondition-failed")
+    current = admin.get("/v1/users/gina").headers["ETag"]
+    assert admin.delete("/v1/users/gina", headers={"If-Match": current}).status_code == 204
+
+
+def test_who_lost_the_token_makes_another_while_the_server_runs(local: LocalServer) -> None:
+    runs_dir = local.service.settings.runs_dir
+    made = on(runs_dir, "token", "create", "--user", "admin", "--name", "found again", "--expires", "1h")
+    assert (made["scopes"], made["user"]) == (["admin"], "admin")
+    with client(local, made["token"]) as http:
+        assert http.get("/v1/me").json()["token"]["name"] == "found again"
+    assert made["id"] in [token["id"] for token in on(runs_dir, "token", "list", "--user", "admin")]
+    assert on(runs_dir, "token", "revoke", made["id"]) == {"id": made["id"], "revoked": True}
+    assert "no token" in refused(runs_dir, "token", "revoke", made["id"])
+    local.app.state.tokens.forget()  # five seconds later
+    with client(local, made["token"]) as http:
+        assert http.get("/v1/me").status_code == 401
+
+
+def test_users_and_projects_are_looked_after_without_the_server(tmp_path: Path) -> None:
+    assert "serve" in refused(tmp_path, "user", "list")
+    assert not (tmp_path / ".server").exists()
+    assert on(tmp_path, "migrate")["revision"]
+    assert on(tmp_path, "user", "create", "ann", "--admin")["admin"] is True
+    on(tmp_path, "user", "create", "bob")
+    assert [user["name"] for user in on(tmp_path, "user", "list")] == ["ann", "bob"]
+    on(tmp_path, "project", "create", "team", "--owner", "bob")
+    changed = on(tmp_path, "project", "quota", "team", "cpus=4", "sandboxes=docker,process", "queued_runs=none")
+    assert {"cpus": 4.0, "sandboxes": ["docker", "process"], "queued_runs": None}.items() <= changed["quota"].items()
+    shown = on(tmp_path, "project", "show", "team")
+    assert (shown["members"], shown["quota"]) == ({"bob": "owner"}, changed["quota"])
+    assert [project["name"] for project in on(tmp_path, "project", "list")] == ["ann", "bob", "team"]
+    token = on(tmp_path, "token", "create", "--user", "bob", "--project", "team", "--scope", "read")
+    assert (token["project"], token["scopes"]) == (shown["id"], ["read"])
+    assert on(tmp_path, "user", "disable", "bob")["disabled_at"]
+    assert on(tmp_path, "token", "list") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("user", "create", "Ann"), "name:"),
+        (("user", "create", "admin"), "already"),
+        (("token", "create", "--user", "nobody"), "no user 'nobody'"),
+        (("token", "create", "--user", "hans", "--scope", "admin"), "admins"),
+        (("token", "create", "--user", "hans", "--project", "admin"), "no member"),
+        (("project", "quota", "hans", "cpus"), "FIELD=VALUE"),
+        (("project", "quota", "hans", "cpu=3"), "cpu:"),
+        (("project", "quota", "hans", "cpus=-3"), "cpus:"),
+        (("project", "show", "nothing"), "no project 'nothing'"),
+    ],
+)
+def test_what_is_wrong_on_the_command_line_is_one_sentence(
+    local: LocalServer, admin: httpx.Client, arguments: tuple[str, ...], words: str
+) -> None:
+    admin.post("/v1/users", json={"name": "hans"})
+    assert words in refused(local.service.settings.runs_dir, *arguments)
+
+
+def test_changes_of_the_command_line_are_in_the_audit_too(tmp_path: Path) -> None:
+    from mleredux_server.database import Database
+
+    on(tmp_path, "migrate")
+    user = on(tmp_path, "user", "create", "ann", "--admin")
+    database = Database(f"sqlite:///{tmp_path}/.server/service.sqlite")
+    with database.reading() as session:
+        row = session.scalars(select(Audit)).one()
+    database.close()
+    assert (row.action, row.target, row.user_id) == ("user.create", user["id"], None)

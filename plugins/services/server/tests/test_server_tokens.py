@@ -1,0 +1,203 @@
+"""Tokens: said once, hashed, never more than the one that made them, worthless the moment they are revoked."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mleredux_server.database.tables import Audit, Idempotency, Token
+from mleredux_server.identity import hash_of
+from mleredux_server.testing_local import LocalServer
+from sqlalchemy import select, update
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
+        yield started
+
+
+def client(local: LocalServer, token: str) -> httpx.Client:
+    return httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+
+@pytest.fixture(scope="module")
+def admin(local: LocalServer) -> httpx.Client:
+    return client(local, local.token)
+
+
+@pytest.fixture(scope="module")
+def ann(local: LocalServer) -> httpx.Client:
+    return client(local, local.user("ann", scopes=["read", "run", "tokens"]))
+
+
+def make(http: httpx.Client, status: int = 201, **asked: Any) -> dict[str, Any]:
+    answered = http.post("/v1/tokens", json={"name": "t", "scopes": ["read"], **asked})
+    assert answered.status_code == status, answered.text
+    made: dict[str, Any] = answered.json()
+    return made
+
+
+def test_a_token_works_is_said_once_and_only_its_hash_is_kept(local: LocalServer, ann: httpx.Client) -> None:
+    made = make(ann, name="for the notebook", scopes=["read", "run"])
+    assert made["token"].startswith("mlr_")
+    assert len(made["token"]) > 40
+    with client(local, made["token"]) as http:
+        assert http.get("/v1/me").json()["token"]["name"] == "for the notebook"
+    listed = {token["id"]: token for token in ann.get("/v1/tokens").json()["items"]}
+    assert listed[made["id"]] == {
+        **{k: v for k, v in made.items() if k != "token"},
+        "last_used_at": listed[made["id"]]["last_used_at"],
+    }
+    assert listed[made["id"]]["last_used_at"] is not None
+    path = local.service.settings.state_dir / "service.sqlite"
+    with sqlite3.connect(path) as database:
+        dump = "\n".join(database.iterdump())
+    assert hash_of(made["token"]) in dump
+    assert made["token"] not in dump
+
+
+@pytest.mark.parametrize("scopes", [["grade"], ["read", "admin"], ["admin"]])
+def test_a_token_gives_nothing_that_it_has_not(ann: httpx.Client, scopes: list[str]) -> None:
+    refused = make(ann, 403, scopes=scopes)
+    assert refused["type"] == "urn:mleredux:problem:forbidden"
+
+
+@pytest.mark.parametrize(
+    "asked", [{"scopes": []}, {"scopes": ["root"]}, {"expires_in": -1}, {"expires_in": 1e12}, {"name": ""}]
+)
+def test_malformed_requests_are_refused(ann: httpx.Client, asked: dict[str, Any]) -> None:
+    make(ann, 422, **asked)
+
+
+def test_without_its_scope_a_token_is_refused_and_says_which(local: LocalServer, ann: httpx.Client) -> None:
+    with client(local, make(ann, scopes=["read"])["token"]) as reader:
+        for method, path in (
+            ("POST", "/v1/tokens"),
+            ("POST", "/v1/runs"),
+            ("GET", "/v1/users"),
+            ("POST", "/v1/projects"),
+        ):
+            body = {"name": "x", "scopes": ["read"]} if "tokens" in path else {"task": "digits", "agent": "dummy"}
+            refused = reader.request(method, path, json={"name": "x"} if "projects" in path else body)
+            assert (refused.status_code, refused.json()["type"]) == (403, "urn:mleredux:problem:forbidden"), path
+            assert "scope" in refused.json()["detail"]
+    with client(local, make(ann, scopes=["run"])["token"]) as runner:
+        assert runner.get("/v1/runs").status_code == 403
+
+
+def test_a_revoked_token_is_worthless_at_once(local: LocalServer, ann: httpx.Client) -> None:
+    made = make(ann)
+    with client(local, made["token"]) as http:
+        assert http.get("/v1/me").status_code == 200
+        assert ann.delete(f"/v1/tokens/{made['id']}").status_code == 204
+        refused = http.get("/v1/me")
+    assert refused.status_code == 401
+    assert refused.headers["WWW-Authenticate"].startswith("Bearer ")
+    assert made["token"] not in refused.text
+    assert ann.delete(f"/v1/tokens/{made['id']}").status_code == 404
+    assert made["id"] not in [token["id"] for token in ann.get("/v1/tokens").json()["items"]]
+
+
+def test_a_token_may_always_revoke_itself(local: LocalServer, ann: httpx.Client) -> None:
+    made, other = make(ann), make(ann)
+    with client(local, made["token"]) as http:
+        assert http.delete(f"/v1/tokens/{other['id']}").status_code == 403
+        assert http.delete(f"/v1/tokens/{made['id']}").status_code == 204
+        assert http.get("/v1/me").status_code == 401
+
+
+def test_a_token_ends_when_it_says_and_none_outlives_its_maker(local: LocalServer, ann: httpx.Client) -> None:
+    short = make(ann, scopes=["read", "tokens"], expires_in=1.0)
+    with client(local, short["token"]) as http:
+        for asked in ({}, {"expires_in": 3600}):
+            assert make(http, **asked)["expires_at"] == short["expires_at"]
+        assert make(http, expires_in=0.2)["expires_at"] < short["expires_at"]
+        time.sleep(1.1)
+        assert http.get("/v1/me").status_code == 401
+
+
+def test_a_token_of_one_project_makes_none_for_others(
+    local: LocalServer, admin: httpx.Client, ann: httpx.Client
+) -> None:
+    me = ann.get("/v1/me").json()
+    team = admin.post("/v1/projects", json={"name": "team"}).json()["id"]
+    admin.put(f"/v1/projects/{team}/members/{me['user']['id']}", json={"role": "owner"})
+    bound = make(ann, scopes=["read", "run", "tokens"], project="team")
+    assert bound["project"] == team
+    with client(local, bound["token"]) as http:
+        assert [project["id"] for project in http.get("/v1/me").json()["projects"]] == [team]
+        assert http.get("/v1/me").json()["default_project"] == team
+        assert make(http)["project"] == team
+        assert make(http, 404, project=me["default_project"])["type"] == "urn:mleredux:problem:not-found"
+        assert http.get(f"/v1/projects/{me['default_project']}").status_code == 404
+        assert http.get("/v1/runs", params={"project": "ann"}).status_code == 404
+        assert {token["project"] for token in http.get("/v1/tokens").json()["items"]} == {team}
+        unbound = make(ann)
+        assert http.delete(f"/v1/tokens/{unbound['id']}").status_code == 404
+    assert make(ann, 404, project="prj_elsewhere")
+
+
+def test_admins_make_tokens_of_others_but_nobody_else_does(admin: httpx.Client, ann: httpx.Client) -> None:
+    admin.post("/v1/users", json={"name": "carl"})
+    assert make(admin, user="carl", scopes=["read", "run"])["user"] == "carl"
+    assert make(admin, 403, user="carl", scopes=["admin"])["detail"]
+    assert make(admin, 403, scopes=["admin"], project="admin")["detail"]
+    assert make(admin, 404, user="carl", project="ann")
+    assert make(ann, 403, user="carl")["detail"]
+    assert make(admin, 404, user="nobody")
+    assert {token["user"] for token in admin.get("/v1/tokens", params={"limit": 500}).json()["items"]} >= {
+        "ann",
+        "carl",
+    }
+
+
+def test_an_admin_scope_in_the_hands_of_others_is_worth_nothing(local: LocalServer, ann: httpx.Client) -> None:
+    made = make(ann)
+    with local.service.database.writing() as session:  # as if somebody had got it there
+        session.execute(update(Token).where(Token.id == made["id"]).values(scopes=["admin"]))
+    with client(local, made["token"]) as http:
+        assert http.get("/v1/users").status_code == 403
+        assert http.get("/v1/runs").status_code == 403
+
+
+def test_a_repeat_says_the_same_token_though_it_is_kept_nowhere(local: LocalServer, ann: httpx.Client) -> None:
+    key = {"Idempotency-Key": "one token"}
+    asked = {"name": "again", "scopes": ["read"]}
+    first, again = (ann.post("/v1/tokens", json=asked, headers=key) for _ in range(2))
+    assert (again.json(), again.headers["Idempotency-Replayed"]) == (first.json(), "true")
+    with client(local, again.json()["token"]) as http:
+        assert http.get("/v1/me").json()["token"]["name"] == "again"
+    with local.service.database.reading() as session:
+        kept = session.scalars(select(Idempotency.body).where(Idempotency.key == "one token")).one()
+    assert first.json()["token"] not in str(kept)
+    with client(local, make(ann, scopes=["tokens", "read"])["token"]) as other:  # the same user by another token
+        refused = other.post("/v1/tokens", json=asked, headers=key)
+        assert (refused.status_code, refused.json()["type"]) == (409, "urn:mleredux:problem:conflict")
+
+
+def test_each_change_is_in_the_audit_without_secrets(local: LocalServer, ann: httpx.Client) -> None:
+    made = make(ann)
+    ann.delete(f"/v1/tokens/{made['id']}")
+    me = ann.get("/v1/me").json()
+    with local.service.database.reading() as session:
+        rows = session.scalars(select(Audit).where(Audit.target == made["id"]).order_by(Audit.id)).all()
+    assert [(row.action, row.user_id, row.token_id) for row in rows] == [
+        ("token.create", me["user"]["id"], me["token"]["id"]),
+        ("token.revoke", me["user"]["id"], me["token"]["id"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Basic YTpi", "Bearer", "Bearer mlr_", "Bearer xyz", "Bearer mlr_" + "x" * 5000]
+)
+def test_what_is_no_token_is_refused_with_a_challenge(local: LocalServer, header: str) -> None:
+    refused = httpx.get(f"{local.url}/v1/me", headers={"Authorization": header} if header else {})
+    assert (refused.status_code, refused.json()["type"]) == (401, "urn:mleredux:problem:unauthenticated")
+    assert "WWW-Authenticate" in refused.headers
+    assert "xxxxx" not in refused.text
