@@ -63,7 +63,7 @@ def cancel_experiment(experiment_id: str, caller: Runner, request: Request, resp
         response.status_code = 200
     with service.database.reading() as session:
         query = select(RunRow, User.name, Job).join(User, User.id == RunRow.user_id).join(Job, Job.id == RunRow.id)
-        rows = session.execute(query.where(RunRow.experiment_id == experiment_id).order_by(RunRow.id)).tuples().all()
+        rows = session.execute(query.where(RunRow.experiment_id == experiment_id).order_by(RunRow.id)).all()
     views = [run_view(row, name, job) for row, name, job in rows]
     counts: dict[str, int] = {}
     for view in views:
@@ -87,7 +87,7 @@ def _view(service: Service, caller: Caller, run_id: str) -> RunView:
     """
     with service.database.reading() as session:
         query = select(RunRow, User.name, Job).join(User, User.id == RunRow.user_id).join(Job, Job.id == RunRow.id)
-        found = session.execute(query.where(RunRow.id == run_id)).tuples().one_or_none()
+        found = session.execute(query.where(RunRow.id == run_id)).one_or_none()
     if found is None or not caller.sees(found[0].project_id):
         raise not_found("run", run_id)
     return run_view(*found)

@@ -83,7 +83,7 @@ class Jobs:
         """Bring rows of runs up to date that other programs work on."""
         with self._service.database.reading() as session:
             query = select(RunRow.id, RunRow.log_bytes).join(Job, Job.id == RunRow.id)
-            rows = session.execute(query.where(Job.state == "ended", RunRow.status.in_(OPEN))).tuples().all()
+            rows = session.execute(query.where(Job.state == "ended", RunRow.status.in_(OPEN))).all()
         for run_id, size in rows:
             if log_bytes(self._service.job_dir("run", run_id) / "events.jsonl") == size:
                 continue

@@ -65,7 +65,7 @@ def sweep(service: Service) -> None:
 
 def _drop_uncreated(service: Service) -> None:
     with service.database.reading() as session:
-        uncreated = session.execute(select(Job.id, Job.kind).where(Job.state == "creating")).tuples().all()
+        uncreated = session.execute(select(Job.id, Job.kind).where(Job.state == "creating")).all()
     if runs := [job_id for job_id, kind in uncreated if kind == "run"]:
         drop_uncreated(service, runs)
     others = [(job_id, kind) for job_id, kind in uncreated if kind != "run"]

@@ -1,0 +1,220 @@
+"""What a server makes of the disk when it starts: whatever was lost or interrupted before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.models import Cause, Limits, State
+from mleredux.plugins import Catalogue
+from mleredux.store import Run, RunStore
+from mleredux_server.accounts import make_user
+from mleredux_server.app import make_service
+from mleredux_server.database.tables import Idempotency, Job, Project, RunRow, User, now
+from mleredux_server.queueing.adoption import NOTE_FILE, write_note
+from mleredux_server.queueing.facts import facts_of
+from mleredux_server.queueing.jobs import Jobs, Started, end_run
+from mleredux_server.queueing.startup import recover, sweep
+from mleredux_server.queueing.tally import Tally
+from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+from mleredux_server.settings import Settings
+from sqlalchemy import select
+
+ASKED = RunRequest(task="toy", agent="toy-nearest", sandbox="process", labels={"of": "me"}, priority=7)
+
+
+def opened(home: Path) -> Service:
+    settings = Settings(runs_dir=home / "runs", data_dir=home / "data")
+    service = make_service(settings, Catalogue(load=["mleredux.testing.toys"]))
+    with service.database.writing() as session:
+        if session.scalar(select(User)) is None:
+            make_user(session, "root", admin=True)
+    return service
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = opened(tmp_path)
+    yield made
+    made.database.close()
+
+
+def caller(service: Service) -> Caller:
+    with service.database.reading() as session:
+        user, project = session.scalars(select(User)).one(), session.scalars(select(Project)).one()
+    return Caller(user.id, user.name, True, "tok", "t", frozenset({"admin"}), {project.id: "owner"})
+
+
+def new(service: Service) -> Run:
+    [row] = make_runs(service, caller(service), [plan_run(service, ASKED)], ASKED)
+    return service.store.get(row.id)
+
+
+def state_of(service: Service, run_id: str) -> tuple[str, str] | None:
+    """Of the job, and of the row."""
+    with service.database.reading() as session:
+        found = session.execute(
+            select(Job.state, RunRow.status).join(RunRow, RunRow.id == Job.id).where(Job.id == run_id)
+        ).one_or_none()
+    return tuple(found) if found else None
+
+
+def end(run: Run, state: State = State.DONE, cause: Cause | None = None, tokens: int | None = None) -> None:
+    if tokens is not None:
+        run.emit("gateway", status="closed", use={"prompt_tokens": tokens, "completion_tokens": 1})
+    for each in (State.PREPARING, State.PRODUCING):
+        run.enter(each)
+    run.enter(state, **({"cause": cause, "message": "So it is."} if cause else {}))
+
+
+def test_what_was_never_acknowledged_is_removed(service: Service) -> None:
+    run, kept = new(service), new(service)
+    with service.database.writing() as session:
+        session.get_one(Job, run.id).state = "creating"
+        user = session.scalars(select(User)).one().id
+        session.add(Idempotency(user_id=user, key="k", request="x" * 64))
+        session.add(Idempotency(user_id=user, key="done", request="x" * 64, status=201))
+    recover(service)
+    assert state_of(service, run.id) is None and not run.path.exists()
+    assert state_of(service, kept.id) == ("queued", "queued")
+    with service.database.reading() as session:
+        assert session.scalars(select(Idempotency.key)).all() == ["done"]
+
+
+def test_a_lost_database_loses_no_run(service: Service, tmp_path: Path) -> None:
+    done, waiting, working = new(service), new(service), new(service)
+    end(done)
+    working.enter(State.PREPARING)
+    service.database.close()
+    for path in service.settings.state_dir.glob("service.sqlite*"):
+        path.unlink()
+
+    again = opened(tmp_path)
+    assert working.lock.acquire(), "a worker of the server before goes on with it"
+    started = recover(again)
+    working.lock.release()
+    assert state_of(again, done.id) == ("ended", "done")
+    assert state_of(again, waiting.id) == ("queued", "queued")
+    assert state_of(again, working.id) == ("started", "preparing") and set(started) == {working.id}
+    with again.database.reading() as session:
+        row = session.get_one(RunRow, waiting.id)
+    assert (row.labels, row.priority, row.task, row.sandbox) == ({"of": "me"}, 7, "toy", "process")
+    assert RunRequest.model_validate(row.request) == ASKED
+    again.database.close()
+
+
+def test_runs_of_the_command_line_are_listed_and_followed_but_not_taken_up(service: Service) -> None:
+    fields = plan_run(service, ASKED).fields
+    run = service.store.create(**{**fields, "limits": Limits(time_limit=7)})
+    recover(service)
+    assert state_of(service, run.id) == ("ended", "queued")
+    end(run, State.FAILED, Cause.AGENT_CRASHED)
+    Jobs(service, Tally()).follow_foreign()
+    assert state_of(service, run.id) == ("ended", "failed")
+    with service.database.reading() as session:
+        row = session.get_one(RunRow, run.id)
+    assert (row.cause, row.message) == ("agent_crashed", "So it is.") and row.ended_at is not None
+    assert RunRequest.model_validate(row.request).limits.time_limit == 7
+
+
+def test_a_run_whose_directory_is_gone_ends_and_one_that_can_t_be_read_is_left_out(service: Service) -> None:
+    gone, damaged = new(service), service.store.path / "damaged"
+    shutil.rmtree(gone.path)
+    damaged.mkdir()
+    (damaged / "run.json").write_text("{")
+    recover(service)
+    assert state_of(service, gone.id) == ("ended", "failed")
+    assert state_of(service, "damaged") is None
+
+
+def test_deleting_that_was_cut_off_is_finished(service: Service) -> None:
+    run = new(service)
+    trash = service.settings.state_dir / "trash"
+    trash.mkdir()
+    run.path.rename(trash / f"{run.id}-0123abcd")
+    recover(service)
+    sweep(service)
+    assert state_of(service, run.id) is None and not list(trash.iterdir())
+
+
+def test_a_cancel_that_was_cut_off_is_finished(service: Service) -> None:
+    run = new(service)
+    with service.database.writing() as session:
+        session.get_one(Job, run.id).cancel = True
+    run.enter(State.CANCELLED, cause=Cause.CANCELLED, message="Somebody stopped the run.")
+    recover(service)
+    assert state_of(service, run.id) == ("ended", "cancelled")
+
+
+def test_tokens_of_language_models_are_counted_once_for_the_project(service: Service) -> None:
+    run = new(service)
+
+    def ended() -> int:
+        with service.database.writing() as session:
+            end_run(session, run.id, facts_of(run), 1)
+        with service.database.reading() as session:
+            return session.scalars(select(Project.llm_tokens_used)).one()
+
+    end(run, State.FAILED, Cause.ENVIRONMENT_BROKE, tokens=99)
+    assert (ended(), ended()) == (100, 100)
+    with service.database.writing() as session:
+        session.get_one(Job, run.id).state = "queued"
+    run.enter(State.QUEUED)
+    end(run, tokens=149)  # the gateway counts earlier attempts too
+    assert (ended(), ended()) == (150, 150)
+
+
+def test_a_worker_that_lives_keeps_its_job_and_one_that_died_loses_it(service: Service) -> None:
+    import os
+
+    from mleredux.sandboxes.processes import birth
+
+    run, jobs = new(service), Jobs(service, Tally())
+    job = Started(run.id, "run", 1, now(), os.getpid(), birth(os.getpid()))
+    with service.database.writing() as session:
+        session.get_one(Job, run.id).state = "started"
+    assert not jobs.follow(job, ours=False), "the worker may be about to take the lock"
+    job.birth = 1.0  # another process of that number
+    assert jobs.follow(job, ours=False) and state_of(service, run.id) == ("queued", "queued")
+
+
+def test_what_a_damaged_note_says_is_not_believed(service: Service) -> None:
+    run = service.store.create(**plan_run(service, ASKED).fields)
+    write_note(run, ASKED, None)
+    (run.path / NOTE_FILE).write_text(json.dumps({"request": {"task": "toy\x00"}}))
+    recover(service)
+    assert state_of(service, run.id) == ("ended", "queued")
+
+
+def test_a_thousand_runs_without_rows_are_taken_in_within_seconds(service: Service) -> None:
+    first = new(service)
+    end(first)
+    _copies(service.store, first, 1000)
+    began = time.process_time()
+    recover(service)
+    taken = time.process_time() - began
+    with service.database.reading() as session:
+        assert len(session.scalars(select(RunRow.id)).all()) == 1001
+    began = time.process_time()
+    recover(service)
+    again = time.process_time() - began
+    assert taken < 6 and again < 1, f"{taken:.2f} s, and {again:.2f} s the second time"
+
+
+def _copies(store: RunStore, run: Run, count: int) -> None:
+    asked: dict[str, Any] = json.loads((run.path / "run.json").read_text())
+    for number in range(count):
+        name = f"{run.id}{number:04d}"
+        asked["spec"]["id"] = name
+        (store.path / name).mkdir()
+        (store.path / name / "run.json").write_text(json.dumps(asked))
+        for file in ("events.jsonl", NOTE_FILE):
+            (store.path / name / file).write_bytes((run.path / file).read_bytes())
