@@ -36,11 +36,13 @@ class AsyncArtifactFile:
 
     async def read(self) -> bytes:
         """Its bytes, all in memory."""
-        return (await self._http.send(calls.Call("GET", self._url, headers={"Accept": "*/*"}))).content
+        response = await self._http.send(calls.Call("GET", self._url, headers={"Accept": "*/*"}))
+        return response.content
 
     async def text(self) -> str:
         """Its text; what is no UTF-8 is replaced."""
-        return (await self.read()).decode("utf-8", errors="replace")
+        content = await self.read()
+        return content.decode("utf-8", errors="replace")
 
     async def save(self, path: Path | str) -> Path:
         """Write it to a file of that name, or into a folder that exists."""

@@ -296,7 +296,10 @@ class AsyncClient:
         form = {"task": task, "project": project or self.project}
         call = calls.upload("/v1/submissions", submission, form, prefer_wait=_ASKED_TO_WAIT if wait else 0)
         made = AsyncSubmission._of(self._http, await self._http.json(call))
-        return (await made.wait()).result() if wait else made
+        if not wait:
+            return made
+        await made.wait()
+        return made.result()
 
     async def get_submission(self, id: str) -> AsyncSubmission:
         """Predictions handed in earlier, by id."""

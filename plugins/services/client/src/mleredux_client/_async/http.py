@@ -48,6 +48,7 @@ class AsyncHttp:
             timeout=timeout,
             verify=verification(settings.url),
             transport=transport,
+            limits=httpx.Limits(max_connections=1000, max_keepalive_connections=20),  # many may follow at once
             follow_redirects=False,  # the token goes to no other service
         )
 

@@ -107,7 +107,8 @@ class AsyncRun(RunFacts):
                     yield log_text_of(message)
                 return
             except NotFound:
-                if (await self.refresh()).state.final:
+                await self.refresh()
+                if self.state.final:
                     raise
             await async_sleep(1.0)
 

@@ -37,11 +37,13 @@ class ArtifactFile:
 
     def read(self) -> bytes:
         """Its bytes, all in memory."""
-        return (self._http.send(calls.Call("GET", self._url, headers={"Accept": "*/*"}))).content
+        response = self._http.send(calls.Call("GET", self._url, headers={"Accept": "*/*"}))
+        return response.content
 
     def text(self) -> str:
         """Its text; what is no UTF-8 is replaced."""
-        return (self.read()).decode("utf-8", errors="replace")
+        content = self.read()
+        return content.decode("utf-8", errors="replace")
 
     def save(self, path: Path | str) -> Path:
         """Write it to a file of that name, or into a folder that exists."""

@@ -297,7 +297,10 @@ class Client:
         form = {"task": task, "project": project or self.project}
         call = calls.upload("/v1/submissions", submission, form, prefer_wait=_ASKED_TO_WAIT if wait else 0)
         made = Submission._of(self._http, self._http.json(call))
-        return (made.wait()).result() if wait else made
+        if not wait:
+            return made
+        made.wait()
+        return made.result()
 
     def get_submission(self, id: str) -> Submission:
         """Predictions handed in earlier, by id."""

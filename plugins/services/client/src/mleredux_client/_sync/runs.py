@@ -105,7 +105,8 @@ class Run(RunFacts):
                     yield log_text_of(message)
                 return
             except NotFound:
-                if (self.refresh()).state.final:
+                self.refresh()
+                if self.state.final:
                     raise
             sleep(1.0)
 
