@@ -25,6 +25,7 @@ from mleredux_server.api import (
     results,
     run_actions,
     runs,
+    submissions,
     tasks,
     tokens,
     users,
@@ -97,6 +98,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(agents.router)
     app.include_router(events.router)
     app.include_router(logs.router)
+    app.include_router(submissions.router)
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""`/v1/submissions` and `/v1/validations`: predictions without an agent."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated, Any
+
+import anyio
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy import select, tuple_
+
+from mleredux_server.database.tables import Submission, User
+from mleredux_server.files.uploads import FORM, received
+from mleredux_server.idempotency import claim_of
+from mleredux_server.problems import not_found
+from mleredux_server.schemas.pages import Page, Paging
+from mleredux_server.schemas.submissions import SubmissionView, VerdictView
+from mleredux_server.security import Caller, needs
+from mleredux_server.service import Service, service_of
+from mleredux_server.submissions import answer_of, check_form, delete_submission, make_submission, view_of
+
+router = APIRouter(prefix="/v1", tags=["submissions"])
+
+Reader = Annotated[Caller, Depends(needs("read"))]
+Grader = Annotated[Caller, Depends(needs("grade"))]
+_LONGEST_WAIT = 60
+_FINAL = ("done", "failed")
+_GRADED: dict[int | str, dict[str, Any]] = {
+    201: {"model": SubmissionView, "description": "It was graded within the time of `Prefer: wait=SECONDS`."},
+    413: {"description": "The file is too large."},
+}
+
+
+@router.post("/submissions", status_code=202, response_model=SubmissionView, responses=_GRADED, openapi_extra=FORM)
+async def create_submission(caller: Grader, request: Request) -> Response:
+    """Hand in a file to be graded. With `Prefer: wait=SECONDS` (at most 60) the answer waits for the grade."""
+    service = service_of(request)
+    async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
+        claim = claim_of(request, caller, upload.text("task"), upload.fields.get("project", ""), upload.sha256)
+        view = await run_in_threadpool(make_submission, service, caller, upload, claim)
+    seconds = _wait_seconds(request)
+    if not seconds:
+        return answer_of(view).response()
+    view = await _graded(service, request, view, seconds)
+    answer = answer_of(view, 201 if view.status in _FINAL else 202).response()
+    answer.headers["Preference-Applied"] = f"wait={seconds}"
+    return answer
+
+
+@router.get("/submissions")
+def list_submissions(
+    caller: Reader,
+    request: Request,
+    paging: Annotated[Paging, Depends()],
+    task: Annotated[str | None, Query(max_length=512)] = None,
+) -> Page[SubmissionView]:
+    """Submissions that the caller may see, newest first."""
+    query = (
+        select(Submission, User.name)
+        .join(User, User.id == Submission.user_id)
+        .order_by(Submission.created_at.desc(), Submission.id.desc())
+        .limit(paging.limit + 1)
+    )
+    if not caller.all_projects:
+        query = query.where(Submission.project_id.in_(caller.projects))
+    if task is not None:
+        query = query.where(Submission.task == task)
+    if (place := paging.place(str)) is not None:
+        at = select(Submission.created_at).where(Submission.id == place[0]).scalar_subquery()
+        query = query.where(tuple_(Submission.created_at, Submission.id) < tuple_(at, place[0]))
+    with service_of(request).database.reading() as session:
+        rows = session.execute(query).all()
+    shown, cursor = paging.cut(rows, lambda one: one[0].id)
+    return Page[SubmissionView](items=[view_of(row, name) for row, name in shown], next=cursor)
+
+
+@router.get("/submissions/{submission_id}")
+def get_submission(submission_id: str, caller: Reader, request: Request) -> SubmissionView:
+    """One submission, with its report once it is graded."""
+    return _seen(service_of(request), caller, submission_id)
+
+
+@router.delete("/submissions/{submission_id}", status_code=204)
+def remove_submission(submission_id: str, caller: Grader, request: Request) -> None:
+    """Remove a submission and its file; 409 while it is being graded."""
+    delete_submission(service_of(request), caller, submission_id)
+
+
+@router.post("/validations", responses={413: {"description": "The file is too large."}}, openapi_extra=FORM)
+async def validate_file(caller: Grader, request: Request) -> VerdictView:
+    """Whether a file is well-formed; nothing is kept, and nothing of its score is told."""
+    service = service_of(request)
+    async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
+        verdict = await run_in_threadpool(check_form, service, upload)
+    return VerdictView(valid=verdict.valid, message=verdict.message)
+
+
+def _seen(service: Service, caller: Caller, found: str) -> SubmissionView:
+    with service.database.reading() as session:
+        row = session.get(Submission, found)
+        user = session.get(User, row.user_id) if row is not None else None
+    if row is None or user is None or not caller.sees(row.project_id):
+        raise not_found("submission", found)
+    return view_of(row, user.name)
+
+
+async def _graded(service: Service, request: Request, view: SubmissionView, seconds: int) -> SubmissionView:
+    """The submission as it is once it is graded, or when the time is over."""
+    deadline, pause = time.monotonic() + seconds, 0.05
+    while view.status not in _FINAL and time.monotonic() < deadline and not await request.is_disconnected():
+        await anyio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+        pause = min(1.0, pause * 1.5)
+        view = await run_in_threadpool(_reread, service, view)
+    return view
+
+
+def _reread(service: Service, view: SubmissionView) -> SubmissionView:
+    with service.database.reading() as session:
+        row = session.get(Submission, view.id)
+    return view_of(row, view.user) if row is not None else view
+
+
+def _wait_seconds(request: Request) -> int:
+    """Of `Prefer: wait=N` (RFC 7240)."""
+    for part in ",".join(request.headers.getlist("prefer")).split(","):
+        if found := re.fullmatch(r"\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(;.*)?", part, re.IGNORECASE):
+            return min(_LONGEST_WAIT, int(found[1]))
+    return 0

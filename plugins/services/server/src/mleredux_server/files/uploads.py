@@ -1,0 +1,275 @@
+"""Taking a file in: streamed to disk as it arrives, with a bound on all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import anyio
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+from mleredux.store.trees import remove_tree
+from python_multipart.exceptions import ParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import ClientDisconnect
+
+from mleredux_server.problems import Problem
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+
+FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["task", "file"],
+                    "properties": {
+                        "task": {"type": "string", "description": "Its id."},
+                        "file": {"type": "string", "format": "binary", "description": "The submission."},
+                        "project": {"type": "string", "description": "Id or name; your own without."},
+                    },
+                }
+            }
+        },
+    }
+}
+"""Of OpenAPI: what an upload looks like."""
+_MOST_PARTS = 16
+_MOST_TEXT = 4096
+_BESIDES = 128 << 10
+"""Bytes of a form beside its file."""
+_AT_ONCE = 256 << 10
+_IDLE_SECONDS = 60.0
+_MOST_OF_ONE = 8
+_FOLDER = "uploads"
+
+
+@dataclass
+class Upload:
+    """A form with one file.
+
+    Attributes:
+        path: Of the file, on our disk; gone after the request where nobody moved it.
+        size: In bytes.
+        sha256: Of the file.
+        fields: The form's other parts.
+    """
+
+    path: Path
+    size: int = 0
+    sha256: str = ""
+    fields: dict[str, str] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """A field that must be there.
+
+        Raises:
+            Problem: It is not.
+        """
+        found = self.fields.get(name, "")
+        if not found or not found.isprintable():
+            raise _wrong(name, "is missing" if not found else "has characters that can't be printed")
+        return found
+
+
+class _Form:
+    """What a parser of multipart forms calls; all limits are kept here and in the parser."""
+
+    def __init__(self, upload: Upload, most: int) -> None:
+        self._upload, self._most = upload, most
+        self._hash = hashlib.sha256()
+        self._file: IO[bytes] | None = None
+        self._parts = 0
+        self._name, self._header, self._value = "", b"", b""
+        self._text = bytearray()
+        self._disposition = b""
+        self._has_file = False
+        self.ended = False
+
+    def begin(self) -> None:
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise Problem("too-large", f"The form has more than {_MOST_PARTS} parts.")
+        self._disposition, self._header, self._value, self._name = b"", b"", b"", ""
+        self._text.clear()
+
+    def header_name(self, data: bytes, start: int, end: int) -> None:
+        self._header += data[start:end]
+
+    def header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def header_end(self) -> None:
+        if self._header.lower() == b"content-disposition":
+            self._disposition = self._value
+        self._header, self._value = b"", b""
+
+    def headers_end(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        self._name = options.get(b"name", b"").decode("utf-8", "replace")
+        if self._name == "file":
+            if self._has_file:
+                raise _wrong("file", "is there twice")
+            self._has_file = True
+            self._file = self._upload.path.open("xb")
+
+    def data(self, data: bytes, start: int, end: int) -> None:
+        if self._file is None:
+            if len(self._text) + end - start > _MOST_TEXT:
+                raise Problem("too-large", f"A field of the form has more than {_MOST_TEXT} bytes.")
+            self._text += data[start:end]
+            return
+        self._upload.size += end - start
+        if self._upload.size > self._most:
+            raise too_large(self._most)
+        piece = memoryview(data)[start:end]
+        self._file.write(piece)
+        self._hash.update(piece)
+
+    def part_end(self) -> None:
+        if self._file is not None:
+            self.close()
+            self._upload.sha256 = self._hash.hexdigest()
+        elif self._name:
+            self._upload.fields[self._name] = self._text.decode("utf-8", "replace").strip()
+
+    def end(self) -> None:
+        self.ended = True
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def check(self) -> None:
+        """Whether all of it came.
+
+        Raises:
+            Problem: It did not.
+        """
+        if not self.ended:
+            raise Problem("invalid", "The form has no end.", hint="Send it again, whole.")
+        if not self._has_file:
+            raise _wrong("file", "is missing")
+
+
+@asynccontextmanager
+async def received(request: Request, service: Service, caller: Caller, most: int) -> AsyncIterator[Upload]:
+    """Take a form in with one file; the file is removed at the end, where nobody moved it.
+
+    Args:
+        request: With the form as its body.
+        service: Where to keep it.
+        caller: Who sends it.
+        most: Bytes that the file may have.
+
+    Raises:
+        Problem: It is no such form, is too large, or breaks off.
+    """
+    boundary = _boundary(request)
+    announced = request.headers.get("content-length", "")
+    expected = int(announced) if announced.isascii() and announced.isdecimal() and len(announced) < 20 else 0
+    if expected > most + _BESIDES:
+        raise too_large(most)
+    folder = await run_in_threadpool(_folder, request, service, expected)
+    busy: dict[str, int] = request.app.state.uploading
+    if busy.get(caller.user_id, 0) >= _MOST_OF_ONE:
+        raise Problem(
+            "too-many-requests", f"You are uploading {_MOST_OF_ONE} files already.", headers={"Retry-After": "5"}
+        )
+    busy[caller.user_id] = busy.get(caller.user_id, 0) + 1
+    upload = Upload(folder / secrets.token_hex(12))
+    form = _Form(upload, most)
+    try:
+        await _read(request, form, boundary, most)
+        yield upload
+    finally:
+        busy[caller.user_id] -= 1
+        if not busy[caller.user_id]:
+            del busy[caller.user_id]
+        form.close()
+        upload.path.unlink(missing_ok=True)
+
+
+async def _read(request: Request, form: _Form, boundary: bytes, most: int) -> None:
+    parser = MultipartParser(
+        boundary,
+        {
+            "on_part_begin": form.begin,
+            "on_header_field": form.header_name,
+            "on_header_value": form.header_value,
+            "on_header_end": form.header_end,
+            "on_headers_finished": form.headers_end,
+            "on_part_data": form.data,
+            "on_part_end": form.part_end,
+            "on_end": form.end,
+        },
+    )
+    stream = request.stream()
+    waiting, total = bytearray(), 0
+    try:
+        while True:
+            with anyio.fail_after(_IDLE_SECONDS):
+                chunk = await anext(stream, None)
+            waiting += chunk or b""
+            total += len(chunk or b"")
+            if total > most + _BESIDES:
+                raise too_large(most)
+            if waiting and (chunk is None or len(waiting) >= _AT_ONCE):
+                await run_in_threadpool(parser.write, bytes(waiting))
+                waiting.clear()
+            if chunk is None:
+                break
+        form.check()
+    except ParseError as error:
+        raise Problem("invalid", "The form is malformed.", hint="Send it as multipart/form-data.") from error
+    except (ClientDisconnect, TimeoutError) as error:
+        raise Problem("invalid", "The upload broke off.", hint="Send it again.") from error
+
+
+def _boundary(request: Request) -> bytes:
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
+    boundary = options.get(b"boundary", b"")
+    if kind != b"multipart/form-data" or not 0 < len(boundary) <= 70:
+        raise Problem(
+            "invalid",
+            "The body must be a form of the type multipart/form-data with its boundary.",
+            hint="`curl -F task=… -F file=@…` sends one.",
+        )
+    return boundary
+
+
+def _folder(request: Request, service: Service, expected: int) -> Path:
+    """Where uploads arrive. What an earlier server left there belongs to nobody."""
+    folder = service.settings.state_dir / _FOLDER
+    state = request.app.state
+    if not hasattr(state, "uploading"):
+        remove_tree(folder)
+        state.uploading = {}
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    free = shutil.disk_usage(folder).free >> 20
+    if free < service.settings.min_free_mb + (expected >> 20):
+        raise Problem("no-space", "The server's disk has too little room for it.", hint="Tell who runs the server.")
+    return folder
+
+
+def too_large(most: int) -> Problem:
+    """More than is taken."""
+    return Problem("too-large", f"The file has more than {most >> 20} MB.", hint="Send less.")
+
+
+def _wrong(name: str, what: str) -> Problem:
+    return Problem(
+        "invalid",
+        f"The form's part `{name}` {what}.",
+        hint="Send `task` and `file`.",
+        errors=[{"field": name, "message": what}],
+    )

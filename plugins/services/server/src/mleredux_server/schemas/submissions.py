@@ -1,0 +1,33 @@
+"""Submissions of predictions over the wire."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from mleredux.models import Report
+from pydantic import BaseModel
+
+
+class SubmissionView(BaseModel):
+    """Predictions that somebody handed in, and their grade once there is one."""
+
+    id: str
+    task: str
+    status: Literal["queued", "grading", "done", "failed"]
+    message: str | None
+    """What is going on, or why there is no grade."""
+    report: Report | None
+    size: int
+    sha256: str
+    project: str
+    user: str
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class VerdictView(BaseModel):
+    """Whether a file is well-formed; nothing of its score."""
+
+    valid: bool
+    message: str

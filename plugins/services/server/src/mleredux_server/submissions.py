@@ -1,0 +1,205 @@
+"""Predictions without an agent: taken in, graded by a job, checked for their form."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from mleredux.errors import DataError, MlereduxError
+from mleredux.models import Task, Verdict
+from mleredux.sandboxes.slots import machine
+from mleredux.store.files import write_atomically
+from mleredux.store.trees import remove_tree
+from mleredux.submissions.schema import read_schema
+from mleredux.submissions.validation import validate
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from mleredux_server.admission import usage_of
+from mleredux_server.database.tables import Job, Project, Submission, now
+from mleredux_server.files.uploads import Upload
+from mleredux_server.idempotency import Answer, Claim
+from mleredux_server.identity import new_id
+from mleredux_server.problems import Problem, not_found
+from mleredux_server.runs import project_for
+from mleredux_server.schemas.accounts import Quota
+from mleredux_server.schemas.submissions import SubmissionView
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+
+MOST_WAITING = 1000
+"""Submissions of one project that may wait to be graded."""
+_GRADER_MB = 2048
+_SMALL = 4 << 20
+"""Files up to this are checked in a thread, larger ones in a process, where they hold up nobody."""
+_CHECK_SECONDS = 120.0
+_checking = threading.BoundedSemaphore(2)
+
+
+def view_of(row: Submission, user: str) -> SubmissionView:
+    """A submission as it is shown."""
+    fields = ("id", "task", "status", "message", "report", "size", "sha256", "created_at", "ended_at")
+    return SubmissionView(**{name: getattr(row, name) for name in fields}, project=row.project_id, user=user)
+
+
+def make_submission(service: Service, caller: Caller, upload: Upload, claim: Claim | None) -> SubmissionView:
+    """Keep a file, and let it be graded.
+
+    The row comes first, as `creating`; then the folder; then the job becomes `queued`, as with runs.
+
+    Raises:
+        Problem: A quota does not allow it, or there is no such project.
+        MlereduxError: There is no such task.
+    """
+    task = service.catalogue.task(upload.text("task"))
+    found = new_id("sub")
+    row = Submission(id=found, user_id=caller.user_id, task=task.id, size=upload.size, sha256=upload.sha256)
+    row.created_at, row.status = now(), "queued"
+    if not is_prepared(service, task):
+        row.message = "The task's data are prepared first, which may take long."
+    with service.database.writing() as session:
+        if claim is not None:
+            claim.take(session)
+        project = project_for(session, caller, upload.fields.get("project") or None)
+        _check_quota(session, project, upload.size)
+        row.project_id = project.id
+        session.add(_job(row))
+        session.add(row)
+    folder = service.job_dir("grade", found)
+    name = f"submission{Path(task.submission.file).suffix}"
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+        upload.path.rename(folder / name)
+        write_atomically(folder / "request.json", json.dumps({"task": task.id, "file": name}))
+    except OSError:
+        remove_tree(folder)
+        _forget(service, found, claim)
+        raise
+    view = view_of(row, caller.user_name)
+    with service.database.writing() as session:
+        session.execute(update(Job).where(Job.id == found).values(state="queued", queued_at=now()))
+        if claim is not None:
+            claim.keep(session, answer_of(view))
+    service.wake.set()
+    return view
+
+
+def answer_of(view: SubmissionView, status: int = 202) -> Answer:
+    """The answer to a submission."""
+    return Answer(status, {"Location": f"/v1/submissions/{view.id}"}, view.model_dump_json())
+
+
+def delete_submission(service: Service, caller: Caller, found: str) -> None:
+    """Remove a submission that nobody works on.
+
+    Raises:
+        Problem: It is not there, or is being graded.
+    """
+    with service.database.writing() as session:
+        row, job = session.get(Submission, found), session.get(Job, found)
+        if row is None or not caller.sees(row.project_id):
+            raise not_found("submission", found)
+        if job is not None and job.state not in ("queued", "ended"):
+            raise Problem("conflict", f"Submission {found} is being graded.", hint="Wait until it is done.")
+        session.delete(row)
+        if job is not None:
+            session.delete(job)
+    remove_tree(service.job_dir("grade", found))
+
+
+def is_prepared(service: Service, task: Task) -> bool:
+    """Whether a task's data are there."""
+    try:
+        return service.data.find(task) is not None
+    except MlereduxError:
+        return False
+
+
+def check_form(service: Service, upload: Upload) -> Verdict:
+    """Whether a file is well-formed; the answers are not opened.
+
+    Raises:
+        Problem: The task is not prepared here, or too many are being checked.
+        MlereduxError: There is no such task.
+    """
+    task = service.catalogue.task(upload.text("task"))
+    try:
+        prepared = service.data.find(task)
+    except DataError:
+        prepared = None
+    if prepared is None:
+        raise Problem(
+            "conflict",
+            f"The data of task {task.id} are not prepared on this server yet.",
+            hint="A submission of it, or a run, prepares them; ask again after one.",
+        )
+    if not _checking.acquire(timeout=2):
+        raise Problem("too-many-requests", "Other files are being checked.", headers={"Retry-After": "2"})
+    try:
+        if upload.size <= _SMALL:
+            return validate(read_schema(prepared.schema), upload.path)
+        return _check_apart(prepared.schema, upload.path)
+    finally:
+        _checking.release()
+
+
+def _check_apart(schema: Path, path: Path) -> Verdict:
+    importable = os.pathsep.join(dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path))
+    command = [sys.executable, "-m", "mleredux_server.work.checking", str(schema.resolve()), str(path.resolve())]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_CHECK_SECONDS,
+            env={"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": importable, "PYTHONSAFEPATH": "1"},
+        )
+    except subprocess.TimeoutExpired:
+        raise Problem(
+            "too-large", f"Checking the file takes longer than {_CHECK_SECONDS:.0f} seconds.", hint="Submit it instead."
+        ) from None
+    if done.returncode != 0:
+        raise MlereduxError("The file could not be checked.", hint="Submit it instead.")
+    return Verdict.model_validate_json(done.stdout)
+
+
+def _job(row: Submission) -> Job:
+    return Job(
+        id=row.id,
+        kind="grade",
+        project_id=row.project_id,
+        user_id=row.user_id,
+        memory_mb=min(_GRADER_MB, machine().memory_mb // 2),
+        disk_mb=-(-row.size // 2**20),
+        created_at=row.created_at,
+    )
+
+
+def _check_quota(session: Session, project: Project, size: int) -> None:
+    quota = Quota.model_validate(project.quota)
+    used = usage_of(session, project).disk_mb + -(-size // 2**20)
+    if quota.disk_mb is not None and used > quota.disk_mb:
+        raise Problem(
+            "quota-exceeded",
+            f"The quota of project {project.name} allows {quota.disk_mb} MB of disk; with this it would have {used}.",
+            hint="Delete runs and submissions that are no longer needed, or ask who runs the server for more.",
+        )
+    mine = (Job.project_id == project.id, Job.kind == "grade", Job.state != "ended")
+    if (session.scalar(select(func.count()).where(*mine)) or 0) >= MOST_WAITING:
+        raise Problem(
+            "quota-exceeded",
+            f"{MOST_WAITING} submissions of project {project.name} wait to be graded already.",
+            hint="Wait for some of them.",
+        )
+
+
+def _forget(service: Service, found: str, claim: Claim | None) -> None:
+    with service.database.writing() as session:
+        session.execute(delete(Submission).where(Submission.id == found))
+        session.execute(delete(Job).where(Job.id == found))
+        if claim is not None:
+            claim.release(session)

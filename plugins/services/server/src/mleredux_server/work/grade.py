@@ -1,0 +1,68 @@
+"""Grading what was handed in without an agent: core's grader, in a child process without network."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mleredux.errors import DataError, MlereduxError, TaskBroken
+from mleredux.stages.grade import grade
+from mleredux.stages.prepare import prepare
+from mleredux.store.files import write_atomically
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import Job, Submission, now
+from mleredux_server.work import WorkContext
+
+FAULT_FILE = "fault.txt"
+"""What went wrong, in words that may name files of this machine: for whoever runs the server."""
+
+
+def work(context: WorkContext) -> dict[str, Any]:
+    """Prepare the task where that was not done yet, and grade the file.
+
+    Returns:
+        `report`, also of a file that can't be scored.
+
+    Raises:
+        MlereduxError: The server or the task is at fault.
+    """
+    asked = context.request
+    try:
+        task = context.catalogue.task(str(asked["task"]))
+        prepared = prepare(task, context.catalogue, context.data)
+        report = grade(
+            task,
+            context.folder / str(asked["file"]),
+            prepared.private,
+            context.catalogue,
+            shown_path=task.submission.file,
+            cancelled=context.cancelled,
+        )
+    except (DataError, TaskBroken) as error:
+        write_atomically(context.folder / FAULT_FILE, f"{error}\n")
+        what = "has no data on this server" if isinstance(error, DataError) else "is broken"
+        raise MlereduxError(
+            f"The submission could not be graded: the task {asked['task']} {what}.", hint="Tell who runs the server."
+        ) from error
+    return {"report": json.loads(report.model_dump_json())}
+
+
+def begun(session: Session, job: Job) -> None:
+    """A worker has it."""
+    row = session.get(Submission, job.id)
+    if row is not None:
+        row.status = "grading"
+
+
+def settle(session: Session, job: Job, result: dict[str, Any] | None, error: str | None) -> None:
+    """It is graded, or can't be."""
+    row = session.get(Submission, job.id)
+    if row is None:
+        return
+    row.ended_at = now()
+    if result is None:
+        row.status, row.message = "failed", error or "It could not be graded."
+    else:
+        row.status, row.report = "done", result["report"]
+        row.message = result["report"].get("message")
