@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from mleredux import testing
-from mleredux.cli import main
 from mleredux.errors import MlereduxError
 from mleredux_client.cli.servers import check_token, clean_url, in_the_clear, keep_token, token_of
-from mleredux_client.cli.testing import Answer, StandIn, answer, page, problem
+from mleredux_client.cli.testing import Answer, StandIn, answer, mleredux, page, problem
 
 TOKEN = "mlr_only-for-this-test"
 ME = {
@@ -25,15 +23,6 @@ ME = {
     "projects": [{"id": "p1", "name": "ann", "usage": {"running_runs": 1}, "quota": {"concurrent_runs": 4}}],
     "default_project": "p1",
 }
-
-
-class Told(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Mleredux = Callable[..., Told]
 
 
 @pytest.fixture
@@ -57,24 +46,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config" / "mleredux" / "servers.json"
 
 
-@pytest.fixture
-def mleredux(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Mleredux:
-    """The program in this process, `sys.exit` and all."""
-
-    def run(*arguments: str, stdin: str = "") -> Told:
-        monkeypatch.setattr(sys, "argv", ["mleredux", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return Told(int(ended.value.code or 0), said.out, said.err)
-
-    return run
-
-
-def test_a_token_is_tried_and_kept_where_only_its_owner_reads_it(
-    there: StandIn, mleredux: Mleredux, home: Path
-) -> None:
+def test_a_token_is_tried_and_kept_where_only_its_owner_reads_it(there: StandIn, home: Path) -> None:
     told = mleredux("login", f"{there.url}/v1/", "--token-stdin", stdin=f"{TOKEN}\n")
     assert told.code == 0 and f"Logged in to {there.url} as ann" in told.err and TOKEN not in told.out + told.err
     assert stat.S_IMODE(home.stat().st_mode) == 0o600 and stat.S_IMODE(home.parent.stat().st_mode) == 0o700
@@ -84,27 +56,27 @@ def test_a_token_is_tried_and_kept_where_only_its_owner_reads_it(
     assert f"mleredux login {there.url}" in mleredux("whoami", "--server", there.url).err
 
 
-def test_a_token_that_is_not_known_is_not_kept(there: StandIn, mleredux: Mleredux, home: Path) -> None:
+def test_a_token_that_is_not_known_is_not_kept(there: StandIn, home: Path) -> None:
     told = mleredux("login", there.url, "--token-stdin", stdin="mlr_wrong")
     assert told.code == 1 and "The token is not known." in told.err and not home.exists()
     assert "mlr_wrong" not in told.err
 
 
 @pytest.mark.parametrize("text", ["", "two words", "line\nbreak", "ümlaut", "x" * 2000])
-def test_what_is_no_token_is_sent_nowhere(there: StandIn, mleredux: Mleredux, text: str) -> None:
+def test_what_is_no_token_is_sent_nowhere(there: StandIn, text: str) -> None:
     told = mleredux("login", there.url, "--token-stdin", stdin=text)
     assert told.code == 1 and "That is no token." in told.err and there.asked == []
     with pytest.raises(MlereduxError):
         check_token(text)
 
 
-def test_nobody_is_asked_where_nobody_can_be(there: StandIn, mleredux: Mleredux) -> None:
+def test_nobody_is_asked_where_nobody_can_be(there: StandIn) -> None:
     told = mleredux("login", there.url)
     assert told.code == 2 and "--token-stdin" in told.err
     assert mleredux("login").code == mleredux("logout").code == 2
 
 
-def test_a_token_goes_only_to_its_own_server(there: StandIn, mleredux: Mleredux, home: Path) -> None:
+def test_a_token_goes_only_to_its_own_server(there: StandIn, home: Path) -> None:
     keep_token("https://other.example", "mlr_of-another")
     told = mleredux("whoami", "--server", there.url)
     assert told.code == 1 and there.asked == []
@@ -113,7 +85,7 @@ def test_a_token_goes_only_to_its_own_server(there: StandIn, mleredux: Mleredux,
 
 
 @pytest.mark.parametrize("how", ["readable", "damaged", "odd"])
-def test_a_file_that_can_not_be_trusted_is_not_used(mleredux: Mleredux, there: StandIn, home: Path, how: str) -> None:
+def test_a_file_that_can_not_be_trusted_is_not_used(there: StandIn, home: Path, how: str) -> None:
     keep_token(there.url, TOKEN)
     if how == "readable":
         home.chmod(0o644)
@@ -172,7 +144,7 @@ def admin(there: StandIn, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return there
 
 
-def test_a_new_token_is_all_that_stands_on_stdout(admin: StandIn, mleredux: Mleredux) -> None:
+def test_a_new_token_is_all_that_stands_on_stdout(admin: StandIn) -> None:
     made = {"id": "t2", "name": "ci", "scopes": ["read"], "expires_at": "2026-12-21T00:00:00Z", "token": "mlr_new"}
     admin.answers["POST /v1/tokens"] = answer(made, 201)
     arguments = ("--name", "ci", "--scope", "read", "--expires-in", "30d", "--user", "bob", "--project", "lab")
@@ -182,14 +154,14 @@ def test_a_new_token_is_all_that_stands_on_stdout(admin: StandIn, mleredux: Mler
     assert admin.bodies("POST", "/v1/tokens") == [body]
 
 
-def test_tokens_are_listed_and_revoked(admin: StandIn, mleredux: Mleredux) -> None:
+def test_tokens_are_listed_and_revoked(admin: StandIn) -> None:
     admin.answers["GET /v1/tokens"] = page({"id": "t1", "name": "ci", "scopes": ["read", "run"], "expires_at": None})
     admin.answers["DELETE /v1/tokens/t1"] = Answer(204, b"", {})
     assert "read,run" in mleredux("account", "token", "list").out
     assert mleredux("account", "token", "revoke", "t1").out == "Revoked t1.\n"
 
 
-def test_users_are_added_listed_and_removed(admin: StandIn, mleredux: Mleredux) -> None:
+def test_users_are_added_listed_and_removed(admin: StandIn) -> None:
     admin.answers["POST /v1/users"] = answer({"id": "u3", "name": "cyd", "admin": False}, 201)
     admin.answers["DELETE /v1/users/u2"] = Answer(204, b"", {})
     assert "u3 is cyd." in mleredux("account", "user", "create", "cyd").out
@@ -199,7 +171,7 @@ def test_users_are_added_listed_and_removed(admin: StandIn, mleredux: Mleredux) 
     assert "There is no user 'eve'." in mleredux("account", "user", "delete", "eve", "--yes").err
 
 
-def test_quotas_are_changed_in_what_is_named(admin: StandIn, mleredux: Mleredux) -> None:
+def test_quotas_are_changed_in_what_is_named(admin: StandIn) -> None:
     changed: dict[str, Any] = {"id": "p2", "name": "lab", "usage": {"memory_mb": 5}, "quota": {"memory_mb": 16384}}
     admin.answers["PATCH /v1/projects/p2"] = answer(changed)
     told = mleredux("account", "project", "set-quota", "lab", "--memory", "16g", "--unlimited", "gpus", "--cpus", "0")
@@ -208,7 +180,7 @@ def test_quotas_are_changed_in_what_is_named(admin: StandIn, mleredux: Mleredux)
     assert mleredux("account", "project", "set-quota", "lab").code == 2
 
 
-def test_members_come_and_go(admin: StandIn, mleredux: Mleredux) -> None:
+def test_members_come_and_go(admin: StandIn) -> None:
     admin.answers["PUT /v1/projects/p2/members/u2"] = Answer(204, b"", {})
     admin.answers["DELETE /v1/projects/p2/members/u2"] = Answer(204, b"", {})
     assert mleredux("account", "project", "add-member", "lab", "bob", "--role", "owner").code == 0
@@ -216,12 +188,12 @@ def test_members_come_and_go(admin: StandIn, mleredux: Mleredux) -> None:
     assert mleredux("account", "project", "remove-member", "lab", "bob").code == 0
 
 
-def test_use_and_quota_stand_side_by_side(admin: StandIn, mleredux: Mleredux) -> None:
+def test_use_and_quota_stand_side_by_side(admin: StandIn) -> None:
     lines = [line.split() for line in mleredux("account", "usage").out.splitlines()]
     assert ["ann", "concurrent_runs", "1", "4"] in lines
 
 
-def test_accounts_need_a_server(mleredux: Mleredux) -> None:
+def test_accounts_need_a_server() -> None:
     told = mleredux("account", "usage")
     assert told.code == 2 and "Name a server with --server URL (or MLEREDUX_SERVER)." in told.err
 

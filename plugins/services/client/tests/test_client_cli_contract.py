@@ -8,13 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from mleredux.cli import main
-from mleredux_client.cli.testing import Answer, Asked, StandIn, answer, page, problem
+from mleredux_client.cli.testing import Answer, Asked, StandIn, answer, mleredux, page, problem
 
 TOKEN = "mlr_only-for-this-test"
 RUN = {
@@ -51,19 +50,6 @@ REPORT = {
 }
 
 
-class Told(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Mleredux = Callable[..., Told]
-
-
 @pytest.fixture
 def there() -> Iterator[StandIn]:
     server = StandIn()
@@ -71,7 +57,7 @@ def there() -> Iterator[StandIn]:
     server.close()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def environment(there: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("MLEREDUX_TOKEN", TOKEN)
@@ -80,28 +66,13 @@ def environment(there: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def mleredux(environment: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Mleredux:
-    """The program in this process, `sys.exit` and all."""
-
-    def run(*arguments: str) -> Told:
-        monkeypatch.setattr(sys, "argv", ["mleredux", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        assert TOKEN not in said.out + said.err
-        return Told(int(ended.value.code or 0), said.out, said.err)
-
-    return run
-
-
 def states(*statuses: str, **last: Any) -> list[Answer]:
     runs = [{**RUN, "status": status} for status in statuses]
     runs[-1] |= last
     return [answer(run) for run in runs]
 
 
-def test_a_run_is_asked_for_watched_and_shown_as_a_local_one(there: StandIn, mleredux: Mleredux) -> None:
+def test_a_run_is_asked_for_watched_and_shown_as_a_local_one(there: StandIn) -> None:
     there.answers["POST /v1/runs"] = answer(RUN, 201)
     ended = states("running", "grading", "done", "done", report=REPORT)
     there.answers[f"GET /v1/runs/{RUN['id']}"] = ended
@@ -124,7 +95,7 @@ def test_a_run_is_asked_for_watched_and_shown_as_a_local_one(there: StandIn, mle
     assert "0.98000 (accuracy)" in told.out and "9.5 s" in told.out and f"mleredux artifacts {RUN['id']}" in told.out
 
 
-def test_the_json_record_is_the_local_one(there: StandIn, mleredux: Mleredux) -> None:
+def test_the_json_record_is_the_local_one(there: StandIn) -> None:
     there.answers["POST /v1/runs"] = answer(RUN, 201)
     there.answers[f"GET /v1/runs/{RUN['id']}"] = states("done", report=REPORT)
     told = mleredux("run", "digits", "--agent", "dummy", "--json")
@@ -144,7 +115,7 @@ def test_the_json_record_is_the_local_one(there: StandIn, mleredux: Mleredux) ->
         ("cancelled", "cancelled", 130),
     ],
 )
-def test_exit_codes_are_the_local_ones(there: StandIn, mleredux: Mleredux, status: str, cause: str, code: int) -> None:
+def test_exit_codes_are_the_local_ones(there: StandIn, status: str, cause: str, code: int) -> None:
     there.answers["POST /v1/runs"] = answer(RUN, 201)
     ended = states(status, cause=cause, message="It went wrong.")
     there.answers[f"GET /v1/runs/{RUN['id']}"] = ended
@@ -152,7 +123,7 @@ def test_exit_codes_are_the_local_ones(there: StandIn, mleredux: Mleredux, statu
     assert told.code == code and "It went wrong." in told.out
 
 
-def test_several_runs_are_one_experiment(there: StandIn, mleredux: Mleredux) -> None:
+def test_several_runs_are_one_experiment(there: StandIn) -> None:
     runs = [{**RUN, "id": f"run-{number}", "seed": number, "experiment": "e1"} for number in range(2)]
     done = [{**run, "status": "done"} for run in runs]
     there.answers["POST /v1/experiments"] = answer({"id": "e1", "runs": runs}, 201)
@@ -166,7 +137,7 @@ def test_several_runs_are_one_experiment(there: StandIn, mleredux: Mleredux) -> 
     ]
 
 
-def test_detached_runs_are_named_and_left(there: StandIn, mleredux: Mleredux) -> None:
+def test_detached_runs_are_named_and_left(there: StandIn) -> None:
     there.answers["POST /v1/runs"] = answer(RUN, 201)
     told = mleredux("run", "digits", "--agent", "dummy", "--detach")
     assert told.code == 0 and told.out == f"{RUN['id']}\n" and "mleredux runs cancel" in told.err
@@ -174,12 +145,12 @@ def test_detached_runs_are_named_and_left(there: StandIn, mleredux: Mleredux) ->
 
 
 @pytest.mark.parametrize("option", [("--runs-dir", "x"), ("--data-dir", "x"), ("--base-image", "x"), ("--jobs", "1")])
-def test_options_of_this_machine_are_refused(there: StandIn, mleredux: Mleredux, option: tuple[str, str]) -> None:
+def test_options_of_this_machine_are_refused(there: StandIn, option: tuple[str, str]) -> None:
     told = mleredux("run", "digits", "--agent", "dummy", *option)
     assert told.code == 2 and f"{option[0]} is of this machine" in told.err and there.asked == []
 
 
-def test_an_agent_must_be_named_and_the_servers_are_told(there: StandIn, mleredux: Mleredux) -> None:
+def test_an_agent_must_be_named_and_the_servers_are_told(there: StandIn) -> None:
     there.answers["GET /v1/agents"] = page({"id": "dummy"}, {"id": "baseline"})
     told = mleredux("run", "digits")
     assert told.code == 2 and "there are: dummy, baseline." in told.err
@@ -202,16 +173,14 @@ def test_an_agent_must_be_named_and_the_servers_are_told(there: StandIn, mleredu
         (Answer(200, b"<html>", {"Content-Type": "text/html"}), "Is this the URL of a mleredux service?"),
     ],
 )
-def test_what_a_server_refuses_is_one_sentence(
-    there: StandIn, mleredux: Mleredux, given: Answer, sentence: str
-) -> None:
+def test_what_a_server_refuses_is_one_sentence(there: StandIn, given: Answer, sentence: str) -> None:
     there.answers["POST /v1/runs"] = given
     told = mleredux("run", "digits", "--agent", "dummy")
     assert told.code == 1 and sentence in told.err and "Traceback" not in told.err
     assert len(there.asked) == 1, "nothing is asked twice that can't get better"
 
 
-def test_a_server_that_is_away_for_a_while_is_waited_for(mleredux: Mleredux, there: StandIn) -> None:
+def test_a_server_that_is_away_for_a_while_is_waited_for(there: StandIn) -> None:
     ended = states("running", "done", "done", report=REPORT)
     there.answers |= {"POST /v1/runs": answer(RUN, 201), f"GET /v1/runs/{RUN['id']}": ended}
     again: list[StandIn] = []
@@ -248,7 +217,6 @@ def watched(there: StandIn, *options: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.usefixtures("environment")
 def test_ctrl_c_stops_watching_and_not_the_run(there: StandIn) -> None:
     process = watched(there)
     process.send_signal(signal.SIGINT)
@@ -258,7 +226,6 @@ def test_ctrl_c_stops_watching_and_not_the_run(there: StandIn) -> None:
     assert "Traceback" not in told and not any(asked.path.endswith("/cancel") for asked in there.asked)
 
 
-@pytest.mark.usefixtures("environment")
 def test_ctrl_c_cancels_where_that_was_asked_for(there: StandIn) -> None:
     def cancel(_asked: Asked) -> Answer:
         there.answers[f"GET /v1/runs/{RUN['id']}"] = states("cancelled", cause="cancelled")
@@ -279,7 +246,7 @@ def chunk(offset: int, text: str) -> str:
     return f"id: {offset}\nevent: log\ndata: {json.dumps({'text': text})}\n\n"
 
 
-def test_logs_are_followed_over_a_break_without_gap_or_repeat(there: StandIn, mleredux: Mleredux) -> None:
+def test_logs_are_followed_over_a_break_without_gap_or_repeat(there: StandIn) -> None:
     there.answers[f"GET /v1/runs/{RUN['id']}"] = states("queued", "running")
     path = f"/v1/runs/{RUN['id']}/logs/agent.log"
     end = 'event: end\ndata: {"status": "done"}\n\n'
@@ -294,7 +261,7 @@ def test_logs_are_followed_over_a_break_without_gap_or_repeat(there: StandIn, ml
     assert asked == [None, None, "4"]
 
 
-def test_logs_of_now_are_copied(there: StandIn, mleredux: Mleredux) -> None:
+def test_logs_of_now_are_copied(there: StandIn) -> None:
     there.answers["GET /v1/me"] = answer({"user": {"name": "ann"}})
     there.answers["GET /v1/runs"] = page({**RUN, "id": "newer", "user": "bob"}, RUN)
     there.answers[f"GET /v1/runs/{RUN['id']}/logs/build.log"] = Answer(
@@ -303,7 +270,7 @@ def test_logs_of_now_are_copied(there: StandIn, mleredux: Mleredux) -> None:
     assert mleredux("logs", "--build").out == "a\\x07b\\xff", "one's own newest run, though an admin sees all"
 
 
-def test_runs_are_found_by_a_part_of_their_id(there: StandIn, mleredux: Mleredux) -> None:
+def test_runs_are_found_by_a_part_of_their_id(there: StandIn) -> None:
     there.answers["GET /v1/runs"] = page(RUN, {**RUN, "id": "20261121-120000-digits-other-ffffff"})
     there.answers[f"GET /v1/runs/{RUN['id']}"] = states("done", report=REPORT)
     assert mleredux("runs", "show", "abc123", "--json").json["id"] == RUN["id"]
@@ -314,7 +281,7 @@ def test_runs_are_found_by_a_part_of_their_id(there: StandIn, mleredux: Mleredux
     assert all(asked.path != "/v1/me" for asked in there.asked)
 
 
-def test_runs_are_listed_with_the_filters_of_the_server(there: StandIn, mleredux: Mleredux) -> None:
+def test_runs_are_listed_with_the_filters_of_the_server(there: StandIn) -> None:
     there.answers["GET /v1/runs"] = page(*[{**RUN, "id": f"run-{number}"} for number in range(3)])
     arguments = ("--status", "done", "--status", "failed", "--label", "a=b", "--limit", "2")
     told = mleredux("runs", "--task", "digits", *arguments)
@@ -327,7 +294,7 @@ def test_runs_are_listed_with_the_filters_of_the_server(there: StandIn, mleredux
     assert local <= set(rows[0])
 
 
-def test_deleting_asks_or_is_told_to(there: StandIn, mleredux: Mleredux) -> None:
+def test_deleting_asks_or_is_told_to(there: StandIn) -> None:
     there.answers[f"GET /v1/runs/{RUN['id']}"] = states("done")
     there.answers[f"DELETE /v1/runs/{RUN['id']}"] = Answer(204, b"", {})
     refused = mleredux("runs", "delete", RUN["id"])
@@ -337,7 +304,7 @@ def test_deleting_asks_or_is_told_to(there: StandIn, mleredux: Mleredux) -> None
 
 
 @pytest.mark.parametrize("name", ["../../outside", "/etc/outside", "a/../../outside", "a//b"])
-def test_artifacts_stay_in_the_folder(there: StandIn, mleredux: Mleredux, tmp_path: Path, name: str) -> None:
+def test_artifacts_stay_in_the_folder(there: StandIn, tmp_path: Path, name: str) -> None:
     there.answers[f"GET /v1/runs/{RUN['id']}"] = states("done")
     files = [{"path": path, "size": 2, "producer": "agent", "media_type": "text/plain"} for path in ("fine", name)]
     there.answers[f"GET /v1/runs/{RUN['id']}/artifacts"] = page(*files)
@@ -346,18 +313,18 @@ def test_artifacts_stay_in_the_folder(there: StandIn, mleredux: Mleredux, tmp_pa
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [], "nothing is fetched then"
 
 
-def test_verbs_of_the_local_group_say_so(mleredux: Mleredux) -> None:
+def test_verbs_of_the_local_group_say_so() -> None:
     told = mleredux("runs", "index")
     assert told.code == 2 and "`runs index` works on this machine only" in told.err
 
 
-def test_without_a_token_nothing_is_asked(there: StandIn, mleredux: Mleredux, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_token_nothing_is_asked(there: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLEREDUX_TOKEN")
     told = mleredux("runs")
     assert told.code == 1 and f"mleredux login {there.url}" in told.err and there.asked == []
 
 
-def test_a_server_that_is_down_is_named(mleredux: Mleredux, there: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_down_is_named(there: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mleredux_client._sync.http.sleep", lambda _seconds: None)
     there.close()
     told = mleredux("list")

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from mleredux.cli import main
+from mleredux_client.cli import testing
+from mleredux_client.cli.testing import Told
 from mleredux_server.testing import ServerProcess
-
-
-class Told(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        assert self.code in (0, 1, 3), self.err
-        return json.loads(self.out)
-
 
 Mleredux = Callable[..., Told]
 
@@ -36,10 +23,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def mleredux(
-    server: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> Mleredux:
-    """The program in this process; nothing it says holds the token."""
+def mleredux(server: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mleredux:
+    """The program with the server named; nothing it says holds the token."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("MLEREDUX_TOKEN", server.token)
     monkeypatch.setenv("COLUMNS", "200")
@@ -47,14 +32,9 @@ def mleredux(
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, here: bool = False) -> Told:
-        monkeypatch.setattr(sys, "argv", ["mleredux", *arguments, *(() if here else ("--server", server.url))])
-        monkeypatch.setattr(sys, "stdin", io.StringIO())
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsysbinary.readouterr()
-        out, err = said.out.decode(), said.err.decode()
-        assert server.token not in out + err
-        return Told(int(ended.value.code or 0), out, err)
+        told = testing.mleredux(*arguments, *(() if here else ("--server", server.url)))
+        assert server.token not in told.out + told.err
+        return told
 
     return run
 
@@ -205,8 +185,9 @@ def test_a_token_that_was_revoked_is_told_what_to_do(mleredux: Mleredux, monkeyp
     monkeypatch.setenv("MLEREDUX_TOKEN", made["token"])
     refused = mleredux("run", "digits", "--agent", "dummy")
     assert refused.code == 1 and "run" in refused.err
-    revoked = mleredux("account", "token", "revoke", made["id"])
-    assert revoked.code == 1, "its scope is read alone"
+    assert mleredux("account", "token", "revoke", made["id"]).code == 0
+    gone = mleredux("runs")
+    assert gone.code == 1 and "mleredux login http" in gone.err and made["token"] not in gone.err
 
 
 def test_quotas_are_set_and_kept(mleredux: Mleredux) -> None:

@@ -62,7 +62,11 @@ def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_j
 @click.pass_context
 def list_tokens(ctx: click.Context, as_json: bool) -> None:
     """List tokens, without what is secret of them."""
-    _print(list(service(ctx).pages("/v1/tokens", {})), ("id", "name", "scopes", "expires_at"), as_json)
+    _print(
+        list(service(ctx).pages("/v1/tokens", {})),
+        ("id", "name", "user", "scopes", "expires_at", "last_used_at"),
+        as_json,
+    )
 
 
 @token.command("revoke")

@@ -1,13 +1,50 @@
-"""A stand-in for a service, for tests of verbs: it gives the answers it was told to, over a real socket."""
+"""For tests of verbs: the program in this process, and a stand-in for a service on a real socket."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import sys
 import threading
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+from unittest import mock
 from urllib.parse import parse_qs, urlsplit
+
+from mleredux.cli import main
+
+
+class Told(NamedTuple):
+    """What the program said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its only document on stdout."""
+        return json.loads(self.out)
+
+
+def mleredux(*arguments: str, stdin: str = "") -> Told:
+    """`mleredux ARGUMENTS`, in this process, not on a terminal."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    code: int | str | None = None
+    with (
+        mock.patch.object(sys, "argv", ["mleredux", *arguments]),
+        mock.patch.object(sys, "stdin", io.StringIO(stdin)),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    said = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    return Told(int(code or 0), *said)
 
 
 class Asked(NamedTuple):
