@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from mleredux.models import Limits, RunSpec
 from mleredux.sandboxes.slots import Slots
 from mleredux.store import Run, RunStore
 from sqlalchemy import delete, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts import default_project, visible_project
@@ -187,19 +189,25 @@ def make_runs(
         session.add_all(
             RunLabel(run_id=row.id, name=name, value=value) for row in rows for name, value in row.labels.items()
         )
+    ids = [one.id for one in planned]
     try:
         for one in planned:
             write_note(_make_directory(service.store, one), one.request, retry_of)
     except (MlereduxError, OSError):
-        drop_uncreated(service, [one.id for one in planned], claim)
+        service.left.append((ids, claim))
+        with suppress(SQLAlchemyError):  # then the scheduler does it, once the database answers
+            settle_left(service)
         raise
-    with service.database.writing() as session:
-        ids = [one.id for one in planned]
-        for start in range(0, len(ids), 500):
-            some = ids[start : start + 500]
-            session.execute(update(Job).where(Job.id.in_(some)).values(state="queued", queued_at=now()))
-        if claim is not None and answer is not None:
-            claim.keep(session, answer(rows))
+    try:
+        with service.database.writing() as session:
+            for start in range(0, len(ids), 500):
+                some = ids[start : start + 500]
+                session.execute(update(Job).where(Job.id.in_(some)).values(state="queued", queued_at=now()))
+            if claim is not None and answer is not None:
+                claim.keep(session, answer(rows))
+    except SQLAlchemyError:
+        service.left.append((ids, claim))  # it may be committed: who knows, while the database does not answer
+        raise
     service.wake.set()
     return rows
 
@@ -207,6 +215,25 @@ def make_runs(
 def _make_directory(store: RunStore, one: Planned) -> Run:
     """As `RunStore.create`, but for the index, which takes longest and makes anew what it lacks."""
     return Run.create(store.path / one.id, RunSpec(id=one.id, created_at=now(), **one.fields))
+
+
+def settle_left(service: Service) -> None:
+    """Drop what requests left that failed half-way.
+
+    Raises:
+        SQLAlchemyError: The database does not answer; what is left stays noted.
+    """
+    while service.left:
+        ids, claim = service.left[0]
+        uncreated: list[str] = []
+        with service.database.reading() as session:
+            for start in range(0, len(ids), 500):
+                some = ids[start : start + 500]
+                uncreated += session.scalars(select(Job.id).where(Job.id.in_(some), Job.state == "creating"))
+        if uncreated:
+            drop_uncreated(service, uncreated, claim)
+        with suppress(IndexError, ValueError):  # another thread may have done the same
+            service.left.remove((ids, claim))
 
 
 def drop_uncreated(service: Service, ids: Sequence[str], claim: Claim | None = None) -> None:

@@ -13,6 +13,7 @@ from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
 
 from mleredux_server.database import Database
+from mleredux_server.idempotency import Claim
 from mleredux_server.queueing.tally import Tally
 from mleredux_server.settings import Settings
 
@@ -39,6 +40,7 @@ class Service:
     Attributes:
         wake: Set when there may be something to schedule.
         scheduler: What executes jobs; without one they stay queued.
+        left: Ids of runs that a failed request may have left half-made, and its claim; the scheduler looks after them.
     """
 
     settings: Settings
@@ -48,6 +50,7 @@ class Service:
     data: DataStore
     wake: threading.Event = field(default_factory=threading.Event)
     scheduler: Scheduler | None = None
+    left: list[tuple[list[str], Claim | None]] = field(default_factory=list)
 
     def job_dir(self, kind: str, job_id: str) -> Path:
         """Folder of a job: a run's own directory, or one in the state folder."""

@@ -10,6 +10,7 @@ import structlog
 from mleredux.errors import MlereduxError
 from mleredux.sandboxes.slots import Slots
 from sqlalchemy import func, select, update
+from sqlalchemy.exc import OperationalError
 
 from mleredux_server.database.tables import Job, Project, now
 from mleredux_server.queueing.decision import NOTHING, Allowance, Demand, Running, Waiting, World, decide
@@ -17,6 +18,7 @@ from mleredux_server.queueing.jobs import Jobs, Started
 from mleredux_server.queueing.pool import OTHER_LANES, Pool, WorkerProcess
 from mleredux_server.queueing.startup import recover, sweep
 from mleredux_server.queueing.tally import Tally
+from mleredux_server.runs import settle_left
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.service import Service
 
@@ -97,20 +99,36 @@ class Dispatcher:
             self._pool.free(told.worker)
         changed = woken
         for job in list(self._jobs.started.values()):
-            if self._jobs.follow(job, ours=self._pool.has(job.id)):
+            if self._follow(job):
                 del self._jobs.started[job.id]
                 changed = True
-                if job.told is None or "error" in job.told or not job.told:
-                    self._not_before[job.id] = time.monotonic() + 2.0 ** min(job.attempts, 5) / 4
         if time.monotonic() >= self._look_around_at:
             self._look_around_at = time.monotonic() + _LOOK_AGAIN
             self._jobs.follow_foreign()
+            settle_left(self._service)
         if changed or time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + _LOOK_AGAIN
             self._start_runs()
             for lane in OTHER_LANES:
                 self._start_other(lane)
             self._pool.warm(sum(1 for job in self._jobs.started.values() if job.kind == "run"))
+
+    def _follow(self, job: Started) -> bool:
+        """Look at a job; whether it is worked on no longer. What is wrong with one hinders no other."""
+        if time.monotonic() < self._not_before.get(job.id, 0.0):
+            return False
+        try:
+            left = self._jobs.follow(job, ours=self._pool.has(job.id))
+        except OperationalError:
+            raise
+        except Exception as error:  # a kind of job is a plugin's, a disk may be full
+            _LOG.error("a job can't be followed, and is looked at again", job=job.id, exc_info=error)
+            self._not_before[job.id] = time.monotonic() + _LOOK_AGAIN
+            return False
+        self._not_before.pop(job.id, None)
+        if left and job.queued_again:
+            self._not_before[job.id] = time.monotonic() + 2.0 ** min(job.attempts, 5) / 4
+        return left
 
     def _start_runs(self) -> None:
         place = (

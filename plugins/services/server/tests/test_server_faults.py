@@ -1,0 +1,206 @@
+"""What breaks under a server: its database locked, its disk full, its clock set, the Docker engine restarted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mleredux_server.runs import settle_left
+from mleredux_server.testing import ServerProcess
+from mleredux_server.testing_local import LocalServer
+from sqlalchemy.exc import OperationalError
+
+RUN: dict[str, Any] = {"task": "digits", "agent": "dummy", "sandbox": "process"}
+PLUGINS = {"MLEREDUX_PLUGINS": str(Path(__file__).parent / "slow_agent")}
+
+
+def slow(tenths: int, **more: Any) -> dict[str, Any]:
+    """A run that works for so many tenths of a second."""
+    return {**RUN, "agent": "slow", "seed": tenths, **more}
+
+
+class Asking:
+    """A client of a server, with what the tests ask."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.http = httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=60)
+        self.runs_dir = server.runs_dir
+
+    def make(self, asked: dict[str, Any]) -> str:
+        made = self.http.post("/v1/runs", json=asked)
+        assert made.status_code == 201, made.text
+        return str(made.json()["id"])
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.http.get(f"/v1/runs/{run_id}").json()
+        return found
+
+    def status(self, run_id: str) -> str:
+        return str(self.run(run_id)["status"])
+
+    def until(self, run_id: str, *statuses: str, seconds: float = 90) -> str:
+        return str(wait_for(lambda: (found := self.status(run_id)) in statuses and found, seconds))
+
+    def check(self, name: str) -> bool:
+        return bool({one["name"]: one["ok"] for one in self.http.get("/readyz").json()["checks"]}[name])
+
+    def states(self, run_id: str) -> list[str]:
+        items = self.http.get(f"/v1/runs/{run_id}/events", params={"limit": 500}).json()["items"]
+        assert [item["seq"] for item in items] == list(range(items[0]["seq"], items[0]["seq"] + len(items)))
+        return [item["data"]["state"] for item in items if item["type"] == "state"]
+
+    def agent_log(self, run_id: str) -> str:
+        return (self.runs_dir / run_id / "logs" / "agent.log").read_text(encoding="utf-8")
+
+
+def wait_for(met: Callable[[], Any], seconds: float = 90) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := met()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+    return found
+
+
+@contextmanager
+def serving(runs_dir: Path, *options: str, **env: str) -> Iterator[tuple[ServerProcess, Asking]]:
+    with ServerProcess(runs_dir, "--workers", "2", *options, env={**PLUGINS, **env}) as server:
+        asking = Asking(server)
+        yield server, asking
+        asking.http.close()
+
+
+def test_a_locked_database_delays_what_writes_and_harms_nothing_else(tmp_path: Path) -> None:
+    with serving(tmp_path / "runs") as (server, asking):
+        first = asking.make(slow(60))
+        asking.until(first, "running")
+        holder = sqlite3.connect(server.runs_dir / ".server" / "service.sqlite", isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        refused = asking.http.post("/v1/runs", json=RUN)
+        assert refused.status_code == 503
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert refused.json()["type"] == "urn:mleredux:problem:unavailable"
+        assert len(asking.http.get("/v1/runs").json()["items"]) == 1, "who reads does not wait"
+        assert not asking.check("database")
+        holder.execute("ROLLBACK")
+        holder.close()
+
+        second = asking.make(RUN)
+        assert asking.until(second, "done", "failed") == "done"
+        assert asking.until(first, "done", "failed") == "done"
+        assert asking.states(first).count("running") == 1
+        assert asking.agent_log(first).count("begun") == 1
+        assert asking.check("database")
+        assert {run["id"] for run in asking.http.get("/v1/runs").json()["items"]} == {first, second}
+        assert set(os.listdir(server.runs_dir)) >= {first, second}
+        assert not [name for name in os.listdir(server.runs_dir) if "digits" in name and name not in (first, second)]
+
+
+@pytest.mark.parametrize("committed", [False, True], ids=["not-committed", "committed"])
+def test_a_database_that_goes_away_while_a_run_is_made_leaves_it_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    with LocalServer(tmp_path / "runs").running() as local:
+        service, writing, asked = local.service, local.service.database.writing, 0
+        lost = OperationalError("COMMIT", {}, Exception("gone"))
+
+        @contextmanager
+        def third_fails() -> Iterator[Any]:
+            nonlocal asked
+            asked += 1
+            if asked == 3 and not committed:  # after the look at the token, and the rows
+                raise lost
+            with writing() as session:
+                yield session
+            if asked == 3:
+                raise lost
+
+        monkeypatch.setattr(service.database, "writing", third_fails)
+        headers = {"Authorization": f"Bearer {local.token}", "Idempotency-Key": "one"}
+        with httpx.Client(base_url=local.url, headers=headers, timeout=30) as http:
+            refused = http.post("/v1/runs", json=RUN)
+            assert (refused.status_code, asked) == (503, 3)
+            monkeypatch.undo()
+            settle_left(service)
+            assert not service.left
+            made = [run["id"] for run in http.get("/v1/runs").json()["items"]]
+            assert [path.name for path in service.store.path.glob("*digits*")] == made
+            assert len(made) == committed
+            again = http.post("/v1/runs", json=RUN)
+            assert again.status_code == 201
+            assert ("Idempotency-Replayed" in again.headers) == committed
+            assert len(http.get("/v1/runs").json()["items"]) == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 48 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", folder], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"a small file system can't be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """A file that takes all the space there is."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while file.write(bytes(size)):
+                    pass
+    return filler
+
+
+def test_a_full_disk_refuses_new_runs_whole_and_those_that_go_on_survive_or_say_why(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    options = ("--min-free-mb", "4", "--data-dir", str(tmp_path / "data"), "--log-format", "json")
+    with serving(small_disk / "runs", *options) as (server, asking):
+        before = asking.make(RUN)
+        assert asking.until(before, "done", "failed") == "done"
+        going_on = asking.make(slow(50, limits={"disk_mb": 5}))
+        waiting = asking.make(slow(1, limits={"cpus": 2, "disk_mb": 5}))
+        asking.until(going_on, "running")
+
+        filler = fill(small_disk)
+        names = set(os.listdir(server.runs_dir))
+        for _ in range(3):
+            refused = asking.http.post("/v1/runs", json=RUN)
+            assert refused.status_code == 507, refused.text
+            assert refused.json()["type"] == "urn:mleredux:problem:no-space"
+        time.sleep(6)
+        assert set(os.listdir(server.runs_dir)) == names, "nothing is half made"
+        assert len(asking.http.get("/v1/runs").json()["items"]) == 3
+        assert not asking.check("disk")
+        assert asking.http.get("/healthz").status_code == 200
+        assert asking.http.get("/metrics").status_code == 200
+        filler.unlink()
+
+        wait_for(lambda: asking.http.get("/readyz").status_code == 200)
+        ended = {run_id: asking.until(run_id, "done", "failed") for run_id in (going_on, waiting)}
+        for run_id, status in ended.items():
+            shown = asking.run(run_id)
+            assert status == "done" or shown["cause"] == "environment_broke", shown
+            assert status == "done" or shown["message"]
+            assert asking.agent_log(run_id).count("begun") <= 1
+        after = asking.make(RUN)
+        assert asking.until(after, "done", "failed") == "done"
+        died = [line for line in server.log if '"a worker ended"' in line]
+        assert len(died) <= 4, "no worker is started again and again"
+        assert server.process.poll() is None
