@@ -119,6 +119,19 @@ def test_a_grader_that_hangs_is_ended(toy: Any, tmp_path: Path) -> None:
     assert not [one for one in below if "mleredux.stages.grade_child" in _command(one)]
 
 
+def test_a_grader_is_ended_with_the_program_that_asked_it(toy: Any, until: Any) -> None:
+    program = toy.start("toy-hangs", "--agent", "copy")
+
+    def graders() -> list[psutil.Process]:
+        mine = psutil.Process(program.pid).children(recursive=True)
+        return [one for one in mine if "mleredux.stages.grade_child" in _command(one)]
+
+    [grader] = until(graders)
+    program.kill()
+    program.wait()
+    until(lambda: not grader.is_running() or grader.status() == psutil.STATUS_ZOMBIE)
+
+
 def test_where_the_sample_can_not_be_scored_either_the_task_is_broken(toy: Any, tmp_path: Path) -> None:
     task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
     (prepared.private / "answers.csv").unlink()

@@ -122,6 +122,7 @@ def ask_child(
                     "block": catalogue.block,
                     "load": _requested(catalogue),
                     "memory_mb": min(memory_mb, machine().memory_mb),
+                    "parent": os.getpid(),
                 }
             )
         )

@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
+_PR_SET_PDEATHSIG = 1
 
 
 def main(request_path: str) -> None:
@@ -29,6 +31,7 @@ def main(request_path: str) -> None:
     """
     request = json.loads(Path(request_path).read_bytes())
     offline = leave_network()
+    die_with(request["parent"])
     limit_memory(request["memory_mb"] * 2**20)
     with contextlib.suppress(OSError):  # where memory runs out all the same, this process goes first
         Path("/proc/self/oom_score_adj").write_text("1000")
@@ -51,6 +54,14 @@ def leave_network() -> bool:
     library = ctypes.CDLL(None, use_errno=True)
     flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
     return bool(library.unshare(flags) == 0)
+
+
+def die_with(parent: int) -> None:
+    """Let this process be killed when its parent is; after `leave_network`, which would undo it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise SystemExit(1)
 
 
 def limit_memory(limit: int) -> None:
