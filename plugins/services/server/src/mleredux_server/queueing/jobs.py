@@ -38,6 +38,7 @@ class Started:
     Attributes:
         log_bytes: Size of the event log when the row was last made of it.
         told: What its worker said of it at the end; an empty dict where the worker died.
+        queued_again: Whether it ended without a result, and waits for another worker.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Started:
     birth: float | None
     log_bytes: int = -1
     told: dict[str, Any] | None = None
+    queued_again: bool = False
 
     @classmethod
     def of(cls, job: Job) -> Started:
@@ -142,6 +144,7 @@ class Jobs:
         return True
 
     def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None) -> None:
+        job.queued_again = True
         _LOG.warning("a job is queued again", job=job.id, kind=job.kind, attempts=attempts, told=job.told)
         with self._service.database.writing() as session:
             session.execute(

@@ -91,7 +91,7 @@ class Pool:
         Args:
             busy: Runs that are worked on now, by workers of an earlier server too.
         """
-        free = sum(1 for worker in self._workers if worker.lane == "run" and worker.job is None)
+        free = sum(1 for worker in self._workers if worker.lane == "run" and not (worker.job or worker.gone))
         for _ in range(min(_SPARE, self.size["run"] - busy) - free):
             self._start("run")
 
