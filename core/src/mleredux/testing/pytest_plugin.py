@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "docker: needs a Docker engine")
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "postgresql: needs PostgreSQL's programs")
+    config.addinivalue_line("markers", "faketime: needs libfaketime")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
 
 
