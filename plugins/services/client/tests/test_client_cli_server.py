@@ -121,7 +121,9 @@ def test_predictions_are_graded_and_looked_at_as_here(mleredux: Mleredux, submis
 
     for path in (str(submission), str(tmp_path / "missing.csv")):
         there, here = told("grade", path, "digits")
-        assert {**there, "created_at": None, "ledger": None} == {**here, "created_at": None, "ledger": None}
+        differing = {key for key in here if there[key] != here[key]}
+        # Of a file that can't be sent, the report is made of what everybody may know of the task.
+        assert differing <= {"created_at", "ledger"} | ({"teams"} if path != str(submission) else set())
         there, here = told("validate", path, "digits")
         assert there == here
     lines = [{"competition_id": "digits", "submission_path": path} for path in (str(submission), None)]
