@@ -170,6 +170,7 @@ def test_an_agent_must_be_named_and_the_servers_are_told(there: StandIn) -> None
         ),
         (problem(500, "internal", "It broke.", instance="req-7"), "The server's log has it as request req-7."),
         (Answer(307, b"", {"Location": "http://elsewhere.example/v1/runs"}), "elsewhere.example"),
+        (Answer(404, b"Not Found", {"Content-Type": "text/plain"}), "does not offer this."),
         (Answer(200, b"<html>", {"Content-Type": "text/html"}), "Is this the URL of a mleredux service?"),
     ],
 )

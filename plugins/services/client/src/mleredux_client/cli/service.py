@@ -259,6 +259,10 @@ def _raise(ctx: click.Context, error: MlereduxApiError) -> NoReturn:
     if error.fields:
         wrong = [f"{item['field']}: {item['message']}" for item in error.fields]
         sentence = f"{sentence} ({'; '.join(wrong)})"
+    no_route = error.slug is None or sentence.rstrip(".").lower() == "not found"
+    if error.status == 404 and hint is None and no_route:
+        sentence = f"{server_of(ctx)} does not offer this."
+        hint = "Is it the URL of a mleredux service, and is that as new as this client?"
     if isinstance(error, Unauthenticated):
         hint = f"Log in with `mleredux login {server_of(ctx) or 'URL'}`, or mend {TOKEN_VARIABLE}."
     if error.status == 500 and error.request_id:
