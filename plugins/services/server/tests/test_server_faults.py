@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from mleredux.testing.pytest_plugin import skip_or_fail
 from mleredux_server.runs import settle_left
 from mleredux_server.testing import ServerProcess
 from mleredux_server.testing_local import LocalServer
@@ -204,3 +206,90 @@ def test_a_full_disk_refuses_new_runs_whole_and_those_that_go_on_survive_or_say_
         died = [line for line in server.log if '"a worker ended"' in line]
         assert len(died) <= 4, "no worker is started again and again"
         assert server.process.poll() is None
+
+
+class Clock:
+    """The clock of the processes that are started with its variables; only the time of day moves."""
+
+    def __init__(self, folder: Path) -> None:
+        libraries = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+        if not libraries:
+            skip_or_fail("faketime", "libfaketime is not installed (see .ci/faketime)")
+        self._file = folder / "clock"
+        patched = folder / "python"
+        patched.mkdir()
+        # libfaketime 0.9.10 miscounts sleeps until a moment of the monotonic clock, which is how Python sleeps.
+        sleep = "import select, time\ntime.sleep = lambda seconds: select.select([], [], [], seconds) and None\n"
+        (patched / "sitecustomize.py").write_text(sleep, encoding="utf-8")
+        self.set("+0")
+        self.env = {
+            "LD_PRELOAD": str(libraries[0]),
+            "FAKETIME_TIMESTAMP_FILE": str(self._file),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "NO_FAKE_STAT": "1",
+            "PYTHONPATH": os.pathsep.join([str(patched), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        }
+
+    def set(self, offset: str) -> None:
+        """Let the clock jump: `+1d`, `-1d`, `+0`."""
+        self._file.with_suffix(".new").write_text(offset, encoding="utf-8")
+        self._file.with_suffix(".new").replace(self._file)
+
+
+@pytest.mark.faketime
+def test_a_clock_that_is_set_ends_no_run_and_starts_none_twice(tmp_path: Path) -> None:
+    clock = Clock(tmp_path)
+    with serving(tmp_path / "runs", **clock.env) as (_server, asking):
+        hour = asking.http.post("/v1/tokens", json={"name": "an hour", "scopes": ["read"], "expires_in": 3600})
+        assert hour.status_code == 201, hour.text
+
+        def allowed() -> bool:
+            headers = {"Authorization": f"Bearer {hour.json()['token']}"}
+            return asking.http.get("/v1/runs", headers=headers).status_code == 200
+
+        assert allowed()
+        before = asking.http.get("/v1/me").headers["date"]
+        long = asking.make(slow(80, limits={"time_limit": 60}))
+        asking.until(long, "running")
+        waits = [asking.make(slow(5, limits={"cpus": 2}))]
+        seen: list[tuple[str, str]] = []
+        follower = threading.Thread(target=follow, args=(asking.http, long, seen), daemon=True)
+        follower.start()
+
+        clock.set("+1d")
+        assert asking.http.get("/v1/me").headers["date"] != before
+        wait_for(lambda: not allowed(), 20)
+        in_future = asking.make(slow(1))
+        time.sleep(2)
+        clock.set("-1d")
+        wait_for(allowed, 20)
+        in_past = asking.make(slow(1))
+        time.sleep(2)
+        clock.set("+0")
+
+        for run_id in (long, *waits, in_future, in_past):
+            assert asking.until(run_id, "done", "failed", "timed_out", "cancelled") == "done", asking.run(run_id)
+            assert asking.states(run_id).count("running") == 1
+            assert asking.agent_log(run_id).count("begun") == 1
+        follower.join(20)
+        assert not follower.is_alive()
+        assert seen[-1] == ("end", "")
+        numbers = [int(number) for _, number in seen[:-1]]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        assert asking.http.get("/readyz").status_code == 200
+
+
+def follow(http: httpx.Client, run_id: str, seen: list[tuple[str, str]]) -> None:
+    """Type and id of each event of a stream, until it ends."""
+    path, accept = f"/v1/runs/{run_id}/events", {"Accept": "text/event-stream"}
+    with http.stream("GET", path, headers=accept) as stream:
+        kind = number = ""
+        for line in stream.iter_lines():
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            elif line.startswith("id: "):
+                number = line.removeprefix("id: ")
+            elif not line and kind:
+                seen.append((kind, "" if kind == "end" else number))
+                kind = number = ""
