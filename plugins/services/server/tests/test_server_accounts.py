@@ -69,7 +69,8 @@ def test_a_user_is_made_with_a_project_of_their_own(local: LocalServer, admin: h
 def test_names_that_are_none_are_refused(admin: httpx.Client, name: str) -> None:
     for path in ("/v1/users", "/v1/projects"):
         answered = admin.post(path, json={"name": name})
-        assert (answered.status_code, answered.json()["errors"][0]["field"]) == (422, "body.name")
+        field = "body" if "\0" in name else "body.name"
+        assert (answered.status_code, answered.json()["errors"][0]["field"]) == (422, field)
 
 
 def test_a_name_is_taken_once_and_a_taken_project_name_keeps_no_user_out(admin: httpx.Client) -> None:

@@ -12,7 +12,7 @@ from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
 from starlette.concurrency import run_in_threadpool
 
-from mleredux_server import __version__, idempotency, problems
+from mleredux_server import __version__, idempotency, middleware, problems
 from mleredux_server.api import (
     agents,
     artifacts,
@@ -31,7 +31,6 @@ from mleredux_server.api import (
     users,
 )
 from mleredux_server.database import Database
-from mleredux_server.etags import EntityTags
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics
 from mleredux_server.observing import Observing
@@ -105,6 +104,6 @@ def create_app(service: Service) -> FastAPI:
         """What answers here."""
         return {"name": "mleredux", "version": __version__, "contract": 1}
 
-    app.add_middleware(EntityTags)
+    middleware.install(app, service)
     app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added is the outermost
     return app

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mleredux_server.identity import new_id
 from mleredux_server.logs import request_state
 from mleredux_server.metrics import Metrics
+from mleredux_server.middleware import request_id
 
 _LOG = structlog.get_logger()
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -35,7 +36,7 @@ class Observing:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        state["id"] = new_id("req")
+        state["id"] = request_id(scope) or new_id("req")
         began, status, first, streams = time.perf_counter(), 0, 0.0, False
 
         async def sending(message: Message) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Member, Token, User, now
 from mleredux_server.identity import TOKEN_PREFIX, hash_of
+from mleredux_server.limits import Limits
 from mleredux_server.problems import Problem
 
 SCOPES = ("read", "run", "grade", "tokens", "admin")
@@ -149,19 +150,30 @@ async def authenticate(request: Request) -> Caller:
     """The caller of a request.
 
     Raises:
-        Problem: There is no token, or it is not good.
+        Problem: There is no token, it is not good, or it is used too often.
     """
-    token = bearer_of(request)
-    challenge = {"WWW-Authenticate": 'Bearer realm="mleredux"'}
+    known: Caller | None = getattr(request.state, "caller", None)
+    if known is not None:
+        return known
+    token, limits = bearer_of(request), _limits_of(request)
     if not token:
+        limits.count_failure(request)
         raise Problem(
-            "unauthenticated", "No token was sent.", hint="Send `Authorization: Bearer mlr_…`.", headers=challenge
+            "unauthenticated",
+            "No token was sent.",
+            hint="Send `Authorization: Bearer mlr_…`.",
+            headers={"WWW-Authenticate": 'Bearer realm="mleredux"'},
         )
     caller = None
-    if token.startswith(TOKEN_PREFIX) and len(token) <= 128:
+    if token.startswith(TOKEN_PREFIX) and len(token) <= 128 and token.isascii():
         tokens: Tokens = request.app.state.tokens
-        caller = tokens.remembered(token) or await run_in_threadpool(tokens.caller, token)
+        caller = tokens.remembered(token)
+        if caller is None:
+            if not tokens.was_good(token):
+                limits.check_guess(request)
+            caller = await run_in_threadpool(tokens.caller, token)
     if caller is None:
+        limits.count_failure(request)
         raise Problem(
             "unauthenticated",
             "The token is not known, or no longer good.",
@@ -169,7 +181,13 @@ async def authenticate(request: Request) -> Caller:
             headers={"WWW-Authenticate": 'Bearer realm="mleredux", error="invalid_token"'},
         )
     request.state.caller = caller
+    limits.count_request(request, caller.token_id)
     return caller
+
+
+def _limits_of(request: Request) -> Limits:
+    found: Limits = request.app.state.limits
+    return found
 
 
 def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:

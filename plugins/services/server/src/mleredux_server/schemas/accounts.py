@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from mleredux_server.schemas.body import Body
 from mleredux_server.schemas.runs import Label, Name
 
 
@@ -104,10 +105,8 @@ class NewToken(TokenView):
     """The secret; it is said here and nowhere else."""
 
 
-class TokenRequest(BaseModel):
+class TokenRequest(Body):
     """A token that is to be made."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: Label
     scopes: list[Scope] = Field(min_length=1, max_length=5)
@@ -119,38 +118,30 @@ class TokenRequest(BaseModel):
     """Id or name of whose it is to be; only admins make tokens of others."""
 
 
-class UserRequest(BaseModel):
+class UserRequest(Body):
     """A user who is to be made, with a project of their own."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: AccountName
     admin: bool = False
 
 
-class ProjectRequest(BaseModel):
+class ProjectRequest(Body):
     """A project that is to be made."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: AccountName
     quota: Quota | None = None
 
 
-class ProjectChange(BaseModel):
+class ProjectChange(Body):
     """What is to be another way; what is left out stays."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: AccountName | None = None
     quota: Quota | None = None
     """Only fields that are named change; null lifts a limit."""
 
 
-class Membership(BaseModel):
+class Membership(Body):
     """What a user is to be in a project."""
-
-    model_config = ConfigDict(extra="forbid")
 
     role: Role = "member"
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 from mleredux.models import Report
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from mleredux_server.schemas.body import Body
+
 Name = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f]+$")]
 LabelName = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[^\x00-\x1f\x7f:]+$")]
@@ -32,10 +34,8 @@ class LimitsAsked(BaseModel):
     llm_cost_usd: float | None = Field(default=None, ge=0, le=1e9)
 
 
-class HowToRun(BaseModel):
+class HowToRun(Body):
     """What a run and a matrix of runs are asked alike."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     sandbox: Name | None = None
     limits: LimitsAsked = LimitsAsked()

@@ -1,0 +1,175 @@
+"""What every request passes first and every answer last: bounds, headers, and a sentence where something broke."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from sqlalchemy.exc import DataError, IntegrityError
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mleredux_server.etags import EntityTags
+from mleredux_server.limits import Limits
+from mleredux_server.problems import Problem, answer
+from mleredux_server.service import Service
+
+_LOG = structlog.get_logger()
+_UPLOADS = frozenset({"/v1/submissions", "/v1/validations"})
+"""Bodies of these are bounded where they are taken in."""
+_MOST_HEADERS = 100
+_MOST_HEADER_BYTES = 32 * 1024
+_REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
+_HEADERS = {
+    "Cache-Control": "private, no-cache",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
+_PAGES = ("/docs", "/openapi.json")
+"""These work in a browser, with scripts."""
+
+
+def install(app: FastAPI, service: Service) -> None:
+    """Put all of it around an app."""
+    app.state.limits = Limits(service.settings.requests_per_minute)
+    app.add_middleware(EntityTags)
+    app.add_middleware(Guard, most_bytes=service.settings.max_body_kb * 1024)
+
+    async def conflict(request: Request, _error: Exception) -> Response:
+        problem = Problem("conflict", "Somebody else did the same in this moment.", hint="Look what there is now.")
+        return answer(request, problem)
+
+    async def unstorable(request: Request, _error: Exception) -> Response:
+        return answer(request, Problem("invalid", "Some text or number in the request can't be stored."))
+
+    app.add_exception_handler(IntegrityError, conflict)
+    app.add_exception_handler(DataError, unstorable)
+    app.add_exception_handler(UnicodeEncodeError, unstorable)
+
+
+def request_id(scope: Scope) -> str | None:
+    """The id that the client gave the request, where it is a sane one."""
+    given = Headers(scope=scope).get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else None
+
+
+class Guard:
+    """Refuses requests that are too large or malformed, and completes the headers of answers.
+
+    Args:
+        app: What answers.
+        most_bytes: Of the body of a request that is no upload.
+    """
+
+    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
+        self.app, self.most_bytes = app, most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        answering = _Answering(scope, receive, send)
+        if (problem := self._refused(scope)) is not None:
+            await answering.say(problem)
+            return
+        body = _Body(receive, None if _is_upload(scope) else self.most_bytes)
+
+        async def sending(message: Message) -> None:
+            if body.too_large and not answering.started:
+                await answering.say(_too_large(self.most_bytes))
+            elif not answering.said:
+                await answering.send(message)
+
+        try:
+            await self.app(scope, body.receive, sending)
+        except _BodyTooLarge:
+            if not answering.started:
+                await answering.say(_too_large(self.most_bytes))
+        except Exception as error:  # the last resort: a sentence, and the rest in the log
+            _LOG.error("request failed", problem="internal", exc_info=error)
+            if answering.started:
+                raise
+            await answering.say(
+                Problem(
+                    "internal", "Something unforeseen went wrong.", hint="Tell who runs the server the request's id."
+                )
+            )
+
+    def _refused(self, scope: Scope) -> Problem | None:
+        if len(scope["headers"]) > _MOST_HEADERS:
+            return Problem("too-large", f"The request has more than {_MOST_HEADERS} headers.")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > _MOST_HEADER_BYTES:
+            return Problem("too-large", f"The request's headers have more than {_MOST_HEADER_BYTES // 1024} KB.")
+        if "\0" in scope["path"] or b"%00" in scope["query_string"] or b"\0" in scope["query_string"]:
+            return Problem("invalid", "The request's address has a NUL character in it.")
+        length = Headers(scope=scope).get("content-length", "0")
+        if not _is_upload(scope) and length.isdecimal() and (len(length) > 18 or int(length) > self.most_bytes):
+            return _too_large(self.most_bytes)
+        return None
+
+
+class _BodyTooLarge(Exception):
+    pass
+
+
+class _Body:
+    """Counts a body as it comes, whatever its length was said to be."""
+
+    def __init__(self, receive: Receive, most: int | None) -> None:
+        self._receive, self._most, self._size = receive, most, 0
+        self.too_large = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request" and self._most is not None:
+            self._size += len(message.get("body", b""))
+            if self._size > self._most:
+                self.too_large = True
+                raise _BodyTooLarge
+        return message
+
+
+class _Answering:
+    """Sends an answer with the headers that all have."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self.started = self.said = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            self._complete(MutableHeaders(raw=message.setdefault("headers", [])))
+        await self._send(message)
+
+    async def say(self, problem: Problem) -> None:
+        """Answer with a problem, in place of whatever else would have come."""
+        self.said = True
+        if problem.slug == "too-large":  # what is still to come is not read
+            problem.headers["Connection"] = "close"
+        self._scope.setdefault("state", {})
+        await answer(Request(self._scope), problem)(self._scope, self._receive, self.send)
+
+    def _complete(self, headers: MutableHeaders) -> None:
+        for name, value in _HEADERS.items():
+            headers.setdefault(name, value)
+        if not self._scope["path"].startswith(_PAGES):
+            headers.setdefault("Content-Security-Policy", _POLICY)
+        standing: Any = self._scope.get("state", {}).get("rate")
+        if standing is not None:
+            for name, value in standing.headers().items():
+                headers[name] = value
+
+
+def _is_upload(scope: Scope) -> bool:
+    return scope["method"] == "POST" and scope["path"] in _UPLOADS
+
+
+def _too_large(most: int) -> Problem:
+    return Problem("too-large", f"The request's body has more than {most // 1024} KB.", hint="Send less.")

@@ -1,0 +1,56 @@
+"""Bodies of requests: what no database can keep is refused before anything looks at it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+DEEPEST = 32
+
+
+class Body(BaseModel):
+    """Base of all bodies: unknown fields, texts that can't be stored and endless nesting are errors."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, value: Any) -> Any:
+        check_storable(value)
+        return value
+
+
+def check_storable(value: Any) -> None:
+    """Look through JSON, however deep it is.
+
+    Raises:
+        ValueError: There is a NUL or half a character in a text, a number that is none, or too much nesting.
+    """
+    level = [value]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for part in level:
+            if isinstance(part, str):
+                _check_text(part)
+            elif isinstance(part, float) and not math.isfinite(part):
+                raise ValueError("NaN and infinities are no numbers of JSON")
+            elif isinstance(part, dict):
+                below += part.keys()
+                below += part.values()
+            elif isinstance(part, (list, tuple)):
+                below += part
+        if not below:
+            return
+        level = below
+    raise ValueError(f"the JSON is nested more than {DEEPEST} levels deep")
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise ValueError("texts must not contain NUL characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("texts must not contain halves of surrogate pairs") from None

@@ -1,0 +1,202 @@
+"""Idempotency keys: however often a request comes, and whatever dies in between, one thing is made."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mleredux.store import Run
+from mleredux_server.database.tables import Idempotency, Job, RunRow, now
+from mleredux_server.queueing.startup import recover
+from mleredux_server.testing_local import LocalServer
+from sqlalchemy import func, select, update
+
+RUN = {"task": "digits", "agent": "dummy", "sandbox": "docker"}
+
+
+class Killed(BaseException):
+    """As `kill -9` in this place: nothing after it is done, not even what `except` would do."""
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def ann(local: LocalServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('ann')}"}, timeout=30) as http:
+        yield http
+
+
+def send(http: httpx.Client, key: str, **changes: Any) -> httpx.Response:
+    return http.post("/v1/runs", json={**RUN, **changes}, headers={"Idempotency-Key": key})
+
+
+def number_of_runs(local: LocalServer) -> int:
+    with local.service.database.reading() as session:
+        return session.scalar(select(func.count()).select_from(RunRow)) or 0
+
+
+def kept(local: LocalServer, key: str) -> Idempotency | None:
+    with local.service.database.reading() as session:
+        return session.scalars(select(Idempotency).where(Idempotency.key == key)).one_or_none()
+
+
+def test_a_repeat_gets_the_first_answer_whatever_became_of_the_run(local: LocalServer, ann: httpx.Client) -> None:
+    before, first = number_of_runs(local), send(ann, "one")
+    local.settle(first.json()["id"], "done")
+    again = send(ann, "one")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.content == first.content
+    assert again.headers["Location"] == first.headers["Location"]
+    assert again.headers["Content-Type"] == first.headers["Content-Type"]
+    assert (again.headers["Idempotency-Replayed"], "Idempotency-Replayed" in first.headers) == ("true", False)
+    assert number_of_runs(local) == before + 1
+
+
+def test_the_same_key_for_something_else_is_refused(local: LocalServer, ann: httpx.Client) -> None:
+    send(ann, "two")
+    before = number_of_runs(local)
+    for changes in ({"seed": 1}, {"labels": {"a": "b"}}, {"task": "wine"}):
+        refused = send(ann, "two", **changes)
+        assert (refused.status_code, refused.json()["type"]) == (422, "urn:mleredux:problem:idempotency-mismatch")
+    elsewhere = ann.post(
+        "/v1/experiments", json={"tasks": ["digits"], "agents": ["dummy"]}, headers={"Idempotency-Key": "two"}
+    )
+    assert elsewhere.json()["type"] == "urn:mleredux:problem:idempotency-mismatch"
+    assert number_of_runs(local) == before
+
+
+def test_keys_are_everybodys_own(local: LocalServer, ann: httpx.Client) -> None:
+    mine = send(ann, "shared").json()["id"]
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('bob')}"}) as bob:
+        theirs = send(bob, "shared")
+    assert theirs.status_code == 201
+    assert theirs.json()["id"] != mine
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "tab\there", "é".encode()])
+def test_keys_that_are_none_are_refused(ann: httpx.Client, key: str | bytes) -> None:
+    answered = ann.post("/v1/runs", json=RUN, headers={"Idempotency-Key": key})
+    assert (answered.status_code, answered.json()["type"]) == (422, "urn:mleredux:problem:invalid")
+
+
+def test_without_a_key_each_request_makes_a_run(local: LocalServer, ann: httpx.Client) -> None:
+    before = number_of_runs(local)
+    assert len({ann.post("/v1/runs", json=RUN).json()["id"] for _ in range(2)}) == 2
+    assert number_of_runs(local) == before + 2
+
+
+def test_what_was_refused_may_be_asked_again_under_its_key(local: LocalServer, ann: httpx.Client) -> None:
+    assert send(ann, "three", agent="no-such-agent").status_code == 404
+    assert kept(local, "three") is None
+    assert send(ann, "three").status_code == 201
+
+
+def test_many_at_once_make_one_run(local: LocalServer, ann: httpx.Client) -> None:
+    before = number_of_runs(local)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: send(ann, "crowd"), range(16)))
+    assert {answered.status_code for answered in answers} <= {201, 409}
+    made = [answered for answered in answers if answered.status_code == 201]
+    assert len({answered.content for answered in made}) == 1
+    for refused in (answered for answered in answers if answered.status_code == 409):
+        assert refused.json()["type"] == "urn:mleredux:problem:idempotency-conflict"
+        assert refused.headers["Retry-After"]
+    assert number_of_runs(local) == before + 1
+    assert send(ann, "crowd").content == made[0].content
+
+
+def test_while_the_first_goes_on_a_repeat_is_told_to_wait(
+    local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, may_end, create = threading.Event(), threading.Event(), Run.create
+
+    def slowly(path: Path, spec: Any) -> Run:
+        began.set()
+        may_end.wait(20)
+        return create(path, spec)
+
+    monkeypatch.setattr(Run, "create", slowly)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(send, ann, "slow")
+        assert began.wait(20)
+        second = send(ann, "slow")
+        assert (second.status_code, second.json()["type"]) == (409, "urn:mleredux:problem:idempotency-conflict")
+        other = send(ann, "slow", seed=9)
+        assert other.json()["type"] == "urn:mleredux:problem:idempotency-mismatch"
+        may_end.set()
+        assert first.result().status_code == 201
+    assert send(ann, "slow").content == first.result().content
+
+
+@pytest.mark.parametrize("place", ["before the directory", "after the directory", "after the acknowledgement"])
+def test_a_kill_anywhere_lets_a_repeat_make_no_second_run(
+    local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    before, create = number_of_runs(local), Run.create
+
+    def kill(path: Path, spec: Any) -> Run:
+        if place == "after the directory":
+            create(path, spec)
+        raise Killed
+
+    if place == "after the acknowledgement":
+        monkeypatch.setattr("mleredux_server.idempotency.Answer.response", lambda *_a, **_m: kill_now())
+    else:
+        monkeypatch.setattr(Run, "create", kill)
+
+    def kill_now() -> None:
+        raise Killed
+
+    assert send(ann, place).status_code == 500
+    monkeypatch.undo()
+    recover(local.service)  # as the next start does
+    answered = send(ann, place)
+    assert answered.status_code == 201
+    assert number_of_runs(local) == before + 1
+    found = answered.json()["id"]
+    with local.service.database.reading() as session:
+        assert session.get_one(Job, found).state == "queued"
+    assert (local.service.store.path / found / "run.json").is_file()
+    assert send(ann, place).content == answered.content
+
+
+def test_a_first_request_that_died_is_given_up_after_a_while(local: LocalServer, ann: httpx.Client) -> None:
+    send(ann, "dead")
+    with local.service.database.writing() as session:
+        session.execute(update(Idempotency).where(Idempotency.key == "dead").values(status=None))
+    assert send(ann, "dead").status_code == 409
+    with local.service.database.writing() as session:
+        old = now() - timedelta(minutes=16)
+        session.execute(update(Idempotency).where(Idempotency.key == "dead").values(created_at=old))
+    assert send(ann, "dead").status_code == 201
+
+
+def test_old_answers_are_forgotten_and_not_before_a_day(local: LocalServer, ann: httpx.Client) -> None:
+    for key, hours in (("old", 49), ("day", 25)):
+        send(ann, key)
+        with local.service.database.writing() as session:
+            time = now() - timedelta(hours=hours)
+            session.execute(update(Idempotency).where(Idempotency.key == key).values(created_at=time))
+    assert send(ann, "newest").status_code == 201
+    assert kept(local, "old") is None
+    assert send(ann, "day").headers["Idempotency-Replayed"] == "true"
+
+
+def test_users_and_projects_are_made_once_too(local: LocalServer) -> None:
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}) as admin:
+        for path, name in (("/v1/users", "zoe"), ("/v1/projects", "zoo")):
+            key = {"Idempotency-Key": f"make {name}"}
+            first, again = (admin.post(path, json={"name": name}, headers=key) for _ in range(2))
+            assert (first.status_code, again.status_code) == (201, 201), first.text
+            assert again.content == first.content
+            assert admin.get(first.headers["Location"]).status_code == 200
