@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mleredux.cli.output import safe
 from mleredux.models import Report
 from mleredux.store import Run
 
@@ -64,14 +65,14 @@ def closing_table(runs: Sequence[Shown]) -> None:
     """Print the table: facts below one another for one run, a row each for several."""
     console, narrow = Console(), False
     if len(runs) == 1:
-        table = Table(show_header=False, title=f"{runs[0].agent} on {runs[0].task}", title_style="bold")
+        table = Table(show_header=False, title=Text(safe(f"{runs[0].agent} on {runs[0].task}"), "bold"))
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in _facts(runs[0]).items():
             table.add_row(name, value)
     else:
         table = Table(header_style="bold")
-        rows = [{"task": run.task, "agent": run.agent, **_facts(run)} for run in runs]
+        rows = [{"task": Text(safe(run.task)), "agent": Text(safe(run.agent)), **_facts(run)} for run in runs]
         narrow = console.width < _WIDE
         names = [name for name in _COLUMNS if any(name in row for row in rows) and not (narrow and name in _BELOW)]
         for name in names:
@@ -81,10 +82,10 @@ def closing_table(runs: Sequence[Shown]) -> None:
     console.print(table)
     if narrow:
         for run in runs:
-            console.print(Text(f"{run.task} · {run.agent}: {run.artifacts}", style="dim"))
+            console.print(Text(safe(f"{run.task} · {run.agent}: {run.artifacts}"), style="dim"))
     for run in runs:
         for sentence in filter(None, (run.message, run.report.message if run.report else None)):
-            console.print(Text(f"{run.task}: {sentence}", style="yellow"))
+            console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow"))
 
 
 def _facts(run: Shown) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def _facts(run: Shown) -> dict[str, Any]:
 def _score(report: Report | None) -> str:
     if report is None or report.score is None:
         return "-"
-    return f"{report.score:.5f} ({report.metric})"
+    return f"{report.score:.5f} ({safe(report.metric)})"
 
 
 def _medal(report: Report | None) -> Any:

@@ -63,5 +63,12 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.5g}"
     if isinstance(value, (list, tuple)):
-        return ",".join(str(item) for item in value)
-    return str(value)
+        return safe(",".join(str(item) for item in value))
+    return safe(str(value))
+
+
+def safe(text: str) -> str:
+    """Text on one line that can't drive a terminal, whoever wrote it: what is not printable as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mleredux.cli.closing import STYLES
+from mleredux.cli.output import safe
 from mleredux.models import State
 from mleredux.store import Run
 
@@ -58,7 +59,7 @@ class Progress:
 
     def add(self, run_id: str, task: str, agent: str) -> None:
         """Show a run."""
-        self._names[run_id] = task, agent
+        self._names[run_id] = safe(task), safe(agent)
 
     def tell(self, run_id: str, message: str, *, ended: bool = False) -> None:
         """What is going on in a run that is shown."""
@@ -66,6 +67,7 @@ class Progress:
         self._since.setdefault(run_id, now)
         if ended:
             self._ended.setdefault(run_id, now)
+        message = safe(message)
         changed = self._messages.get(run_id) != message
         self._messages[run_id] = message
         if changed and not self._live and not self._quiet:

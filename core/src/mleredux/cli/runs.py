@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mleredux.cli.groups import VerbGroup
-from mleredux.cli.output import json_option, print_json, print_table, runs_dir_option
+from mleredux.cli.output import json_option, print_json, print_table, runs_dir_option, safe
 
 if TYPE_CHECKING:
     from mleredux.models import Event
@@ -102,7 +102,7 @@ def print_events(events: Iterable[Event]) -> None:
     """A line each."""
     for event in events:
         facts = "  ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value is not None)
-        click.echo(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}")
+        click.echo(safe(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}"))
 
 
 def print_rows(rows: list[dict[str, Any]], more: str | None) -> None:
