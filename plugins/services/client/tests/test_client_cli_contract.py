@@ -295,6 +295,17 @@ def test_runs_are_listed_with_the_filters_of_the_server(there: StandIn) -> None:
     assert local <= set(rows[0])
 
 
+def test_what_others_wrote_can_not_drive_the_terminal(there: StandIn) -> None:
+    hostile = {**RUN, "agent": "repo:\x1b]0;owned\x07", "status": "failed", "message": "It broke.\x1b[2J\nOr not."}
+    there.answers |= {"GET /v1/runs": page(hostile), f"GET /v1/runs/{RUN['id']}": answer({**hostile, "report": None})}
+    there.answers[f"GET /v1/runs/{RUN['id']}/events"] = page(
+        {"seq": 0, "time": RUN["created_at"], "type": "state", "data": {"message": "\x1b[31mred"}}
+    )
+    for arguments in (("runs",), ("runs", "show", RUN["id"])):
+        told = mleredux(*arguments)
+        assert told.code == 0 and "\x1b" not in told.out and "\\x1b" in told.out
+
+
 def test_deleting_asks_or_is_told_to(there: StandIn) -> None:
     there.answers[f"GET /v1/runs/{RUN['id']}"] = states("done")
     there.answers[f"DELETE /v1/runs/{RUN['id']}"] = Answer(204, b"", {})

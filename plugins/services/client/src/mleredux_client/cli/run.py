@@ -37,6 +37,8 @@ Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed or ran ou
 )
 def run(ctx: click.Context, /, **asked: Any) -> None:
     """Ask for runs, and see them through."""
+    if asked["detach"] and asked["follow"]:
+        raise click.UsageError("--detach does not wait; follow a run with `mleredux logs RUN --follow`.")
     there = service(ctx)
     runs, experiment = _ask(there, asked)
     as_json, several = asked["as_json"], len(runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])

@@ -108,7 +108,7 @@ def _read() -> dict[str, dict[str, Any]]:
         raise MlereduxError(
             f"{path} can't be read ({type(error).__name__}).", hint="Mend or remove it, then `mleredux login URL`."
         ) from None
-    if mode & 0o077:
+    if os.name == "posix" and mode & 0o077:
         raise MlereduxError(
             f"{path} holds tokens, and others than you may read it (mode {mode:04o}).",
             hint=f"`chmod 600 {path}`, and revoke the tokens if somebody may have read them.",
