@@ -16,6 +16,7 @@ from mleredux_server import __version__, idempotency, middleware, problems
 from mleredux_server.api import (
     agents,
     artifacts,
+    builds,
     events,
     experiments,
     health,
@@ -98,6 +99,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(events.router)
     app.include_router(logs.router)
     app.include_router(submissions.router)
+    app.include_router(builds.router)
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:

@@ -29,6 +29,12 @@ class Settings(BaseModel):
     """Of one token."""
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    repo_hosts: tuple[str, ...] = ()
+    """Hosts that repositories may be fetched from for users who don't run the server; empty: any that is public."""
+    agent_images: tuple[str, ...] = ()
+    """Patterns of images that such users may name in options of agents."""
+    agent_variables: tuple[str, ...] = ()
+    """Variables of the server that agents of repositories may take for such users."""
     min_free_mb: int = Field(default=512, ge=0)
     """With less on the disk of the runs directory, the service says that it is not ready."""
 

@@ -14,6 +14,7 @@ from mleredux_server.database.tables import Experiment, RunRow, User, now
 from mleredux_server.idempotency import Answer, claim_of, look_first
 from mleredux_server.identity import new_id
 from mleredux_server.problems import not_found
+from mleredux_server.references import check_agent
 from mleredux_server.run_lists import cursor_time, shown_runs
 from mleredux_server.runs import make_runs, plan_matrix
 from mleredux_server.schemas.pages import Page, Paging
@@ -34,6 +35,8 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
+    for agent in dict.fromkeys(asked.agents):
+        check_agent(service, caller, agent, asked.options)
     planned = plan_matrix(service, asked)
     experiment = Experiment(
         id=new_id("exp"),

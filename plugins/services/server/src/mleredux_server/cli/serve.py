@@ -49,6 +49,23 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     show_default=True,
     help="Free disk space below which the server says that it is not ready.",
 )
+@click.option(
+    "--repo-host",
+    "repo_hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Fetch agents' repositories for users from these hosts only; any public one without.",
+)
+@click.option(
+    "--agent-image", "agent_images", multiple=True, metavar="PATTERN", help="Images that users may name in options."
+)
+@click.option(
+    "--agent-variable",
+    "agent_variables",
+    multiple=True,
+    metavar="NAME",
+    help="Variables of the server that agents of users' repositories may take.",
+)
 @runs_dir_option
 @data_dir_option
 @click.pass_context

@@ -16,6 +16,7 @@ from mleredux_server.database.tables import Audit, Job, Project, RunRow, now
 from mleredux_server.problems import Problem
 from mleredux_server.queueing.facts import FINAL, Facts, facts_of, run_at, write_row
 from mleredux_server.queueing.jobs import end_run, give_up
+from mleredux_server.references import check_agent
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import RunRequest
@@ -99,6 +100,7 @@ def retry_run(service: Service, caller: Caller, run_id: str) -> str:
         raise Problem("conflict", f"Run {run_id} can't be read.", hint="Make a new one.") from error
     request = RunRequest.model_validate(row.request)
     how = request.model_copy(update={"project": row.project_id})
+    check_agent(service, caller, how.agent, how.options)
     planned = plan_run(service, how)
     [fresh] = make_runs(service, caller, [planned], how, retry_of=run_id)
     with service.database.writing() as session:

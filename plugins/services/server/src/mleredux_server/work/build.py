@@ -1,0 +1,67 @@
+"""Building an agent's environment ahead of its runs: the reference is fetched and pinned here, not in a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux.errors import BuildFailed, MlereduxError
+from mleredux.plugins import Catalogue
+from mleredux.protocols import BuildRequest
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import BuildRow, Job, now
+from mleredux_server.problems import Problem
+from mleredux_server.references import check_made
+from mleredux_server.work import WorkContext
+
+LOG_FILE = "build.log"
+
+
+def work(context: WorkContext) -> dict[str, Any]:
+    """Fetch, pin and build.
+
+    Returns:
+        `agent`, pinned; `image`, what was made, by content; `cached`, whether it was there.
+
+    Raises:
+        MlereduxError: It can't be fetched or built, or takes what it may not.
+    """
+    asked = context.request
+    reference, options = str(asked["agent"]), dict(asked["options"])
+    # A catalogue remembers what a branch was when it was asked first; a build is of what it is now.
+    catalogue = Catalogue(block=context.catalogue.block, load=context.catalogue.load)
+    if not asked["trusted"]:
+        try:
+            check_made(catalogue, context.settings, reference, options)
+        except Problem as problem:
+            raise MlereduxError(problem.detail, hint=problem.hint) from problem
+    agent = catalogue.agent(reference, options)
+    if asked["sandbox"] not in agent.sandboxes:
+        raise MlereduxError(f"Agent {agent.id} runs only in {', '.join(agent.sandboxes)}, not in {asked['sandbox']}.")
+    log = context.folder / LOG_FILE
+    request = BuildRequest(agent, log, base_image=context.settings.base_image, time_limit=agent.build.time_limit)
+    try:
+        built = catalogue.sandbox(asked["sandbox"]).build(request)
+    except BuildFailed as error:
+        raise BuildFailed(error.message.replace(str(log), "the build's log"), hint=error.hint) from error
+    return {"agent": agent.reference or agent.id, "image": built.identity, "cached": built.cached}
+
+
+def begun(session: Session, job: Job) -> None:
+    """A worker has it."""
+    row = session.get(BuildRow, job.id)
+    if row is not None:
+        row.status = "building"
+
+
+def settle(session: Session, job: Job, result: dict[str, Any] | None, error: str | None) -> None:
+    """It is ready, or can't be built."""
+    row = session.get(BuildRow, job.id)
+    if row is None:
+        return
+    row.ended_at = now()
+    if result is None:
+        row.status, row.message = "failed", error or "It could not be built."
+    else:
+        row.status, row.agent = "ready", result["agent"]
+        row.image, row.cached = result["image"], result["cached"]
