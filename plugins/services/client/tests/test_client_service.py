@@ -143,6 +143,15 @@ def test_predictions_are_graded_without_an_agent(client: Client, run: Run, tmp_p
         client.grade(good, "nothing-like-it")
 
 
+def test_an_agents_environment_is_made_ahead(client: Client) -> None:
+    build = client.build("dummy", sandbox="process", wait=True)
+    assert (build.status, build.agent) == ("ready", "dummy") and build.image
+    assert "nothing was built" in "".join(build.log())
+    assert build.id in {found.id for found in client.builds()}
+    with pytest.raises(sdk.MlereduxApiError, match="nowhere"):
+        client.build("repo:/nowhere@main", wait=True)
+
+
 class LosesAnswers(httpx.HTTPTransport):
     """A connection on which the first answer to every POST is lost."""
 
