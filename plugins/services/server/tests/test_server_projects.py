@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from mleredux_server.database.tables import Audit
 from mleredux_server.testing_local import LocalServer
 from sqlalchemy import select
+
+NUMBERS = count()
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +36,9 @@ def id_of(http: httpx.Client) -> str:
 
 
 @pytest.fixture
-def team(people: dict[str, httpx.Client], request: pytest.FixtureRequest) -> dict[str, Any]:
+def team(people: dict[str, httpx.Client]) -> dict[str, Any]:
     """A project that ann owns and bob is in."""
-    name = f"team-{abs(hash(request.node.name)) % 10**9}"
+    name = f"team-{next(NUMBERS)}"
     project: dict[str, Any] = people["admin"].post("/v1/projects", json={"name": name}).json()
     members = f"/v1/projects/{project['id']}/members"
     people["admin"].put(f"{members}/{id_of(people['ann'])}", json={"role": "owner"})
