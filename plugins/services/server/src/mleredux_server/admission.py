@@ -20,23 +20,28 @@ _LEAST = {"memory_mb": 63}
 
 def usage_of(session: Session, project: Project) -> Usage:
     """What a project uses now."""
-    mine = (Job.project_id == project.id, Job.kind == "run")
-    running = session.execute(
-        select(func.count(), func.sum(Job.cpus), func.sum(Job.memory_mb), func.sum(Job.gpus)).where(
-            *mine, Job.state == "started"
+    unfinished = session.execute(
+        select(
+            Job.state,
+            func.count(),
+            func.sum(Job.cpus),
+            func.sum(Job.memory_mb),
+            func.sum(Job.gpus),
+            func.sum(Job.llm_tokens),
         )
-    ).one()
-    waiting = session.scalar(select(func.count()).where(*mine, Job.state.in_(("creating", "queued")))) or 0
+        .where(Job.project_id == project.id, Job.state.in_(("creating", "queued", "started")), Job.kind == "run")
+        .group_by(Job.state)
+    ).all()
+    running = next((row for row in unfinished if row[0] == "started"), ("started", 0, 0, 0, 0, 0))
     disk = session.scalar(select(func.sum(Job.disk_mb)).where(Job.project_id == project.id)) or 0
-    reserved = session.scalar(select(func.sum(Job.llm_tokens)).where(*mine, Job.state != "ended")) or 0
     return Usage(
-        running_runs=running[0],
-        queued_runs=waiting,
-        cpus=running[1] or 0,
-        memory_mb=running[2] or 0,
-        gpus=running[3] or 0,
+        running_runs=running[1],
+        queued_runs=sum(row[1] for row in unfinished) - running[1],
+        cpus=running[2],
+        memory_mb=running[3],
+        gpus=running[4],
         disk_mb=disk,
-        llm_tokens=project.llm_tokens_used + reserved,
+        llm_tokens=project.llm_tokens_used + sum(int(row[5] or 0) for row in unfinished),
     )
 
 

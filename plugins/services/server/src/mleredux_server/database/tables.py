@@ -91,13 +91,16 @@ class Job(Base):
     """Something a worker does, and what the scheduler must know of it."""
 
     __tablename__ = "jobs"
-    __table_args__ = (Index("ix_jobs_state_kind", "state", "kind"),)
+    __table_args__ = (
+        Index("ix_jobs_state_kind", "state", "kind"),
+        Index("ix_jobs_project_id_state", "project_id", "state", "kind", "disk_mb"),
+    )
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
     kind: Mapped[str] = mapped_column(String(16))
     """`run`, `grade` or `build`."""
     state: Mapped[str] = mapped_column(String(16), default="creating")
     """`creating` (not acknowledged yet: dropped after a kill), `queued`, `started`, `ended`."""
-    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"), index=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     priority: Mapped[int] = mapped_column(default=0)
     cpus: Mapped[float] = mapped_column(default=1.0)

@@ -125,7 +125,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
     )
     with op.batch_alter_table("jobs", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_jobs_project_id"), ["project_id"], unique=False)
+        batch_op.create_index("ix_jobs_project_id_state", ["project_id", "state", "kind", "disk_mb"], unique=False)
         batch_op.create_index("ix_jobs_state_kind", ["state", "kind"], unique=False)
 
     op.create_table(
@@ -276,7 +276,7 @@ def downgrade() -> None:
     op.drop_table("members")
     with op.batch_alter_table("jobs", schema=None) as batch_op:
         batch_op.drop_index("ix_jobs_state_kind")
-        batch_op.drop_index(batch_op.f("ix_jobs_project_id"))
+        batch_op.drop_index("ix_jobs_project_id_state")
 
     op.drop_table("jobs")
     with op.batch_alter_table("idempotency", schema=None) as batch_op:
