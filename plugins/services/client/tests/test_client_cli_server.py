@@ -134,6 +134,13 @@ def test_predictions_are_graded_and_looked_at_as_here(mleredux: Mleredux, submis
     assert len(list((tmp_path / "reports").iterdir())) >= 1
 
 
+def test_an_agent_is_built_ahead_of_its_runs(mleredux: Mleredux) -> None:
+    told = mleredux("agent", "build", "dummy", "--sandbox", "process", "--follow")
+    assert told.code == 0 and told.out == "dummy\n", told.err
+    refused = mleredux("agent", "build", "repo:https://127.0.0.1:1/team/agent.git@main", "--sandbox", "docker")
+    assert refused.code == 4 and "Error: " in refused.err and "Traceback" not in refused.err
+
+
 def test_a_matrix_is_one_experiment_and_is_cancelled_as_one(mleredux: Mleredux) -> None:
     asked = ("run", "digits", "--agent", "baseline", "--sandbox", "process", "--seed", "1", "--seed", "2")
     records = mleredux(*asked, "--detach", "--json").json
@@ -159,6 +166,7 @@ def test_a_matrix_is_one_experiment_and_is_cancelled_as_one(mleredux: Mleredux) 
         (("run", "digits", "--agent", "dumy"), "dummy"),
         (("run", "digits", "--agent", "dummy", "-o", "no=1"), "no"),
         (("show", "cv@nothing"), "nothing"),
+        (("run", "digits", "--agent", "dummy", "--time-limit", "1000d"), "limits.time_limit"),
         (("artifacts", "../../etc"), "There is no run '../../etc'"),
     ],
 )

@@ -257,8 +257,8 @@ def translated(ctx: click.Context) -> Iterator[None]:
 def _raise(ctx: click.Context, error: MlereduxApiError) -> NoReturn:
     hint, sentence = error.hint, error.detail
     if error.fields:
-        wrong = [f"{item['field']}: {item['message']}" for item in error.fields]
-        sentence = f"{sentence} ({'; '.join(wrong)})"
+        told = [f"{item['field']}: {item['message']}" for item in error.fields if item["message"] not in sentence]
+        sentence = f"{sentence} ({'; '.join(told)})" if told else sentence
     no_route = error.slug is None or sentence.rstrip(".").lower() == "not found"
     if error.status == 404 and hint is None and no_route:
         sentence = f"{server_of(ctx)} does not offer this."
