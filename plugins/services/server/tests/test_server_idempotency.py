@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -200,3 +201,16 @@ def test_users_and_projects_are_made_once_too(local: LocalServer) -> None:
             assert (first.status_code, again.status_code) == (201, 201), first.text
             assert again.content == first.content
             assert admin.get(first.headers["Location"]).status_code == 200
+
+
+def test_a_retry_makes_one_new_run_however_often_it_comes(local: LocalServer, ann: httpx.Client) -> None:
+    first = send(ann, "to be retried").json()["id"]
+    with local.service.database.writing() as session:  # it ended well: only a new run can follow
+        session.execute(update(Job).where(Job.id == first).values(state="ended"))
+    shutil.rmtree(local.service.store.path / first)
+    before, key = number_of_runs(local), {"Idempotency-Key": "once more"}
+    answers = [ann.post(f"/v1/runs/{first}/retry", headers=key) for _ in range(3)]
+    assert [answered.status_code for answered in answers] == [201] * 3
+    assert {answered.json()["id"] for answered in answers} == {answers[0].json()["id"]}
+    assert answers[0].json()["retry_of"] == first
+    assert number_of_runs(local) == before + 1

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.admission import usage_of
 from mleredux_server.database.tables import Experiment, Job, Project, RunRow, Token, User
+from mleredux_server.idempotency import Answer
 from mleredux_server.schemas.accounts import ProjectView, Quota, TokenView, UserView
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentView, RunView
 from mleredux_server.security import Caller
@@ -43,6 +44,12 @@ def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
         ended_at=row.ended_at,
         updated_at=row.updated_at,
     )
+
+
+def run_made(row: RunRow, user: str) -> Answer:
+    """The answer to who made a run."""
+    view = run_view(row, user, None)
+    return Answer(201, {"Location": f"/v1/runs/{view.id}"}, view.model_dump_json())
 
 
 def experiment_view(experiment: Experiment, user: str, counts: dict[str, int]) -> ExperimentView:

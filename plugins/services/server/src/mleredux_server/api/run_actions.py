@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 
 from mleredux_server.database.tables import Experiment, Job, RunRow, User
+from mleredux_server.idempotency import claim_of, look_first
 from mleredux_server.problems import not_found
 from mleredux_server.queueing.actions import cancel_runs, delete_run, retry_run
 from mleredux_server.schemas.runs import ExperimentDetail, RunView
@@ -34,8 +35,10 @@ def cancel_run(run_id: str, caller: Runner, request: Request, response: Response
 def retry(run_id: str, caller: Runner, request: Request, response: Response) -> RunView:
     """Let a run go on that failed by no fault of its agent (202), or make a new one of the same request (201)."""
     service = service_of(request)
+    claim = claim_of(request, caller, run_id)
+    look_first(service.database, claim)
     seen = _view(service, caller, run_id)
-    found = retry_run(service, caller, seen.id)
+    found = retry_run(service, caller, seen.id, claim)
     if found != seen.id:
         response.status_code = 201
         response.headers["Location"] = f"/v1/runs/{found}"

@@ -20,7 +20,7 @@ from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import RunDetail, RunRequest, RunView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
-from mleredux_server.views import run_view
+from mleredux_server.views import run_made, run_view
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -38,8 +38,7 @@ def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
     check_agent(service, caller, asked.agent, asked.options)
 
     def answer(rows: list[RunRow]) -> Answer:
-        view = run_view(rows[0], caller.user_name, None)
-        return Answer(201, {"Location": f"/v1/runs/{view.id}"}, view.model_dump_json())
+        return run_made(rows[0], caller.user_name)
 
     made = make_runs(service, caller, [plan_run(service, asked)], asked, claim=claim, answer=answer)
     return answer(made).response()

@@ -13,6 +13,7 @@ from mleredux.store.trees import remove_tree
 from sqlalchemy import delete, func, select, update
 
 from mleredux_server.database.tables import Audit, Job, Project, RunRow, now
+from mleredux_server.idempotency import Claim
 from mleredux_server.problems import Problem
 from mleredux_server.queueing.facts import FINAL, Facts, facts_of, run_at, write_row
 from mleredux_server.queueing.jobs import end_run, give_up
@@ -22,6 +23,7 @@ from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
+from mleredux_server.views import run_made
 
 TRASH = "trash"
 _STOPPED = "Somebody stopped the run."
@@ -75,8 +77,14 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
     return len(asked)
 
 
-def retry_run(service: Service, caller: Caller, run_id: str) -> str:
+def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None = None) -> str:
     """Let a run go on that failed by no fault of its agent; make a new one of the same request else.
+
+    Args:
+        service: The service.
+        caller: Who asks.
+        run_id: Of a run that they see.
+        claim: Of a request that brought an Idempotency-Key: it makes one new run, however often it comes.
 
     Returns:
         The id of the run that goes on, which is the same or a new one.
@@ -102,7 +110,15 @@ def retry_run(service: Service, caller: Caller, run_id: str) -> str:
     how = request.model_copy(update={"project": row.project_id})
     check_agent(service, caller, how.agent, how.options)
     planned = plan_run(service, how)
-    [fresh] = make_runs(service, caller, [planned], how, retry_of=run_id)
+    [fresh] = make_runs(
+        service,
+        caller,
+        [planned],
+        how,
+        retry_of=run_id,
+        claim=claim,
+        answer=lambda rows: run_made(rows[0], caller.user_name),
+    )
     with service.database.writing() as session:
         session.add(_audit(caller, "retry", f"{run_id} {fresh.id}"))
     return fresh.id
