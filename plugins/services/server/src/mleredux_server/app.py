@@ -12,7 +12,7 @@ from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
 from starlette.concurrency import run_in_threadpool
 
-from mleredux_server import __version__, idempotency, middleware, problems
+from mleredux_server import __version__, idempotency, middleware, openapi, problems
 from mleredux_server.api import (
     agents,
     artifacts,
@@ -77,12 +77,14 @@ def create_app(service: Service) -> FastAPI:
         lifespan=lifespan,
         docs_url="/docs",
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.service = service
     app.state.tokens = Tokens(service.database)
     app.state.health = Health(service)
     app.state.metrics = Metrics(service)
     problems.install(app)
+    openapi.install(app)
     app.include_router(health.router)
     app.include_router(runs.router)
     app.include_router(run_actions.router)

@@ -1,0 +1,49 @@
+"""The OpenAPI document, which clients are made from, and which tests of security go by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.plugins import Catalogue
+from mleredux_server.app import create_app, make_service
+from mleredux_server.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = Path(tmp_path_factory.mktemp("openapi"))
+    found: dict[str, Any] = create_app(make_service(Settings(runs_dir=folder / "runs"), Catalogue())).openapi()
+    return found
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(method, path, one) for path, of in document["paths"].items() for method, one in of.items()]
+
+
+def test_all_routes_but_those_of_health_need_a_token(document: dict[str, Any]) -> None:
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    open_ones = {path for _, path, operation in operations(document) if not operation.get("security")}
+    assert open_ones == {"/healthz", "/readyz", "/metrics", "/v1"}
+
+
+def test_all_routes_may_answer_with_a_problem_and_none_with_errors_of_another_form(document: dict[str, Any]) -> None:
+    for _, path, operation in operations(document):
+        assert "application/problem+json" in operation["responses"]["default"]["content"], path
+    assert "HTTPValidationError" not in json.dumps(document)
+
+
+def test_operations_have_names_of_their_own_and_a_sentence(document: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(set(names)) == len(names)
+    for name, (_, path, operation) in zip(names, operations(document), strict=True):
+        assert "v1" not in name, path
+        assert operation["description"].endswith((".", "`")), path
+
+
+def test_all_references_lead_somewhere(document: dict[str, Any]) -> None:
+    text = json.dumps(document)
+    for name in {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}:
+        assert name in document["components"]["schemas"], name
