@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,13 +105,14 @@ def print_events(events: Iterable[Event]) -> None:
         click.echo(safe(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}"))
 
 
-def print_rows(rows: list[dict[str, Any]], more: str | None) -> None:
+def print_rows(rows: list[dict[str, Any]], more: str | None, further: Sequence[str] = ()) -> None:
     """Runs, a row each.
 
     Args:
         more: How many there are besides, in words (`17 more`); None where these are all.
+        further: Columns besides the usual ones.
     """
-    print_table(rows, ("id", "task", "agent", "status", "cause", "score", "medal"))
+    print_table(rows, ("id", "task", "agent", "status", "cause", "score", "medal", *further))
     if more is not None:
         click.echo(f"… and {more} (--limit)")
 
