@@ -295,6 +295,17 @@ def test_runs_are_listed_with_the_filters_of_the_server(there: StandIn) -> None:
     assert local <= set(rows[0])
 
 
+def test_detached_runs_are_waited_for_later(there: StandIn) -> None:
+    ended = {**RUN, "status": "failed", "cause": "out_of_memory", "report": None}
+    there.answers[f"GET /v1/runs/{RUN['id']}"] = [*states("running", "grading"), answer(ended)]
+    told = mleredux("runs", "wait", RUN["id"], "--json")
+    assert told.code == 3 and told.json["cause"] == "out_of_memory"
+    there.answers["GET /v1/experiments/e1"] = answer({"id": "e1", "runs": [ended]})
+    told = mleredux("runs", "wait", "--experiment", "e1", "--json")
+    assert told.code == 3 and [record["id"] for record in told.json] == [RUN["id"]]
+    assert mleredux("runs", "wait").code == 2
+
+
 def test_what_others_wrote_can_not_drive_the_terminal(there: StandIn) -> None:
     hostile = {**RUN, "agent": "repo:\x1b]0;owned\x07", "status": "failed", "message": "It broke.\x1b[2J\nOr not."}
     there.answers |= {"GET /v1/runs": page(hostile), f"GET /v1/runs/{RUN['id']}": answer({**hostile, "report": None})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from mleredux.cli import run as local
@@ -41,17 +41,40 @@ def run(ctx: click.Context, /, **asked: Any) -> None:
         raise click.UsageError("--detach does not wait; follow a run with `mleredux logs RUN --follow`.")
     there = service(ctx)
     runs, experiment = _ask(there, asked)
-    as_json, several = asked["as_json"], len(runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])
+    several = len(runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])
     if asked["detach"]:
         records = [record_of(item, there.url) for item in runs]
-        if as_json:
+        if asked["as_json"]:
             print_json(records if several else records[0])
         else:
             for item in runs:
                 click.echo(item["id"])
             click.echo(_go_on(ctx, runs, experiment), err=True)
         return
-    ended = _watch(ctx, there, runs, experiment, asked)
+    if not asked["as_json"]:
+        what = f"experiment {experiment}, {len(runs)} runs" if experiment else f"run {runs[0]['id']}"
+        click.echo(f"Asked {there.url} for {what}.", err=True)
+    watching = {name: asked[name] for name in ("follow", "as_json", "cancel_on_interrupt")}
+    see_through(ctx, runs, experiment, several=several, **watching)
+
+
+def see_through(
+    ctx: click.Context,
+    runs: list[dict[str, Any]],
+    experiment: str | None,
+    *,
+    several: bool,
+    follow: bool,
+    as_json: bool,
+    cancel_on_interrupt: bool = False,
+) -> NoReturn:
+    """Watch runs until they have ended, show them as local ones, and exit with what became of them.
+
+    Args:
+        several: Whether JSON is a list.
+    """
+    there = service(ctx)
+    ended = _watch(there, runs, experiment, follow=follow, quiet=as_json, cancels=cancel_on_interrupt)
     if ended is None:
         click.echo(f"No longer watched; what was asked for goes on. {_go_on(ctx, runs, experiment)}", err=True)
         ctx.exit(local.EXIT_CANCELLED)
@@ -94,23 +117,20 @@ def _ask(there: Service, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], s
 
 
 def _watch(
-    ctx: click.Context, there: Service, runs: list[dict[str, Any]], experiment: str | None, asked: dict[str, Any]
+    there: Service, runs: list[dict[str, Any]], experiment: str | None, *, follow: bool, quiet: bool, cancels: bool
 ) -> list[dict[str, Any]] | None:
     """The ended runs; None where the user stopped watching."""
     from mleredux.cli.progress import Progress
 
     from mleredux_client.cli.watching import MOST_LOGS, Watch, interruptible
 
-    if not asked["as_json"]:
-        what = f"experiment {experiment}, {len(runs)} runs" if experiment else f"run {runs[0]['id']}"
-        click.echo(f"Asked {there.url} for {what}.", err=True)
-    if asked["follow"] and len(runs) > MOST_LOGS:
+    if follow and len(runs) > MOST_LOGS:
         click.echo(f"The logs of the first {MOST_LOGS} runs are shown.", err=True)
     with ExitStack() as stack:
         try:
-            progress = stack.enter_context(Progress(follow=asked["follow"], quiet=asked["as_json"]))
+            progress = stack.enter_context(Progress(follow=follow, quiet=quiet))
             watch = Watch(there, runs, experiment, progress)
-            stack.enter_context(interruptible(watch.ask_to_cancel if asked["cancel_on_interrupt"] else None))
+            stack.enter_context(interruptible(watch.ask_to_cancel if cancels else None))
             return watch.wait()
         except KeyboardInterrupt:
             return None
@@ -120,10 +140,11 @@ def _go_on(ctx: click.Context, runs: list[dict[str, Any]], experiment: str | Non
     """How to see more of runs that nobody watches."""
     there = service_option(ctx)
     if experiment is not None:
-        look, stop = f"mleredux runs --experiment {experiment}", f"mleredux runs cancel --experiment {experiment}"
+        look, stop = f"mleredux runs wait --experiment {experiment}", f"mleredux runs cancel --experiment {experiment}"
     else:
-        look, stop = f"mleredux logs {runs[0]['id']} --follow", f"mleredux runs cancel {runs[0]['id']}"
-    return f"Look: `{look}{there}`. Stop: `{stop}{there}`."
+        names = " ".join(run["id"] for run in runs)
+        look, stop = f"mleredux runs wait {names}", f"mleredux runs cancel {names}"
+    return f"Wait: `{look}{there}`. Stop: `{stop}{there}`."
 
 
 def labels_of(pairs: tuple[str, ...]) -> dict[str, str]:

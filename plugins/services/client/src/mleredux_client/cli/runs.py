@@ -10,11 +10,12 @@ import click
 from mleredux.cli import runs as local
 from mleredux.cli.output import json_option, print_json
 
-from mleredux_client.calls import create
+from mleredux_client.calls import create, segment
 from mleredux_client.cli.records import FINAL, record_of, row_of, shown_of
-from mleredux_client.cli.run import labels_of
+from mleredux_client.cli.run import labels_of, see_through
 from mleredux_client.cli.service import service, service_option
 from mleredux_client.cli.twins import RemoteGroup
+from mleredux_client.errors import NotFound
 
 _EXPERIMENT = click.option("--experiment", metavar="ID", help="Only runs of this experiment.")
 
@@ -33,7 +34,7 @@ _EXPERIMENT = click.option("--experiment", metavar="ID", help="Only runs of this
 def runs(
     ctx: click.Context, /, statuses: tuple[str, ...], labels: tuple[str, ...], limit: int, as_json: bool, **equal: Any
 ) -> None:
-    """List runs of the server, newest first; show, cancel, retry, delete them."""
+    """List runs of the server, newest first; show, wait, cancel, retry, delete them."""
     if ctx.invoked_subcommand is not None:
         return
     there = service(ctx)
@@ -47,7 +48,8 @@ def runs(
         such = "such " if any(filters.values()) else ""
         click.echo(f"There are no {such}runs on {there.url}.")
     else:
-        local.print_rows(rows, "more" if len(found) > limit else None)
+        whose = ("user",) if len({row["user"] for row in rows}) > 1 else ()
+        local.print_rows(rows, "more" if len(found) > limit else None, whose)
 
 
 @runs.command()
@@ -86,6 +88,26 @@ def delete(ctx: click.Context, runs: tuple[str, ...], yes: bool) -> None:
     for run_id in found:
         there.delete(f"/v1/runs/{run_id}")
         click.echo(f"Deleted {run_id}.")
+
+
+@runs.command()
+@click.argument("runs", nargs=-1)
+@click.option("--experiment", metavar="ID", help="All runs of this experiment.")
+@click.option("--follow", is_flag=True, help="Show the agents' logs while they work.")
+@json_option
+@click.pass_context
+def wait(ctx: click.Context, runs: tuple[str, ...], experiment: str | None, follow: bool, as_json: bool) -> None:
+    """Wait until runs have ended, and show them; exit codes are those of `mleredux run`."""
+    if bool(runs) == (experiment is not None):
+        raise click.UsageError("Name runs, or an experiment with --experiment.")
+    there = service(ctx)
+    if experiment is not None:
+        found = there.get(f"/v1/experiments/{segment(experiment)}")["runs"]
+        if not found:
+            raise NotFound(f"Experiment {experiment} has no runs any more.", hint="See `mleredux runs`.")
+    else:
+        found = [there.run(name) for name in dict.fromkeys(runs)]
+    see_through(ctx, found, experiment, several=experiment is not None or len(runs) > 1, follow=follow, as_json=as_json)
 
 
 @runs.command()

@@ -88,6 +88,8 @@ class Watch:
     def _look(self) -> None:
         if self._experiment is not None:
             told = self._there.get(f"/v1/experiments/{self._experiment}")["runs"]
+            for run_id in self.runs.keys() - {run["id"] for run in told}:
+                self._get(run_id)  # says that it was deleted
         else:
             told = [self._get(run_id) for run_id in self.runs]
         for run in told:
