@@ -43,6 +43,20 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     help="The least that is logged.",
 )
 @click.option(
+    "--requests-per-minute",
+    type=click.IntRange(min=1),
+    default=1200,
+    show_default=True,
+    help="Of one token; more are answered with 429.",
+)
+@click.option(
+    "--max-upload-mb",
+    type=click.IntRange(min=1),
+    default=2048,
+    show_default=True,
+    help="Size of a file that is handed in.",
+)
+@click.option(
     "--min-free-mb",
     type=click.IntRange(min=0),
     default=512,
