@@ -22,7 +22,7 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     "--database",
     metavar="URL",
     envvar="MLEREDUX_DATABASE",
-    help="postgresql://USER:PASSWORD@HOST/NAME, better said in MLEREDUX_DATABASE; SQLite in the runs directory without.",
+    help="postgresql://USER:PASSWORD@HOST/NAME, better in MLEREDUX_DATABASE; SQLite in the runs directory without.",
 )
 @click.option(
     "--workers", type=click.IntRange(min=0), default=0, help="Processes that execute runs.  [default: one a CPU]"
