@@ -12,8 +12,9 @@ import httpx
 import pytest
 from mleredux_server.database.tables import Audit, Idempotency, Token
 from mleredux_server.identity import hash_of
+from mleredux_server.security import Caller, Tokens
 from mleredux_server.testing_local import LocalServer
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +44,23 @@ def make(http: httpx.Client, status: int = 201, **asked: Any) -> dict[str, Any]:
     return made
 
 
+def of_id(http: httpx.Client, token_id: str) -> dict[str, Any]:
+    """A token as the list shows it."""
+    items = http.get("/v1/tokens", params={"limit": 500}).json()["items"]
+    return next(token for token in items if token["id"] == token_id)
+
+
 def test_a_token_works_is_said_once_and_only_its_hash_is_kept(local: LocalServer, ann: httpx.Client) -> None:
     made = make(ann, name="for the notebook", scopes=["read", "run"])
     assert made["token"].startswith("mlr_")
     assert len(made["token"]) > 40
     with client(local, made["token"]) as http:
         assert http.get("/v1/me").json()["token"]["name"] == "for the notebook"
-    listed = {token["id"]: token for token in ann.get("/v1/tokens").json()["items"]}
-    assert listed[made["id"]] == {
-        **{k: v for k, v in made.items() if k != "token"},
-        "last_used_at": listed[made["id"]]["last_used_at"],
-    }
-    assert listed[made["id"]]["last_used_at"] is not None
+    deadline = time.monotonic() + 10
+    while (listed := of_id(ann, made["id"]))["last_used_at"] is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert {**listed, "last_used_at": None, "token": made["token"]} == made
     path = local.service.settings.state_dir / "service.sqlite"
     with sqlite3.connect(path) as database:
         dump = "\n".join(database.iterdump())
@@ -201,3 +207,31 @@ def test_what_is_no_token_is_refused_with_a_challenge(local: LocalServer, header
     assert (refused.status_code, refused.json()["type"]) == (401, "urn:mleredux:problem:unauthenticated")
     assert "WWW-Authenticate" in refused.headers
     assert "xxxxx" not in refused.text
+
+
+def test_what_was_looked_up_before_a_change_is_not_remembered_after_it(
+    local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make(ann)
+    tokens = Tokens(local.service.database)
+    look_up = tokens._look_up
+
+    def meanwhile_revoked(hashed: str) -> Caller | None:
+        found = look_up(hashed)
+        assert ann.delete(f"/v1/tokens/{made['id']}").status_code == 204
+        tokens.forget()
+        return found
+
+    monkeypatch.setattr(tokens, "_look_up", meanwhile_revoked)
+    assert tokens.caller(made["token"]) is not None  # it was good when that began
+    monkeypatch.undo()
+    assert tokens.caller(made["token"]) is None
+
+
+def test_a_busy_database_keeps_nobody_waiting_who_only_reads(local: LocalServer, ann: httpx.Client) -> None:
+    made = make(ann)
+    with local.service.database.writing() as session, client(local, made["token"]) as http:
+        session.execute(text("SELECT 1"))  # somebody has the lock, and goes on
+        began = time.monotonic()
+        assert http.get("/v1/me").status_code == 200
+        assert time.monotonic() - began < 3  # a writer waits five seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +13,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import select, update
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Member, Token, User, now
@@ -69,6 +70,8 @@ class Tokens:
         self._database = database
         self._known: dict[str, tuple[float, Caller]] = {}
         self._good: set[str] = set()
+        self._noting: set[str] = set()
+        self._notes = ThreadPoolExecutor(1, "token-use")
         self._changes = 0
 
     def forget(self) -> None:
@@ -130,10 +133,20 @@ class Tokens:
         )
 
     def _note_use(self, token: Token) -> None:
-        if token.last_used_at is not None and now() - token.last_used_at < _USE_NOTED:
+        """Besides: a database that others write to keeps nobody waiting who only reads."""
+        recent = token.last_used_at is not None and now() - token.last_used_at < _USE_NOTED
+        if recent or token.id in self._noting:
             return
-        with suppress(OperationalError), self._database.writing() as session:  # nobody is kept out by a busy database
-            session.execute(update(Token).where(Token.id == token.id).values(last_used_at=now()))
+        self._noting.add(token.id)
+        self._notes.submit(self._write_use, token.id)
+
+    def _write_use(self, token_id: str) -> None:
+        try:
+            # What is lost is noted with one of the next uses.
+            with suppress(SQLAlchemyError), self._database.writing() as session:
+                session.execute(update(Token).where(Token.id == token_id).values(last_used_at=now()))
+        finally:
+            self._noting.discard(token_id)
 
 
 def _ended(expires_at: datetime | None) -> bool:
