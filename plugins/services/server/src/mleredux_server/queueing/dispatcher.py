@@ -11,8 +11,10 @@ from mleredux.errors import MlereduxError
 from mleredux.sandboxes.slots import Slots
 from sqlalchemy import func, select, update
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import Job, Project, now
+from mleredux_server.database.tables import Job, Project, RunRow, now
+from mleredux_server.queueing.broken import BrokenSandboxes
 from mleredux_server.queueing.decision import NOTHING, Allowance, Demand, Running, Waiting, World, decide
 from mleredux_server.queueing.jobs import Jobs, Started
 from mleredux_server.queueing.pool import OTHER_LANES, Pool, WorkerProcess
@@ -43,13 +45,14 @@ class Dispatcher:
     def __init__(self, service: Service) -> None:
         self._service = service
         self.tally = Tally()
-        self._jobs = Jobs(service, self.tally)
+        self._stopping = threading.Event()
+        self._broken = BrokenSandboxes(service, self._stopping)
+        self._jobs = Jobs(service, self.tally, self._broken.suspect)
         self._pool = Pool(service.settings, service.catalogue, service.wake.set, self.tally)
         self._slots = Slots(service.store.path)
         self._machine = Demand(self._slots.has.cpus, self._slots.has.memory_mb, len(self._slots.has.gpus))
         self._served: dict[str, float] = {}
         self._not_before: dict[str, float] = {}
-        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dispatcher", daemon=True)
         self._look_at = self._look_around_at = 0.0
 
@@ -96,6 +99,7 @@ class Dispatcher:
             job = self._jobs.started.get(told.worker.job or "")
             if job is not None and job.pid == told.worker.pid:
                 job.told = told.done or {}
+                job.begun = told.worker.ready
             self._pool.free(told.worker)
         changed = woken
         for job in list(self._jobs.started.values()):
@@ -140,6 +144,8 @@ class Dispatcher:
         with self._service.database.reading() as session:
             query = select(Job).join(inner, inner.c.id == Job.id).where(inner.c.place <= _WINDOW)
             queued = [job for job in session.scalars(query) if self._due(job.id)]
+            if (broken := self._broken.known()) and queued:
+                queued = self._held_back(session, queued, broken)
             if not queued:
                 return
             started = session.scalars(select(Job).where(Job.state == "started", Job.kind == "run")).all()
@@ -181,6 +187,20 @@ class Dispatcher:
             if self._hand_out(by_id[run_id]):
                 self._served[by_id[run_id].user_id] = time.time()
         fresh = {name: why for name, why in decision.waiting_for.items() if by_id[name].waiting_for != why}
+        self._tell_waiting(fresh)
+
+    def _held_back(self, session: Session, queued: list[Job], broken: dict[str, str]) -> list[Job]:
+        """Those whose sandbox works; the others are told what they wait for."""
+        query = select(RunRow.id, RunRow.sandbox).where(
+            RunRow.sandbox.in_(broken), RunRow.id.in_([job.id for job in queued if not job.cancel])
+        )
+        held = {run_id: broken[sandbox] for run_id, sandbox in session.execute(query)}
+        self._tell_waiting(
+            {job.id: held[job.id] for job in queued if job.waiting_for != held.get(job.id, job.waiting_for)}
+        )
+        return [job for job in queued if job.id not in held]
+
+    def _tell_waiting(self, fresh: dict[str, str]) -> None:
         if fresh:
             with self._service.database.writing() as session:
                 for run_id, why in fresh.items():

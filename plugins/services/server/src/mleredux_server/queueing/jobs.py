@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -38,6 +39,7 @@ class Started:
     Attributes:
         log_bytes: Size of the event log when the row was last made of it.
         told: What its worker said of it at the end; an empty dict where the worker died.
+        begun: Whether its worker got as far as taking up jobs; what never did is not held against the job.
         queued_again: Whether it ended without a result, and waits for another worker.
     """
 
@@ -49,6 +51,7 @@ class Started:
     birth: float | None
     log_bytes: int = -1
     told: dict[str, Any] | None = None
+    begun: bool = True
     queued_again: bool = False
 
     @classmethod
@@ -65,8 +68,8 @@ class Started:
 class Jobs:
     """Looks after the jobs that are worked on."""
 
-    def __init__(self, service: Service, tally: Tally) -> None:
-        self._service, self._tally = service, tally
+    def __init__(self, service: Service, tally: Tally, broke: Callable[[str], None]) -> None:
+        self._service, self._tally, self._broke = service, tally, broke
         self.started: dict[str, Started] = {}
 
     def follow(self, job: Started, *, ours: bool) -> bool:
@@ -125,7 +128,7 @@ class Jobs:
         if not facts.state.final:
             progress = any(time >= job.started_at for time in facts.stages)
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
-            attempts = 0 if progress or long else job.attempts
+            attempts = 0 if progress or long else job.attempts - (not job.begun)
             if attempts < MOST_ATTEMPTS:
                 self._queue_again(job, attempts, facts)
                 return True
@@ -141,6 +144,8 @@ class Jobs:
         with self._service.database.writing() as session:
             end_run(session, job.id, facts, used)
         self._tally.ended["run", str(facts.state)] += 1
+        if facts.cause == Cause.ENVIRONMENT_BROKE:
+            self._broke(run.spec.sandbox)
         return True
 
     def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None) -> None:
@@ -178,10 +183,11 @@ class Jobs:
         if answer is None:
             if job.told is None and job.worker_lives:
                 return False
-            if job.attempts < MOST_ATTEMPTS and folder.is_dir():
-                self._queue_again(job, job.attempts)
+            attempts = job.attempts - (not job.begun)
+            if attempts < MOST_ATTEMPTS and folder.is_dir():
+                self._queue_again(job, attempts)
                 return True
-            answer = {"result": None, "error": _died(job, job.attempts)}
+            answer = {"result": None, "error": _died(job, attempts)}
         kind = import_module(f"mleredux_server.work.{job.kind}")
         with self._service.database.writing() as session:
             row = session.get(Job, job.id)

@@ -49,18 +49,28 @@ def recover(service: Service) -> dict[str, Started]:
 def sweep(service: Service) -> None:
     """End what killed workers left in sandboxes and nobody will take up again; throw away what was deleted."""
     with service.database.reading() as session:
-        unfinished = set(session.scalars(select(Job.id).where(Job.state != "ended", Job.kind == "run")))
         sandboxes = list(session.scalars(select(RunRow.sandbox).distinct()))
     for name in sandboxes:
         try:
-            service.catalogue.sandbox(name).sweep(
-                service.store.owner, lambda run_id: run_id in unfinished or service.store.is_alive(run_id)
-            )
+            sweep_sandbox(service, name)
         except MlereduxError as error:
             _LOG.warning("a sandbox can't be swept now", sandbox=name, reason=str(error))
     trash = service.settings.state_dir / TRASH
     for path in trash.iterdir() if trash.is_dir() else ():
         remove_tree(path)
+
+
+def sweep_sandbox(service: Service, name: str) -> None:
+    """End what is left in a sandbox of runs that nobody will take up again.
+
+    Raises:
+        MlereduxError: The sandbox does not work now.
+    """
+    with service.database.reading() as session:
+        unfinished = set(session.scalars(select(Job.id).where(Job.state != "ended", Job.kind == "run")))
+    service.catalogue.sandbox(name).sweep(
+        service.store.owner, lambda run_id: run_id in unfinished or service.store.is_alive(run_id)
+    )
 
 
 def _drop_uncreated(service: Service) -> None:
