@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from mleredux.store import Run
 def uri(empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A store of the test's own; artifacts go below the working directory, which is the test's own too."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copy(empty_store, tmp_path / "mlflow.db")
     return f"sqlite:///{tmp_path / 'mlflow.db'}"
 
@@ -152,6 +154,28 @@ def test_one_that_was_deleted_in_mlflow_is_made_anew_with_its_files(make_run: An
     assert track(run, run.id, "--to", uri).output == f"{run.id}  sent\n"
     again = only_run(client).info.run_id
     assert again != gone and "report.html" in files(client, again)
+
+
+def test_only_one_process_at_a_time_opens_a_database(
+    make_run: Any, uri: str, empty_store: Path, tmp_path: Path
+) -> None:
+    """MLflow makes its tables then: workers that began at once broke each other's, and runs were missing."""
+    from mleredux.store.files import FileLock
+    from mleredux_mlflow.connecting import opening_lock
+    from mleredux_mlflow.sending import Sender
+    from mleredux_mlflow.settings import Settings
+    from mlflow.tracking import MlflowClient
+
+    run, place = make_run(), tmp_path / "not-there-yet.db"
+    uri = f"sqlite:///{place}"
+    opening_lock(uri).parent.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(1) as pool:
+        with FileLock(opening_lock(uri)):
+            sending = pool.submit(Sender(Settings(uri)).send, run)
+            assert wait([sending], timeout=1).not_done and not place.exists()
+            shutil.copy(empty_store, place)
+        sending.result(timeout=60)
+    assert only_run(MlflowClient(uri, uri)).info.status == "FINISHED"
 
 
 def test_what_is_wrong_is_said_in_a_sentence(make_run: Any, uri: str, client: Any, monkeypatch: Any) -> None:

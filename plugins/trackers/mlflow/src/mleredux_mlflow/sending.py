@@ -1,11 +1,8 @@
-"""Bringing one MLflow run up to what its run's directory says. Imported where MLflow is used: it is heavy."""
+"""Bringing one MLflow run up to what its run's directory says. Importing this imports MLflow."""
 
 from __future__ import annotations
 
 import hashlib
-import logging
-import os
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,34 +12,25 @@ from typing import Any, TypeVar
 from mleredux.errors import MlereduxError
 from mleredux.store import Run
 
+from mleredux_mlflow.connecting import (
+    Metric,
+    MlflowClient,
+    MlflowException,
+    Param,
+    RunTag,
+    be_quiet_here,
+    connect,
+    unanswered,
+)
 from mleredux_mlflow.facts import Facts, Point, facts_of
 from mleredux_mlflow.files import choose, send_files
 from mleredux_mlflow.masking import masked_text
 from mleredux_mlflow.record import Sent, read_sent, sole_sender, write_sent
 from mleredux_mlflow.settings import Settings
 
-# Before the import: MLflow would report its use to its makers otherwise. Patience is less than MLflow's own, four
-# minutes for each request, because a run may wait at its end; and stdout belongs to `--json`. What the user has set is
-# left alone.
-_DEFAULTS = {
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
-    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-}
-for _name, _value in _DEFAULTS.items():
-    os.environ.setdefault(_name, _value)
-
-from mlflow.entities import Metric, Param, RunTag  # noqa: E402
-from mlflow.exceptions import MlflowException  # noqa: E402
-from mlflow.tracking import MlflowClient  # noqa: E402
-from requests.exceptions import ConnectionError, Timeout  # noqa: E402
-
 SYNCED = "mleredux.synced"
 RUN_ID = "mleredux.run_id"
 _METRICS, _OTHERS = 800, 90  # MLflow takes 1,000 and 100 in one request
-_TALKATIVE = ("mlflow", "alembic", "alembic.runtime.migration", "urllib3.connectionpool", "urllib3.util.retry")
 _T = TypeVar("_T")
 
 
@@ -84,7 +72,7 @@ class Sender:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._experiments: dict[str, str] = {}
-        _be_quiet_here()
+        be_quiet_here()
 
     def send(self, run: Run, present: Present | None = None) -> tuple[Present, bool]:
         """Log what is missing; of a finished run its files too. Sent again, nothing is there twice.
@@ -114,7 +102,7 @@ class Sender:
 
     @cached_property
     def _client(self) -> MlflowClient:
-        return MlflowClient(self.settings.uri, self.settings.uri)
+        return connect(self.settings.uri)
 
     @property
     def where(self) -> str:
@@ -122,7 +110,7 @@ class Sender:
         return masked_text(self.settings.uri)
 
     def _not_sent(self, error: Exception) -> NotSent:
-        silent = any(isinstance(cause, (ConnectionError, Timeout)) for cause in _causes(error))
+        silent = unanswered(error)
         said = "does not answer" if silent else f"did not take it: {_one_line(error)}"
         made = NotSent(f"MLflow at {self.where} {said}.", hint=_HINT)
         made.silent = silent
@@ -260,32 +248,6 @@ def _chunks(items: Sequence[_T], size: int) -> Iterable[Sequence[_T]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _causes(error: BaseException | None) -> Iterable[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def _one_line(error: BaseException) -> str:
     text = masked_text(" ".join(str(error).split())).rstrip(".")
     return (text if len(text) <= 300 else f"{text[:300]}…") or type(error).__name__
-
-
-class _Quiet(logging.Filter):
-    """Drops what libraries say in one thread: that MLflow is down is told once, in one sentence."""
-
-    def __init__(self, thread: int) -> None:
-        super().__init__()
-        self._thread = thread
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return record.thread != self._thread or record.name.startswith("mleredux")
-
-
-def _be_quiet_here() -> None:
-    """A logger's filters don't see what loggers below it say, but its handlers' do."""
-    quiet = _Quiet(threading.get_ident())
-    for name in _TALKATIVE:
-        logger = logging.getLogger(name)
-        for place in (logger, *logger.handlers):
-            place.addFilter(quiet)
