@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.plugins import Catalogue
 
 PAGE = Path(__file__).parents[4] / "docs" / "trackers.md"
 
@@ -27,22 +28,24 @@ class _Webhook(BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
-def test_the_tracker_of_the_page_tells_how_a_run_ended(tmp_path: Path) -> None:
+def test_the_tracker_of_the_page_tells_how_a_run_ended_once(
+    make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = re.search(r"```python\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     assert len([line for line in found[1].splitlines() if line.strip()]) <= 20
     (tmp_path / "chat.py").write_text(found[1], encoding="utf-8")
+    caller = Catalogue(load=(str(tmp_path / "chat.py"),)).hook("mleredux_run_event")
+    (hook,) = (hook for hook in caller.get_hookimpls() if hook.plugin_name == "chat")
     _Webhook.said = []
     with HTTPServer(("127.0.0.1", 0), _Webhook) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        arguments = ["-p", "chat.py", "run", "digits", "--agent", "dummy", "--sandbox", "process", "--runs-dir", "runs"]
-        done = subprocess.run(
-            [sys.executable, "-m", "mleredux", *arguments],
-            env={**os.environ, "CHAT_WEBHOOK": f"http://127.0.0.1:{server.server_port}/"},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
+        monkeypatch.setenv("CHAT_WEBHOOK", f"http://127.0.0.1:{server.server_port}/")
+        run, before = make_run(), set(threading.enumerate())
+        for event in run.events():
+            hook.function(run, event)
+        for thread in set(threading.enumerate()) - before:
+            if not thread.daemon:
+                thread.join(20)
         server.shutdown()
-    assert done.returncode == 0, done.stderr
-    assert len(_Webhook.said) == 1 and _Webhook.said[0].startswith("dummy on digits: done, score 0.")
+    assert _Webhook.said == ["analyst on tides: done, score 0.97222"]
