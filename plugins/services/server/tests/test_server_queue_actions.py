@@ -110,8 +110,11 @@ def test_a_cancelled_run_goes_on_when_it_is_retried(http: httpx.Client, new: Ask
     http.post(f"/v1/runs/{run['id']}/cancel")
     reaches(http, run["id"], "cancelled", "done")
     before = RunStore(server.runs_dir).get(run["id"]).events()
-    answer = http.post(f"/v1/runs/{run['id']}/retry")
+    key = {"Idempotency-Key": "go on"}
+    answer = http.post(f"/v1/runs/{run['id']}/retry", headers=key)
     assert (answer.status_code, answer.json()["id"], answer.json()["status"]) == (202, run["id"], "queued"), answer.text
+    again = http.post(f"/v1/runs/{run['id']}/retry", headers=key)
+    assert (again.status_code, again.json()) == (202, answer.json())
     assert answer.json()["ended_at"] is None
     shown = reaches(http, run["id"], "done")
     events = RunStore(server.runs_dir).get(run["id"]).events()
@@ -122,8 +125,11 @@ def test_a_cancelled_run_goes_on_when_it_is_retried(http: httpx.Client, new: Ask
 def test_a_run_that_ended_is_made_anew_when_it_is_retried(http: httpx.Client, new: Ask) -> None:
     run = new(0, labels={"of": "me"}, priority=3, limits={"time_limit": 33})
     reaches(http, run["id"], "done")
-    answer = http.post(f"/v1/runs/{run['id']}/retry")
+    key = {"Idempotency-Key": "once"}
+    answer = http.post(f"/v1/runs/{run['id']}/retry", headers=key)
     fresh = answer.json()
+    again = http.post(f"/v1/runs/{run['id']}/retry", headers=key)
+    assert (again.json()["id"], again.headers["Idempotency-Replayed"]) == (fresh["id"], "true")
     assert answer.status_code == 201 and answer.headers["Location"] == f"/v1/runs/{fresh['id']}"
     assert fresh["id"] != run["id"] and fresh["retry_of"] == run["id"]
     same = ("task", "agent", "seed", "labels", "priority", "limits", "project", "sandbox")
@@ -169,7 +175,7 @@ def test_a_project_s_quota_makes_its_runs_wait_and_nobody_else_s(
         project = session.scalars(select(Project).where(Project.name == "narrow")).one()
         assert project.quota["concurrent_runs"] == 1
     headers = {"Authorization": f"Bearer {token}"}
-    asked = {"task": "toy", "agent": "counting", "seed": 30}
+    asked = {"task": "toy", "agent": "counting", "seed": 600}
     first, second = (http.post("/v1/runs", json=asked, headers=headers).json()["id"] for _ in range(2))
     reaches(http, first, "running")
     other = reaches(http, new(0)["id"], "done")

@@ -117,7 +117,7 @@ def test_runs_of_the_command_line_are_listed_and_followed_but_not_taken_up(servi
     recover(service)
     assert state_of(service, run.id) == ("ended", "queued")
     end(run, State.FAILED, Cause.AGENT_CRASHED)
-    Jobs(service, Tally()).follow_foreign()
+    Jobs(service, Tally(), lambda *_: None).follow_foreign()
     assert state_of(service, run.id) == ("ended", "failed")
     with service.database.reading() as session:
         row = session.get_one(RunRow, run.id)
@@ -177,13 +177,34 @@ def test_a_worker_that_lives_keeps_its_job_and_one_that_died_loses_it(service: S
 
     from mleredux.sandboxes.processes import birth
 
-    run, jobs = new(service), Jobs(service, Tally())
+    run, jobs = new(service), Jobs(service, Tally(), lambda *_: None)
     job = Started(run.id, "run", 1, now(), os.getpid(), birth(os.getpid()))
     with service.database.writing() as session:
         session.get_one(Job, run.id).state = "started"
     assert not jobs.follow(job, ours=False), "the worker may be about to take the lock"
     job.birth = 1.0  # another process of that number
     assert jobs.follow(job, ours=False) and state_of(service, run.id) == ("queued", "queued")
+    assert attempts(service, run.id) == 0, "it never took it up"
+
+
+def test_workers_that_took_a_job_up_and_died_are_counted(service: Service) -> None:
+    run, jobs = new(service), Jobs(service, Tally(), lambda *_: None)
+    for number in (1, 2):
+        with service.database.writing() as session:
+            session.get_one(Job, run.id).state = "started"
+        (run.path / ".attempt").write_text(str(number))
+        assert jobs.follow(Started(run.id, "run", number, now(), None, None), ours=False)
+        assert attempts(service, run.id) == number
+    with service.database.writing() as session:
+        session.get_one(Job, run.id).state = "started"
+    (run.path / ".attempt").write_text("3")
+    assert jobs.follow(Started(run.id, "run", 3, now(), None, None), ours=False)
+    assert state_of(service, run.id) == ("ended", "failed")
+
+
+def attempts(service: Service, run_id: str) -> int:
+    with service.database.reading() as session:
+        return session.get_one(Job, run_id).attempts
 
 
 def test_what_a_damaged_note_says_is_not_believed(service: Service) -> None:

@@ -188,16 +188,27 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self.place, self.chance, self.most = place, chance, most
         self.acknowledged: list[str] = []
+        self.refused: list[str] = []
+        self.answered = 0
         self.stopping = threading.Event()
 
     def run(self) -> None:
         while not self.stopping.is_set():
             with contextlib.suppress(httpx.HTTPError):
-                if len(self.acknowledged) < self.most:
-                    self.acknowledged.append(self.place.new(self.chance.choice([0, 3, 10, 30])))
-                if self.acknowledged and self.chance.random() < 0.12:
-                    self.place.ask("POST", f"/v1/runs/{self.chance.choice(self.acknowledged)}/cancel")
-            time.sleep(self.chance.uniform(0.1, 0.8))
+                self._work()
+            time.sleep(self.chance.uniform(0.05, 0.5))
+
+    def _work(self) -> None:
+        if len(self.acknowledged) < self.most:
+            asked = {"task": "toy", "agent": "counting", "seed": self.chance.choice([0, 3, 10, 30])}
+            answer = self.place.ask("POST", "/v1/runs", json=asked)
+            if answer.status_code == 201:
+                self.acknowledged.append(answer.json()["id"])
+            elif answer.status_code != 503:
+                self.refused.append(answer.text)
+        if self.acknowledged and self.chance.random() < 0.12:
+            self.place.ask("POST", f"/v1/runs/{self.chance.choice(self.acknowledged)}/cancel")
+        self.answered += 1
 
 
 @pytest.mark.slow
@@ -212,6 +223,9 @@ def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: 
     for number in range(ROUNDS):
         if number:
             place.server.start()
+        if number % 4:  # else it is killed before it answered anything
+            before = client.answered
+            until(lambda: client.answered > before, 60)  # noqa: B023 - asked at once
         time.sleep(chance.uniform(0.05, 1.5))
         if client.acknowledged and number % 3 == 0:
             followers.append(Follower(place, client.acknowledged[-1]))
@@ -227,6 +241,7 @@ def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: 
     print("states when killed:", dict(met))
 
     ids = client.acknowledged
+    assert len(ids) >= ROUNDS / 2 and not client.refused, client.refused
     ended = place.ends(ids)
     for run_id, shown in ended.items():
         run = place.run(run_id)

@@ -75,6 +75,8 @@ class ForkedServer(ServerProcess):
 
 def serve_forked() -> None:
     """Fork a server for each line of standard input."""
+    import mleredux.api
+    import mleredux.testing.toys  # noqa: F401
     import mleredux_server.app
     import mleredux_server.cli.serve
     import mleredux_server.queueing.dispatcher  # noqa: F401

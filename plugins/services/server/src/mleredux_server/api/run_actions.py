@@ -31,18 +31,14 @@ def cancel_run(run_id: str, caller: Runner, request: Request, response: Response
     return _view(service, caller, run_id)
 
 
-@router.post("/runs/{run_id}/retry", status_code=202)
-def retry(run_id: str, caller: Runner, request: Request, response: Response) -> RunView:
+@router.post("/runs/{run_id}/retry", status_code=202, response_model=RunView, responses={201: {"model": RunView}})
+def retry(run_id: str, caller: Runner, request: Request) -> Response:
     """Let a run go on that failed by no fault of its agent (202), or make a new one of the same request (201)."""
     service = service_of(request)
-    claim = claim_of(request, caller, run_id)
-    look_first(service.database, claim)
     seen = _view(service, caller, run_id)
-    found = retry_run(service, caller, seen.id, claim)
-    if found != seen.id:
-        response.status_code = 201
-        response.headers["Location"] = f"/v1/runs/{found}"
-    return _view(service, caller, found)
+    claim = claim_of(request, caller)
+    look_first(service.database, claim)
+    return retry_run(service, caller, seen.id, claim).response()
 
 
 @router.delete("/runs/{run_id}", status_code=204)

@@ -12,8 +12,8 @@ from mleredux.store import Run
 from mleredux.store.trees import remove_tree
 from sqlalchemy import delete, func, select, update
 
-from mleredux_server.database.tables import Audit, Job, Project, RunRow, now
-from mleredux_server.idempotency import Claim
+from mleredux_server.database.tables import Audit, Job, Project, RunRow, User, now
+from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.problems import Problem
 from mleredux_server.queueing.facts import FINAL, Facts, facts_of, run_at, write_row
 from mleredux_server.queueing.jobs import end_run, give_up
@@ -23,7 +23,7 @@ from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
-from mleredux_server.views import run_made
+from mleredux_server.views import run_made, run_view
 
 TRASH = "trash"
 _STOPPED = "Somebody stopped the run."
@@ -77,19 +77,20 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
     return len(asked)
 
 
-def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None = None) -> str:
+def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None = None) -> Answer:
     """Let a run go on that failed by no fault of its agent; make a new one of the same request else.
 
     Args:
         service: The service.
         caller: Who asks.
-        run_id: Of a run that they see.
-        claim: Of a request that brought an Idempotency-Key: it makes one new run, however often it comes.
+        run_id: A run that they may see.
+        claim: Of a request that brought an Idempotency-Key.
 
     Returns:
-        The id of the run that goes on, which is the same or a new one.
+        202 with the run where it goes on, 201 with the new one else.
 
     Raises:
+        Replayed: The request came before.
         Problem: It is not at its end, or its directory is damaged.
         MlereduxError: What it asks for can't be done here any more.
     """
@@ -100,28 +101,21 @@ def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None
     try:
         run = run_at(service.store, run_id)
         if _goes_on(service, run):
-            _queue_again(service, caller, run)
-            return run_id
+            return _queue_again(service, caller, run, claim)
     except NotFound:
         pass  # the directory is gone: what was asked is known all the same
     except ValueError as error:
         raise Problem("conflict", f"Run {run_id} can't be read.", hint="Make a new one.") from error
-    request = RunRequest.model_validate(row.request)
-    how = request.model_copy(update={"project": row.project_id})
+    how = RunRequest.model_validate(row.request).model_copy(update={"project": row.project_id})
     check_agent(service, caller, how.agent, how.options)
-    planned = plan_run(service, how)
-    [fresh] = make_runs(
-        service,
-        caller,
-        [planned],
-        how,
-        retry_of=run_id,
-        claim=claim,
-        answer=lambda rows: run_made(rows[0], caller.user_name),
-    )
+
+    def answer(rows: list[RunRow]) -> Answer:
+        return run_made(rows[0], caller.user_name)
+
+    made = make_runs(service, caller, [plan_run(service, how)], how, retry_of=run_id, claim=claim, answer=answer)
     with service.database.writing() as session:
-        session.add(_audit(caller, "retry", f"{run_id} {fresh.id}"))
-    return fresh.id
+        session.add(_audit(caller, "retry", f"{run_id} {made[0].id}"))
+    return answer(made)
 
 
 def delete_run(service: Service, caller: Caller, run_id: str) -> None:
@@ -175,7 +169,7 @@ def _goes_on(service: Service, run: Run) -> bool:
     return True
 
 
-def _queue_again(service: Service, caller: Caller, run: Run) -> None:
+def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None) -> Answer:
     with service.database.reading() as session:
         project = session.get_one(Project, session.get_one(Job, run.id).project_id)
         most = Quota.model_validate(project.quota).queued_runs
@@ -194,6 +188,8 @@ def _queue_again(service: Service, caller: Caller, run: Run) -> None:
     finally:
         run.lock.release()
     with service.database.writing() as session:
+        if claim is not None:
+            claim.take(session)
         job = session.get_one(Job, run.id)
         if job.state == "ended":
             job.state, job.attempts, job.cancel, job.queued_at = "queued", 0, False, now()
@@ -201,7 +197,14 @@ def _queue_again(service: Service, caller: Caller, run: Run) -> None:
             job.disk_mb = run.spec.limits.disk_mb
         write_row(session, run.id, facts)
         session.add(_audit(caller, "retry", run.id))
+        session.flush()
+        row = session.get_one(RunRow, run.id, populate_existing=True)
+        view = run_view(row, session.get_one(User, row.user_id), None)
+        answer = Answer(202, {}, view.model_dump_json())
+        if claim is not None:
+            claim.keep(session, answer)
     service.wake.set()
+    return answer
 
 
 def _foreign(service: Service, run_id: str) -> bool:

@@ -99,7 +99,6 @@ class Dispatcher:
             job = self._jobs.started.get(told.worker.job or "")
             if job is not None and job.pid == told.worker.pid:
                 job.told = told.done or {}
-                job.begun = told.worker.ready
             self._pool.free(told.worker)
         changed = woken
         for job in list(self._jobs.started.values()):

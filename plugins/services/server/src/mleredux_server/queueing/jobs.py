@@ -23,7 +23,7 @@ from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.queueing.facts import OPEN, Facts, facts_of, log_bytes, run_at, write_row
 from mleredux_server.queueing.tally import Tally
 from mleredux_server.service import Service
-from mleredux_server.work import LOCK_FILE, RESULT_FILE
+from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE
 
 _LOG = structlog.get_logger()
 MOST_ATTEMPTS = 3
@@ -39,7 +39,6 @@ class Started:
     Attributes:
         log_bytes: Size of the event log when the row was last made of it.
         told: What its worker said of it at the end; an empty dict where the worker died.
-        begun: Whether its worker got as far as taking up jobs; what never did is not held against the job.
         queued_again: Whether it ended without a result, and waits for another worker.
     """
 
@@ -51,7 +50,6 @@ class Started:
     birth: float | None
     log_bytes: int = -1
     told: dict[str, Any] | None = None
-    begun: bool = True
     queued_again: bool = False
 
     @classmethod
@@ -128,7 +126,7 @@ class Jobs:
         if not facts.state.final:
             progress = any(time >= job.started_at for time in facts.stages)
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
-            attempts = 0 if progress or long else job.attempts - (not job.begun)
+            attempts = 0 if progress or long else self._attempts(job)
             if attempts < MOST_ATTEMPTS:
                 self._queue_again(job, attempts, facts)
                 return True
@@ -147,6 +145,14 @@ class Jobs:
         if facts.cause == Cause.ENVIRONMENT_BROKE:
             self._broke(run.spec.sandbox)
         return True
+
+    def _attempts(self, job: Started) -> int:
+        """Workers that took it up; one that died before it got so far is not held against the job."""
+        try:
+            begun = (self._service.job_dir(job.kind, job.id) / ATTEMPT_FILE).read_text() == str(job.attempts)
+        except (OSError, ValueError):
+            begun = False
+        return job.attempts if begun else max(0, job.attempts - 1)
 
     def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None) -> None:
         job.queued_again = True
@@ -183,7 +189,7 @@ class Jobs:
         if answer is None:
             if job.told is None and job.worker_lives:
                 return False
-            attempts = job.attempts - (not job.begun)
+            attempts = self._attempts(job)
             if attempts < MOST_ATTEMPTS and folder.is_dir():
                 self._queue_again(job, attempts)
                 return True

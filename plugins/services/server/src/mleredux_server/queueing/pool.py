@@ -9,6 +9,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from mleredux_server.settings import Settings
 
 _LOG = structlog.get_logger()
 _SPARE = 2
+_PAUSE = 1.0
+"""Seconds until the next worker is started after one that could not be."""
 _HIDDEN_VARIABLES = ("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "PGPASSWORD")
 OTHER_LANES = ("grade", "build")
 """Each has one worker of its own beside those of runs, so that a grade waits for no run of a day."""
@@ -83,6 +86,7 @@ class Pool:
         self._hello = json.dumps(hello).encode() + b"\n"
         self._news: queue.SimpleQueue[Told] = queue.SimpleQueue()
         self._workers: list[WorkerProcess] = []
+        self._start_at = 0.0
         self.size = {"run": workers_of(settings), **dict.fromkeys(OTHER_LANES, 1)}
 
     def warm(self, busy: int) -> None:
@@ -92,8 +96,9 @@ class Pool:
             busy: Runs that are worked on now, by workers of an earlier server too.
         """
         free = sum(1 for worker in self._workers if worker.lane == "run" and not (worker.job or worker.gone))
-        for _ in range(min(_SPARE, self.size["run"] - busy) - free):
-            self._start("run")
+        if time.monotonic() >= self._start_at:
+            for _ in range(min(_SPARE, self.size["run"] - busy) - free):
+                self._start("run")
 
     def give(self, lane: str, tell: Callable[[WorkerProcess], dict[str, Any] | None]) -> bool:
         """Give a job to a free worker, or to a new one.
@@ -103,6 +108,8 @@ class Pool:
             tell: Notes which worker it is, and gives the job; None where it is not to be done any more.
         """
         free = [worker for worker in self._workers if worker.lane == lane and worker.job is None and not worker.gone]
+        if not free and time.monotonic() < self._start_at:
+            return False
         worker = max(free, key=lambda one: one.ready) if free else self._start(lane)
         job = tell(worker)
         if job is None:
@@ -134,6 +141,9 @@ class Pool:
                 told.worker.gone = True
             if told.done is None and told.worker in self._workers:
                 self._workers.remove(told.worker)
+                if not told.worker.ready:
+                    _LOG.error("a worker ended before it was ready; see workers.log", pid=told.worker.pid)
+                    self._start_at = time.monotonic() + _PAUSE
                 self._count()
 
     def free(self, worker: WorkerProcess) -> None:

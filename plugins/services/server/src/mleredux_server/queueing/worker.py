@@ -27,7 +27,7 @@ from mleredux.store.files import FileLock, write_atomically
 
 from mleredux_server.queueing.worklog import WorkLog
 from mleredux_server.settings import Settings
-from mleredux_server.work import CANCEL_FILE, LOCK_FILE, REQUEST_FILE, RESULT_FILE, WorkContext
+from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, REQUEST_FILE, RESULT_FILE, WorkContext
 
 MOST_JOBS = 64
 """After so many a worker is replaced by a fresh one, …"""
@@ -93,6 +93,7 @@ class Worker:
         facts = {"job": job["id"], "kind": job["kind"], "attempt": job["attempt"]}
         self.log.say("job taken up", **facts)
         try:
+            (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
             result = self._run(job) if job["kind"] == "run" else self._other(job)
         except MlereduxError as error:
             self.log.say("job refused", "warning", reason=str(error), **facts)

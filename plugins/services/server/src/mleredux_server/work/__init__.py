@@ -20,6 +20,8 @@ REQUEST_FILE = "request.json"
 RESULT_FILE = "result.json"
 LOCK_FILE = ".lock"
 CANCEL_FILE = ".cancel"
+ATTEMPT_FILE = ".attempt"
+"""Holds the number of the attempt that was last taken up by a worker."""
 
 
 @dataclass(frozen=True)
