@@ -1,0 +1,423 @@
+"""Hostile requests, byte by byte: names, bodies, headers, forms. Nothing ends in a 500, leaks, or grows."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import socket
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from mleredux_server.limits import RateLimit
+from mleredux_server.testing_local import LocalServer
+
+SECRET = "what-nobody-may-read"
+HOSTILE_NAMES = [
+    'quote"semicolon;.txt',
+    "line\r\nX-Evil: 1.txt",
+    "tab\tand\x7f.txt",
+    "..\\..\\evil.txt",
+    "C:\\evil.txt",
+    "-rf.txt",
+    "ünï\u202etxt.exe",
+    "%2e%2e%2fname.txt",
+    "CON",
+    "trailing dot.",
+]
+
+
+class Place:
+    """A server with a run that left files of hostile names, beside secrets that are nobody's."""
+
+    def __init__(self, local: LocalServer) -> None:
+        self.local = local
+        for limit in ("of_failures", "of_token"):
+            setattr(local.app.state.limits, limit, RateLimit(10**6))
+        run = local.make_run()
+        self.run_id, output = run.id, run.output_dir
+        output.mkdir(parents=True, exist_ok=True)
+        for name in HOSTILE_NAMES:
+            (output / name).write_text(f"content of {name!r}", encoding="utf-8")
+        (output / "submission.csv").write_text("id,class\n", encoding="utf-8")
+        outside = local.service.store.path / "secret.txt"
+        for path in (outside, local.service.settings.state_dir / "secret.txt", run.path / "secret.txt"):
+            path.write_text(SECRET, encoding="utf-8")
+        (output / "link.txt").symlink_to(outside)
+        (output / "folder-link").symlink_to(outside.parent)
+        (run.path / "logs").mkdir(exist_ok=True)
+        (run.path / "logs" / "agent.log").write_text("said\n", encoding="utf-8")
+        local.settle(run.id, "done")
+        self.http = httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}, timeout=30)
+
+    def raw(self, target: bytes, *, method: bytes = b"GET", headers: bytes = b"", body: bytes = b"") -> bytes:
+        """What is answered to a request whose target no client has tidied up."""
+        host, _, port = self.local.url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=30) as line:
+            token = f"Authorization: Bearer {self.local.token}\r\n".encode()
+            line.sendall(method + b" " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + token + headers)
+            answer = b""
+            try:
+                line.sendall(b"\r\n" + body)
+                while part := line.recv(65536):
+                    answer += part
+            except (ConnectionResetError, BrokenPipeError):
+                pass  # it has said what it had to say, and does not read the rest
+            return answer
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = Path(tmp_path_factory.mktemp("hostile")) / "runs"
+    with LocalServer(folder, max_upload_mb=1, max_body_kb=64).running() as local:
+        made = Place(local)
+        yield made
+        made.http.close()
+
+
+def status(answer: bytes) -> int:
+    found = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
+    assert found, answer[:200]
+    return int(found[1])
+
+
+def encodings(name: str) -> list[bytes]:
+    """A name that climbs, in the forms in which filters were deceived before."""
+    plain = name.encode()
+    return [
+        plain,
+        plain.replace(b"/", b"%2f"),
+        plain.replace(b"/", b"%2F").replace(b".", b"%2e"),
+        plain.replace(b"/", b"%252f").replace(b".", b"%252e"),
+        plain.replace(b"/", b"\\"),
+        plain.replace(b"/", b"%5c"),
+        plain.replace(b"/", b"%c0%af").replace(b".", b"%c0%ae"),
+        plain.replace(b"/", b"%ef%bc%8f"),
+        plain.replace(b"..", b"%u002e%u002e"),
+        plain.replace(b"/", b"/./"),
+        plain.replace(b"/", b"//"),
+        plain + b"%00.txt",
+        plain + b"/",
+    ]
+
+
+CLIMBS = [
+    "../secret.txt",
+    "../../secret.txt",
+    "../../.server/secret.txt",
+    "x/../../secret.txt",
+    "/etc/passwd",
+    "../../../../../../../../etc/passwd",
+    "link.txt",
+    "folder-link/secret.txt",
+    "folder-link/.server/secret.txt",
+    "file:///etc/passwd",
+]
+
+
+@pytest.mark.parametrize("climb", CLIMBS)
+def test_no_name_leads_out_of_a_runs_output_or_logs(place: Place, climb: str) -> None:
+    base = f"/v1/runs/{place.run_id}".encode()
+    for name in encodings(climb):
+        for folder in (b"/artifacts/", b"/logs/"):
+            answer = place.raw(base + folder + name)
+            assert SECRET.encode() not in answer, name
+            assert b"root:" not in answer, name
+            assert status(answer) in (307, 400, 404, 405, 422), (name, answer[:300])
+        packed = place.raw(base + b"/archive?format=tar&prefix=" + name.replace(b"&", b"%26"))
+        assert SECRET.encode() not in packed, name
+        assert status(packed) in (200, 400, 404, 422), name
+
+
+@pytest.mark.parametrize("climb", ["..", "../..", "../../.server", ".server", ".", "", "*", "%2e%2e%2f.server"])
+def test_no_id_leads_to_another_folder(place: Place, climb: str) -> None:
+    for name in encodings(climb):
+        for rest in (b"", b"/artifacts", b"/logs/agent.log", b"/artifacts/secret.txt", b"/events", b"/archive"):
+            answer = place.raw(b"/v1/runs/" + name + rest)
+            assert SECRET.encode() not in answer
+            assert status(answer) in (200, 307, 400, 404, 405, 406, 422), (name, rest, answer[:300])
+            if status(answer) == 200:  # `.` and `//` may be tidied up to the list of runs
+                assert b'"items"' in answer
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_a_file_of_a_hostile_name_is_fetched_and_writes_no_header(place: Place, name: str) -> None:
+    from urllib.parse import quote
+
+    answer = place.http.get(f"/v1/runs/{place.run_id}/artifacts/{quote(name, safe='')}")
+    assert "x-evil" not in answer.headers
+    if answer.status_code == 200:
+        assert answer.text == f"content of {name!r}"
+        said = answer.headers["Content-Disposition"]
+        assert said.isascii() and said.isprintable()
+        assert said.startswith("attachment")
+    else:
+        assert answer.status_code in (404, 422)
+
+
+@pytest.mark.parametrize("form", ["zip", "tar", "tar.gz"])
+def test_no_entry_of_an_archive_leads_out_of_where_it_is_unpacked(place: Place, form: str, tmp_path: Path) -> None:
+    answer = place.http.get(f"/v1/runs/{place.run_id}/archive", params={"format": form})
+    assert answer.status_code == 200
+    if form == "zip":
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+            names = packed.namelist()
+            assert all(info.external_attr >> 16 & 0o170000 in (0, 0o100000) for info in packed.infolist())
+            packed.extractall(tmp_path / "out")
+    else:
+        with tarfile.open(fileobj=io.BytesIO(answer.content)) as packed:
+            names = packed.getnames()
+            assert all(member.isfile() or member.isdir() for member in packed.getmembers())
+            packed.extractall(tmp_path / "out", filter="data")
+    assert any(name.endswith("submission.csv") for name in names)
+    for name in names:
+        assert not PurePosixPath(name).is_absolute()
+        assert ".." not in re.split(r"[/\\]", name), name
+        assert not PureWindowsPath(name).drive, name
+        assert name.isprintable() or form != "zip", name
+    assert SECRET.encode() not in answer.content
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+BODIES: dict[str, bytes] = {
+    "cut": b'{"task": "digits", "agent": "du',
+    "empty": b"",
+    "list": b"[]",
+    "null": b"null",
+    "text": b'"digits"',
+    "nan": b'{"task": "digits", "agent": "dummy", "seed": NaN}',
+    "infinity": b'{"task": "digits", "agent": "dummy", "limits": {"time_limit": Infinity}}',
+    "huge number": b'{"task": "digits", "agent": "dummy", "seed": ' + b"9" * 5000 + b"}",
+    "huge exponent": b'{"task": "digits", "agent": "dummy", "limits": {"cpus": 1e99999}}',
+    "deep": b'{"task": "digits", "agent": "dummy", "options": ' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"}",
+    "deep list": b"[" * 30000 + b"]" * 30000,
+    "bad utf-8": b'{"task": "dig\xff\xfeits", "agent": "dummy"}',
+    "surrogate": b'{"task": "digits", "agent": "dummy", "labels": {"a": "\\ud800"}}',
+    "surrogate context": b'{"task": "digits", "agent": "dummy", "context": "\\udfff", "options": {"x": "\\ud800"}}',
+    "line break": b'{"task": "digits\\r\\nX-Evil: 1", "agent": "dummy"}',
+    "unknown": b'{"task": "digits", "agent": "dummy", "admin": true, "__class__": "x"}',
+    "many labels": json.dumps(
+        {"task": "digits", "agent": "dummy", "labels": {str(n): "x" for n in range(2000)}}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/experiments", "/v1/builds", "/v1/tokens", "/v1/users"])
+def test_a_malformed_body_is_told_so(place: Place, path: str, body: str) -> None:
+    answer = place.http.post(path, content=BODIES[body], headers={"Content-Type": "application/json"})
+    assert 400 <= answer.status_code < 500, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "x-evil" not in answer.headers
+    assert len(answer.content) < 20_000, "what was sent is not sent back"
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/xml", "application/json; charset=utf-7", "", "x" * 900]
+)
+def test_a_body_of_another_kind_is_told_so(place: Place, content_type: str) -> None:
+    body = b'{"task": "nothing", "agent": "dummy"}'
+    answer = place.http.post("/v1/runs", content=body, headers={"Content-Type": content_type})
+    assert 400 <= answer.status_code < 500
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(place: Place) -> None:
+    said = place.raw(
+        b"/v1/runs", method=b"POST", headers=b"Content-Length: 99999999999\r\nContent-Type: application/json\r\n"
+    )
+    assert status(said) == 413
+    for length in (b"-1", b"abc", b"1, 2", b"9" * 400, b"0x10"):
+        assert status(place.raw(b"/v1/runs", method=b"POST", headers=b"Content-Length: " + length + b"\r\n")) in (
+            400,
+            413,
+        )
+
+
+def test_a_body_without_end_is_cut_off(place: Place) -> None:
+    """In chunks, so that no length is said."""
+    process = psutil.Process()
+    before = process.memory_info().rss
+    for path in ("/v1/runs", "/v1/submissions"):
+
+        def endless() -> Iterator[bytes]:
+            for _ in range(1000):
+                yield b" " * 65536
+
+        try:
+            answer = place.http.post(path, content=endless(), headers={"Content-Type": "application/json"})
+        except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
+            continue  # it was hung up on while it was still sending
+        assert answer.status_code in (413, 415, 422), answer.text
+    assert process.memory_info().rss - before < 60 << 20
+
+
+HEADERS: dict[str, bytes] = {
+    "folded": b"X-A: b\r\n continued\r\n",
+    "no colon": b"nothing\r\n",
+    "bare line feed": b"X-A: b\nX-B: c\r\n",
+    "nul": b"X-A: a\0b\r\n",
+    "space in the name": b"X A: b\r\n",
+    "two lengths": b"Content-Length: 0\r\nContent-Length: 5\r\n",
+    "length and chunks": b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+    "odd chunks": b"Transfer-Encoding: chunked, identity\r\n",
+    "many": b"".join(b"X-%d: x\r\n" % number for number in range(3000)),
+    "long": b"X-A: " + b"a" * 200_000 + b"\r\n",
+    "request id": b"X-Request-Id: a\x01b<script>\r\n",
+    "long request id": b"X-Request-Id: " + b"a" * 5000 + b"\r\n",
+    "range": b"Range: bytes=0-,1-,2-," + b"3-," * 3000 + b"\r\n",
+    "last event": b"Last-Event-ID: 99999999999999999999999\r\nAccept: text/event-stream\r\n",
+    "minus event": b"Last-Event-ID: -1; DROP\r\nAccept: text/event-stream\r\n",
+    "if none match": b'If-None-Match: "' + b'a", "' * 5000 + b'"\r\n',
+    "if modified": b"If-Modified-Since: 99 Foo 99999999999\r\nIf-Range: \xff\r\n",
+    "forwarded": b"X-Forwarded-For: 1.2.3.4\r\nX-Forwarded-Host: evil.example\r\nForwarded: for=evil\r\n",
+    "latin": b"X-A: \xff\xfe\xe9\r\n",
+}
+
+
+@pytest.mark.parametrize("headers", HEADERS)
+def test_a_hostile_header_breaks_nothing(place: Place, headers: str) -> None:
+    for rest in ("", "/events", "/artifacts/submission.csv", "/logs/agent.log"):
+        answer = place.raw(f"/v1/runs/{place.run_id}{rest}".encode(), headers=HEADERS[headers])
+        if answer:
+            assert status(answer) in (200, 206, 304, 400, 404, 406, 409, 413, 416, 422, 431), answer[:400]
+            head = answer.partition(b"\r\n\r\n")[0]
+            assert b"<script>" not in head
+            assert b"evil.example" not in head
+    assert place.http.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("key", [b"a\x80b", b"a" * 256, b"", b"a\tb"])
+def test_an_idempotency_key_of_another_form_is_refused(place: Place, key: bytes) -> None:
+    body = b'{"task": "digits", "agent": "dummy", "sandbox": "process"}'
+    more = b"Idempotency-Key: " + key + b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
+    assert status(place.raw(b"/v1/runs", method=b"POST", headers=more, body=body)) == 422
+
+
+def part(name: str, content: bytes, *, filename: str | None = None, more: bytes = b"") -> bytes:
+    said = f'form-data; name="{name}"' + (f'; filename="{filename}"' if filename is not None else "")
+    return b"--B\r\nContent-Disposition: " + said.encode() + b"\r\n" + more + b"\r\n" + content + b"\r\n"
+
+
+TASK = part("task", b"digits")
+FILE = part("file", b"id,class\n", filename="a.csv")
+FORMS: dict[str, tuple[str, bytes]] = {
+    "no boundary": ("multipart/form-data", TASK + FILE + b"--B--\r\n"),
+    "empty boundary": ("multipart/form-data; boundary=", TASK + FILE + b"--B--\r\n"),
+    "long boundary": ("multipart/form-data; boundary=" + "b" * 5000, TASK + FILE + b"--B--\r\n"),
+    "other boundary": ("multipart/form-data; boundary=C", TASK + FILE + b"--B--\r\n"),
+    "no end": ("multipart/form-data; boundary=B", TASK + FILE),
+    "cut": ("multipart/form-data; boundary=B", TASK + FILE[:40]),
+    "nothing": ("multipart/form-data; boundary=B", b""),
+    "only an end": ("multipart/form-data; boundary=B", b"--B--\r\n"),
+    "no file": ("multipart/form-data; boundary=B", TASK + b"--B--\r\n"),
+    "no task": ("multipart/form-data; boundary=B", FILE + b"--B--\r\n"),
+    "two files": ("multipart/form-data; boundary=B", TASK + FILE + FILE + b"--B--\r\n"),
+    "two tasks": ("multipart/form-data; boundary=B", TASK + TASK + FILE + b"--B--\r\n"),
+    "many parts": ("multipart/form-data; boundary=B", TASK + part("x", b"y") * 20_000 + FILE + b"--B--\r\n"),
+    "many headers": (
+        "multipart/form-data; boundary=B",
+        TASK + part("file", b"x", filename="a", more=b"X-A: b\r\n" * 20_000) + b"--B--\r\n",
+    ),
+    "long header": (
+        "multipart/form-data; boundary=B",
+        TASK + part("file", b"x", filename="a", more=b"X-A: " + b"b" * 500_000 + b"\r\n") + b"--B--\r\n",
+    ),
+    "long name": ("multipart/form-data; boundary=B", TASK + part("f" * 100_000, b"x") + FILE + b"--B--\r\n"),
+    "long field": ("multipart/form-data; boundary=B", part("task", b"d" * 900_000) + FILE + b"--B--\r\n"),
+    "too large": (
+        "multipart/form-data; boundary=B",
+        TASK + part("file", b"x" * 1_200_000, filename="a") + b"--B--\r\n",
+    ),
+    "no name": (
+        "multipart/form-data; boundary=B",
+        TASK + b"--B\r\nContent-Disposition: form-data\r\n\r\nx\r\n" + FILE + b"--B--\r\n",
+    ),
+    "nul in a field": ("multipart/form-data; boundary=B", part("task", b"dig\0its") + FILE + b"--B--\r\n"),
+    "bytes in a field": ("multipart/form-data; boundary=B", part("task", b"\xff\xfe\x80") + FILE + b"--B--\r\n"),
+    "nested": (
+        "multipart/form-data; boundary=B",
+        TASK
+        + part("file", b"--C\r\n\r\nx\r\n--C--", more=b"Content-Type: multipart/mixed; boundary=C\r\n")
+        + b"--B--\r\n",
+    ),
+    "urlencoded": ("application/x-www-form-urlencoded", b"task=digits&file=x"),
+    "json": ("application/json", b'{"task": "digits"}'),
+}
+
+
+ODD_BUT_WHOLE = {"two tasks", "no name", "nested"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("path", ["/v1/submissions", "/v1/validations"])
+def test_a_malformed_form_is_told_so_and_leaves_nothing(place: Place, path: str, form: str) -> None:
+    content_type, body = FORMS[form]
+    state_dir = place.local.service.settings.state_dir
+    before = {file for file in state_dir.rglob("*") if "sqlite" not in file.name}
+    try:
+        answer = place.http.post(path, content=body, headers={"Content-Type": content_type})
+    except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
+        assert form in ("too large", "many parts", "many headers", "long header", "long field", "long name")
+        return
+    if form in ODD_BUT_WHOLE and answer.status_code in (200, 202):
+        return
+    assert 400 <= answer.status_code < 500, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    left = {file for file in state_dir.rglob("*") if "sqlite" not in file.name and file.is_file()} - before
+    assert not left, "no file is left of what was refused"
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../evil.csv", "/etc/passwd", "a\\..\\b.csv", "x" * 5000, "", "e\u0301.csv", "%00"]
+)
+def test_the_name_of_an_uploaded_file_is_only_a_name(place: Place, name: str) -> None:
+    body = TASK + part("file", b"id,class\n", filename=name) + b"--B--\r\n"
+    headers = {"Content-Type": "multipart/form-data; boundary=B"}
+    answer = place.http.post("/v1/submissions", content=body, headers=headers)
+    assert answer.status_code in (202, 413, 422), answer.text
+    folder = place.local.service.settings.runs_dir
+    assert not list(folder.parent.rglob("evil*csv"))
+    assert "x-evil" not in answer.headers
+
+
+HOSTILE_TEXTS = [
+    "a\r\nX-Evil: 1",
+    "a\nb",
+    "\x1b[2J",
+    "\u202e",
+    "a\0b",
+    "<script>alert(1)</script>",
+    "${jndi:ldap://x}",
+    "'; DROP TABLE runs; --",
+    "../..",
+    " ",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_hostile_words_are_kept_as_they_are_or_refused(place: Place, text: str) -> None:
+    run: dict[str, Any] = {"task": "digits", "agent": "dummy", "sandbox": "process"}
+    made: list[httpx.Response] = [
+        place.http.post("/v1/runs", json={**run, "labels": {text: text}}),
+        place.http.post("/v1/runs", json={**run, "context": text, "options": {text: text}}),
+        place.http.post("/v1/runs", json={**run, "task": text}),
+        place.http.post("/v1/runs", json={**run, "project": text}),
+        place.http.post("/v1/tokens", json={"name": text, "scopes": ["read"]}),
+        place.http.post("/v1/users", json={"name": text}),
+        place.http.post("/v1/projects", json={"name": text}),
+        place.http.post("/v1/builds", json={"agent": text}),
+        place.http.get("/v1/runs", params={"label": f"{text}:{text}", "task": text}),
+        place.http.get("/v1/tasks", params={"q": text, "set": text}),
+    ]
+    for answer in made:
+        assert answer.status_code < 500, answer.text
+        assert "x-evil" not in answer.headers
+        assert answer.headers["content-type"] in ("application/json", "application/problem+json")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert place.http.get("/v1/runs").status_code == 200
