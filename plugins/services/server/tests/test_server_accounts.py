@@ -9,12 +9,21 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 from click.testing import CliRunner
 from mleredux.cli.root import root
 from mleredux.errors import MlereduxError
 from mleredux_server.database.tables import Audit
 from mleredux_server.testing_local import LocalServer
 from sqlalchemy import select
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quiet() -> Iterator[None]:
+    """The server is in this process: what it logs must not get among what the command line prints."""
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="module")

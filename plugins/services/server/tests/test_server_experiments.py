@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 from mleredux.models import RunSpec
 from mleredux.store import Run, RunStore
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow
@@ -127,11 +128,10 @@ def test_a_directory_that_cannot_be_made_leaves_nothing(
         return create(path, spec)
 
     monkeypatch.setattr(Run, "create", failing)
-    answered = ann.post(
-        "/v1/experiments",
-        json={**ASKED, "tasks": ["digits"], "seeds": [1, 2, 3]},
-        headers={"Idempotency-Key": "full disk"},
-    )
+    asked, key = {**ASKED, "tasks": ["digits"], "seeds": [1, 2, 3]}, {"Idempotency-Key": "full disk"}
+    with structlog.testing.capture_logs() as told:
+        answered = ann.post("/v1/experiments", json=asked, headers=key)
+    assert "request failed" in [line["event"] for line in told]
     assert (answered.status_code, answered.json()["type"]) == (507, "urn:mleredux:problem:no-space"), answered.text
     assert rows_of(local) == before
     assert len(made) == 2

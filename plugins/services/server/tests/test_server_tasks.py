@@ -5,12 +5,34 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+import structlog
 from click.testing import CliRunner
 from mleredux.cli.root import root
+from mleredux.places import default_data_dir
+from mleredux_server.testing_local import LocalServer
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quiet() -> Iterator[None]:
+    """The server is in this process: what it logs must not get among what the command line prints."""
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """An admin's client of a server that looks for data where the command line does."""
+    place = Path(tmp_path_factory.mktemp("local")) / "runs"
+    with LocalServer(place, data_dir=default_data_dir()).running() as started:
+        bearer = {"Authorization": f"Bearer {started.token}"}
+        with httpx.Client(base_url=started.url, headers=bearer, timeout=30) as client:
+            yield client
 
 
 def local(*arguments: str) -> object:
