@@ -210,6 +210,12 @@ def test_without_a_good_token_nothing_is_answered(place: Place) -> None:
             assert method == "head" or kind_of(answer) == "unauthenticated"
 
 
+def test_nobodys_body_is_read(place: Place) -> None:
+    for body in (b"{", b"\xff", b"[" * 30_000):
+        answer = place.ask("post", "/v1/runs", None, content=body, headers={"Content-Type": "application/json"})
+        assert kind_of(answer) == "unauthenticated"
+
+
 @pytest.mark.parametrize("scheme", ["Basic {}", "bearer", "Bearer x", "Token {}", "{}", "Bearer {} {}", "Bearer {}\tx"])
 def test_a_token_in_another_form_is_none(place: Place, scheme: str) -> None:
     header = {"Authorization": scheme.format(place.token["ann"], place.token["ann"])}

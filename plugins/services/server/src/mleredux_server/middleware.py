@@ -7,13 +7,14 @@ from typing import Any
 
 import structlog
 from fastapi import FastAPI, Request, Response
-from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mleredux_server.etags import EntityTags
 from mleredux_server.limits import Limits
-from mleredux_server.problems import Problem, answer
+from mleredux_server.problems import Problem, answer, of_error
+from mleredux_server.security import authenticate
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
@@ -78,6 +79,12 @@ class Guard:
         if (problem := self._refused(scope)) is not None:
             await answering.say(problem)
             return
+        if scope["path"].startswith("/v1/"):  # before any of the body is read
+            try:
+                await authenticate(Request(scope))
+            except (Problem, SQLAlchemyError) as error:
+                await answering.say(of_error(error))
+                return
         body = _Body(receive, None if _is_upload(scope) else self.most_bytes)
 
         async def sending(message: Message) -> None:
