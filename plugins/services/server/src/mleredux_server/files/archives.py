@@ -15,7 +15,7 @@ from zipstream import ZipStream  # type: ignore[import-untyped]
 
 from mleredux_server.files.names import archive_name, path_of
 from mleredux_server.files.opening import Opened, open_inside
-from mleredux_server.files.sending import PIECE, readers
+from mleredux_server.files.sending import PIECE, packers
 from mleredux_server.streams.answer import Incomplete
 
 Format = Literal["zip", "tar", "tar.gz"]
@@ -36,7 +36,7 @@ async def archive(root: Path, paths: Iterable[str], form: Format) -> AsyncGenera
     making = _zip(root, paths) if form == "zip" else _tar(root, paths)
     whole = _gzip(making) if form == "tar.gz" else making
     try:
-        while piece := await anyio.to_thread.run_sync(partial(_some, whole), limiter=readers()):
+        while piece := await anyio.to_thread.run_sync(partial(_some, whole), limiter=packers()):
             yield piece
     finally:
         whole.close()

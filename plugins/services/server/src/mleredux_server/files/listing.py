@@ -19,7 +19,7 @@ MANIFEST = "artifacts.json"
 _MAX_MANIFEST = 256 << 20
 _LIVE_FOLDERS = (("output", "agent"), ("logs", "mleredux"), ("submissions", "mleredux"))
 _LIVE = IntakeLimits()
-_MOST_KEPT = 100_000
+_MOST_KEPT = 20_000
 
 
 @dataclass(frozen=True)

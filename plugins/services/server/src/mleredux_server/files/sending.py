@@ -22,16 +22,26 @@ _INLINE = frozenset(
 _PAGE = "text/html"
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": _POLICY, "Cache-Control": "private, no-cache"}
-_AT_ONCE = 8
+_READ_AT_ONCE, _PACK_AT_ONCE = 8, 4
 _readers: RunVar[CapacityLimiter] = RunVar("mleredux_readers")
+_packers: RunVar[CapacityLimiter] = RunVar("mleredux_packers")
 
 
 def readers() -> CapacityLimiter:
     """Threads that read files, apart from those that answer requests."""
+    return _limiter(_readers, _READ_AT_ONCE)
+
+
+def packers() -> CapacityLimiter:
+    """Threads that make archives, which takes longer than reading."""
+    return _limiter(_packers, _PACK_AT_ONCE)
+
+
+def _limiter(kept: RunVar[CapacityLimiter], most: int) -> CapacityLimiter:
     try:
-        return _readers.get()
+        return kept.get()
     except LookupError:
-        _readers.set(limiter := CapacityLimiter(_AT_ONCE))
+        kept.set(limiter := CapacityLimiter(most))
         return limiter
 
 

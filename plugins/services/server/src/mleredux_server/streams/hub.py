@@ -11,9 +11,10 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 
 from mleredux_server.problems import Problem
-from mleredux_server.security import Caller, authenticate
+from mleredux_server.security import Caller, Tokens, bearer_of
 from mleredux_server.streams.answer import Pieces
 from mleredux_server.streams.framing import Framing
 from mleredux_server.streams.tail import Over, Tail
@@ -128,7 +129,11 @@ def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
 
 async def _may(request: Request, project: str) -> bool:
     """Whether whoever asked may still see it: their token may be revoked by now."""
-    try:
-        return (await authenticate(request)).sees(project)
-    except Problem:
-        return False
+    token, tokens = bearer_of(request), _tokens_of(request)
+    caller = tokens.remembered(token) or await run_in_threadpool(tokens.caller, token)
+    return caller is not None and caller.sees(project)
+
+
+def _tokens_of(request: Request) -> Tokens:
+    found: Tokens = request.app.state.tokens
+    return found
