@@ -59,7 +59,18 @@ class PrivateEngine:
             RuntimeError: It does not; with the end of its log.
         """
         folder = self._folder
-        command = ["dockerd", "--host", self.host, "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec"]
+        # In a network of its own: an engine without a bridge removes `docker0`, which is another's here.
+        command = [
+            "unshare",
+            "--net",
+            "dockerd",
+            "--host",
+            self.host,
+            "--data-root",
+            f"{folder}/data",
+            "--exec-root",
+            f"{folder}/exec",
+        ]
         command += ["--pidfile", f"{folder}/pid", "--bridge", "none", "--iptables=false"]
         variables = {name: value for name, value in os.environ.items() if name != "DOCKER_HOST"}
         with (folder / "log").open("ab") as log:
