@@ -24,8 +24,8 @@ router = APIRouter(prefix="/v1/runs/{run_id}", tags=["artifacts"])
 Reader = Annotated[Caller, Depends(needs("read"))]
 _LONG_PATH = 1000
 BINARY: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file.", "content": {"application/octet-stream": {"schema": {"type": "string"}}}},
-    206: {"description": "The part of it that was asked for by `Range`."},
+    200: {"description": "The file, of its own media type.", "content": {"*/*": {}}},
+    206: {"description": "The part of it that was asked for by `Range`.", "content": {"*/*": {}}},
     304: {"description": "It is what the caller has (`If-None-Match`)."},
     416: {"description": "The file does not reach so far."},
 }

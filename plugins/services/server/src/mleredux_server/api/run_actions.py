@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
@@ -19,9 +19,10 @@ from mleredux_server.views import run_view
 router = APIRouter(prefix="/v1", tags=["runs"])
 
 Runner = Annotated[Caller, Depends(needs("run"))]
+_ENDED: dict[int | str, dict[str, Any]] = {200: {"model": ExperimentDetail}}
 
 
-@router.post("/runs/{run_id}/cancel", status_code=202)
+@router.post("/runs/{run_id}/cancel", status_code=202, responses={200: {"model": RunView}})
 def cancel_run(run_id: str, caller: Runner, request: Request, response: Response) -> RunView:
     """Stop a run; what there is of it is kept. 200 where it has ended already."""
     service = service_of(request)
@@ -48,7 +49,7 @@ def delete(run_id: str, caller: Runner, request: Request) -> None:
     delete_run(service, caller, _view(service, caller, run_id).id)
 
 
-@router.post("/experiments/{experiment_id}/cancel", status_code=202, tags=["experiments"])
+@router.post("/experiments/{experiment_id}/cancel", status_code=202, tags=["experiments"], responses=_ENDED)
 def cancel_experiment(experiment_id: str, caller: Runner, request: Request, response: Response) -> ExperimentDetail:
     """Stop all runs of a matrix. 200 where all have ended already."""
     service = service_of(request)
