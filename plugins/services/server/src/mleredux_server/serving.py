@@ -56,7 +56,8 @@ def serve(app: FastAPI, settings: Settings, listening: Callable[[str], None]) ->
         MlereduxError: The address can't be had.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    server_socket = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named, or asyncio does not switch off Nagle's algorithm: each answer would take 40 ms more.
+    server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         server_socket.bind((settings.host, settings.port))
