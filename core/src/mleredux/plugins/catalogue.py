@@ -220,6 +220,11 @@ class Catalogue:
             self._found_agents[name] = self._found_agents[found.reference or name] = found
         return self._found_agents[name]
 
+    def forget_references(self) -> None:
+        """Look up anew what references stand for that may move, like a branch, when they are next asked for."""
+        with self._lock:
+            self._found_agents = {name: found for name, found in self._found_agents.items() if name == found.reference}
+
     def grader(self, name: str) -> Grader:
         """A grader by id."""
         grader: Grader = self.get("graders", name)

@@ -127,6 +127,25 @@ def test_a_repository_is_pinned_built_and_told_about_live(
         subprocess.run(["docker", "image", "rm", "-f", made["image"]], capture_output=True)
 
 
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/experiments"])
+def test_a_run_of_a_branch_is_of_what_the_branch_is_now(local: LocalServer, repository: Path, path: str) -> None:
+    git = ["git", "-C", str(repository), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    agent, named = f"repo:{repository}@main", []
+    headers = {"Authorization": f"Bearer {local.token}"}
+    with httpx.Client(base_url=local.url, headers=headers, timeout=60) as admin:
+        for number in range(2):
+            subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", f"Change {number}"], check=True)
+            body = (
+                {"task": "digits", "agent": agent} if path == "/v1/runs" else {"tasks": ["digits"], "agents": [agent]}
+            )
+            answer = admin.post(path, json=body)
+            assert answer.status_code == 201, answer.text
+            named.append((answer.json() if path == "/v1/runs" else answer.json()["runs"][0])["agent"])
+            head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+            assert named[-1] == f"repo:{repository}@{head}"
+    assert named[0] != named[1]
+
+
 def test_a_build_waits_with_what_was_asked(local: LocalServer, member: httpx.Client) -> None:
     asked = {"agent": "command", "options": {"command": "true"}}
     answer = member.post("/v1/builds", json=asked, headers={"Idempotency-Key": "b"})

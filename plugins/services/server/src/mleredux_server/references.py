@@ -47,6 +47,22 @@ def check_agent(service: Service, caller: Caller, reference: str, options: Mappi
     check_made(service.catalogue, service.settings, reference, options)
 
 
+def pin_agent(service: Service, caller: Caller, reference: str, options: Mapping[str, Any]) -> str:
+    """As `check_agent`, of what a reference stands for now.
+
+    Returns:
+        The reference to go on with: a branch has become its commit, so that what was checked is what is run.
+    """
+    if ":" not in reference:
+        check_agent(service, caller, reference, options)
+        return reference
+    check_agent_reference(caller, reference, service.settings, known=service.catalogue.entries("agents"))
+    service.catalogue.forget_references()
+    pinned = service.catalogue.agent(reference, options).reference or reference
+    check_agent(service, caller, pinned, options)
+    return pinned
+
+
 def check_agent_reference(
     caller: Caller, reference: str, settings: Settings, *, known: Iterable[str] = frozenset()
 ) -> None:

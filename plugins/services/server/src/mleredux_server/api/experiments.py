@@ -14,7 +14,7 @@ from mleredux_server.database.tables import Experiment, RunRow, User, now
 from mleredux_server.idempotency import Answer, claim_of, look_first
 from mleredux_server.identity import new_id
 from mleredux_server.problems import not_found
-from mleredux_server.references import check_agent
+from mleredux_server.references import pin_agent
 from mleredux_server.run_lists import cursor_time, shown_runs
 from mleredux_server.runs import make_runs, plan_matrix
 from mleredux_server.schemas.pages import Page, Paging
@@ -35,8 +35,8 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
-    for agent in dict.fromkeys(asked.agents):
-        check_agent(service, caller, agent, asked.options)
+    agents = dict.fromkeys(pin_agent(service, caller, agent, asked.options) for agent in dict.fromkeys(asked.agents))
+    asked = asked.model_copy(update={"agents": list(agents)})
     planned = plan_matrix(service, asked)
     experiment = Experiment(
         id=new_id("exp"),
@@ -72,9 +72,7 @@ def list_experiments(
         if place := paging.place(str, str):
             query = query.where(tuple_(Experiment.created_at, Experiment.id) < (cursor_time(place[0]), place[1]))
         query = query.order_by(Experiment.created_at.desc(), Experiment.id.desc()).limit(paging.limit + 1)
-        rows, cursor = paging.cut(
-            session.execute(query).all(), lambda row: (row[0].created_at.isoformat(), row[0].id)
-        )
+        rows, cursor = paging.cut(session.execute(query).all(), lambda row: (row[0].created_at.isoformat(), row[0].id))
         counts = _counts(session, [row.id for row, _ in rows])
     return Page[ExperimentView](
         items=[experiment_view(row, name or "", counts.get(row.id, {})) for row, name in rows], next=cursor

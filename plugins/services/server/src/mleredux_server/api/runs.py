@@ -13,7 +13,7 @@ from mleredux.store import Run
 from mleredux_server.database.tables import RunRow
 from mleredux_server.idempotency import Answer, claim_of, look_first
 from mleredux_server.problems import Problem, not_found
-from mleredux_server.references import check_agent
+from mleredux_server.references import pin_agent
 from mleredux_server.run_lists import Sort, Wanted, runs_page, shown_runs
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.schemas.pages import Page, Paging
@@ -35,7 +35,7 @@ def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
-    check_agent(service, caller, asked.agent, asked.options)
+    asked = asked.model_copy(update={"agent": pin_agent(service, caller, asked.agent, asked.options)})
 
     def answer(rows: list[RunRow]) -> Answer:
         return run_made(rows[0], caller.user_name)
