@@ -92,6 +92,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     from mleredux_server import logs
     from mleredux_server.app import create_app, make_service
+    from mleredux_server.belonging import bind
     from mleredux_server.queueing.dispatcher import Dispatcher
     from mleredux_server.serving import alone, first_token, serve
     from mleredux_server.settings import Settings
@@ -101,6 +102,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     logs.configure(settings.log_format, settings.log_level)
     with alone(settings):
         service = make_service(settings, catalogue(ctx))
+        bind(service)
         service.scheduler = Dispatcher(service)
         token = first_token(service, os.environ.get(TOKEN_VARIABLE))
         if token is not None:

@@ -36,6 +36,13 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: UtcTime(), dict[str, Any]: JSON(), list[str]: JSON()}
 
 
+class Installation(Base):
+    """The runs directory that this database belongs to: one row."""
+
+    __tablename__ = "installation"
+    id: Mapped[str] = mapped_column(_ID, primary_key=True)
+
+
 class User(Base):
     """Somebody with tokens."""
 

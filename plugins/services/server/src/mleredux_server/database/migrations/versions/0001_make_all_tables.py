@@ -26,6 +26,11 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_audit_time"), ["time"], unique=False)
 
     op.create_table(
+        "installation",
+        sa.Column("id", sa.String(length=128), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_installation")),
+    )
+    op.create_table(
         "projects",
         sa.Column("id", sa.String(length=128), nullable=False),
         sa.Column("name", sa.String(length=64), nullable=False),
@@ -293,6 +298,7 @@ def downgrade() -> None:
     op.drop_table("builds")
     op.drop_table("users")
     op.drop_table("projects")
+    op.drop_table("installation")
     with op.batch_alter_table("audit", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_audit_time"))
 

@@ -1,0 +1,42 @@
+"""A database belongs to one runs directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mleredux.errors import MlereduxError
+from mleredux.plugins import Catalogue
+from mleredux_server.app import make_service
+from mleredux_server.belonging import bind
+from mleredux_server.settings import Settings
+
+
+def start(runs_dir: Path, database: Path) -> None:
+    service = make_service(Settings(runs_dir=runs_dir, database=f"sqlite:///{database}"), Catalogue())
+    try:
+        bind(service)
+    finally:
+        service.database.close()
+
+
+def test_a_database_of_another_runs_directory_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    start(tmp_path / "runs", tmp_path / "shared.sqlite")
+    for other in ("empty", "used"):
+        if other == "used":
+            start(tmp_path / "used", tmp_path / "own.sqlite")
+        with pytest.raises(MlereduxError, match=r"belongs to another runs directory.*--runs-dir"):
+            start(tmp_path / other, tmp_path / "shared.sqlite")
+    start(tmp_path / "runs", tmp_path / "shared.sqlite")
+
+
+def test_a_runs_directory_may_be_moved_and_survives_the_loss_of_its_database(tmp_path: Path) -> None:
+    database = tmp_path / "shared.sqlite"
+    start(tmp_path / "runs", database)
+    (tmp_path / "runs").rename(tmp_path / "moved")
+    start(tmp_path / "moved", database)
+    for file in tmp_path.glob("shared.sqlite*"):
+        file.unlink()
+    start(tmp_path / "moved", database)
+    with pytest.raises(MlereduxError, match="belongs to another"):
+        start(tmp_path / "fresh", database)
