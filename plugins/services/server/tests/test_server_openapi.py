@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from mleredux.plugins import Catalogue
 from mleredux_server.app import create_app, make_service
 from mleredux_server.settings import Settings
@@ -47,3 +49,12 @@ def test_all_references_lead_somewhere(document: dict[str, Any]) -> None:
     text = json.dumps(document)
     for name in {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}:
         assert name in document["components"]["schemas"], name
+
+
+def test_the_page_of_docs_takes_nothing_from_other_hosts(tmp_path: Path) -> None:
+    client = TestClient(create_app(make_service(Settings(runs_dir=tmp_path / "runs"), Catalogue())))
+    page = client.get("/docs").text
+    assert "openapi.json" in page
+    assert not re.findall(r"(?:src|href)=\"https?:", page)
+    for path in re.findall(r"(?:src|href)=\"([^\"]+)\"", page):
+        assert client.get(path).status_code == 200, path

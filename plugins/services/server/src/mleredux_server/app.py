@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 from mleredux.data import DataStore
 from mleredux.plugins import Catalogue
 from mleredux.store import RunStore
@@ -70,13 +71,14 @@ def create_app(service: Service) -> FastAPI:
             await run_in_threadpool(service.scheduler.stop)
         service.database.close()
 
-    app = FastAPI(
+    app = FastAPIOffline(  # its page of docs, into which tokens are typed, takes no script from elsewhere
         title="mleredux",
         version=__version__,
         summary="Let machine-learning agents do real ML engineering, and learn from what they leave.",
         lifespan=lifespan,
         docs_url="/docs",
         redoc_url=None,
+        static_url="/docs/static",
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.service = service
