@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 from mleredux.errors import MlereduxError
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 BUSY_SECONDS = 5.0
@@ -52,6 +52,7 @@ class Database:
                 f"The database's URL can't be used ({type(error).__name__}).",
                 hint="Use sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME with `mleredux-server[postgresql]`.",
             ) from error
+        self._one_writes = threading.Lock()
         self._readers: sessionmaker[Session] = sessionmaker(self.engine, expire_on_commit=False)
         writer = self.engine.execution_options(writes=True)
         self._writers: sessionmaker[Session] = sessionmaker(writer, expire_on_commit=False)
@@ -69,8 +70,22 @@ class Database:
         Raises:
             OperationalError: Another writer did not end in time.
         """
-        with self._writers.begin() as session:
+        with self._turn(), self._writers.begin() as session:
             yield session
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Writers of SQLite wait for one another here: the database's own waiting is a lottery that some lose."""
+        if self.engine.dialect.name != "sqlite":
+            yield
+            return
+        if not self._one_writes.acquire(timeout=BUSY_SECONDS):
+            late = sqlite3.OperationalError("another writer did not end in time")
+            raise OperationalError("BEGIN IMMEDIATE", None, late)
+        try:
+            yield
+        finally:
+            self._one_writes.release()
 
     @property
     def shown(self) -> str:
