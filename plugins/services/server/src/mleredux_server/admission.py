@@ -87,9 +87,9 @@ def check_quota(session: Session, project: Project, asked: Sequence[dict[str, An
     for fields in asked:
         limits: Limits = fields["limits"]
         if quota.sandboxes is not None and fields["sandbox"] not in quota.sandboxes:
-            raise _exceeded(project, f"the sandboxes {', '.join(quota.sandboxes) or 'none'}", fields["sandbox"])
+            raise _exceeded(project, _only("sandbox", quota.sandboxes), f"{fields['sandbox']} was asked for")
         if fields["network"] not in quota.networks:
-            raise _exceeded(project, f"the networks {', '.join(quota.networks) or 'none'}", fields["network"])
+            raise _exceeded(project, _only("network", quota.networks), f"{fields['network']} was asked for")
         for name in ("cpus", "memory_mb", "gpus"):
             most = getattr(quota, name)
             if most is not None and getattr(limits, name) > most:
@@ -116,6 +116,10 @@ def _reserve_tokens(project: Project, most: int, used: int, asked: Sequence[dict
     for number, fields in enumerate(open_ended):
         share = free // len(open_ended) + (number < free % len(open_ended))
         fields["limits"] = fields["limits"].model_copy(update={"llm_tokens": share})
+
+
+def _only(kind: str, names: Sequence[str]) -> str:
+    return f"only {kind} {' or '.join(names)}" if names else f"no {kind}"
 
 
 def _exceeded(project: Project, most: str, found: str) -> Problem:

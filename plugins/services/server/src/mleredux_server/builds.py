@@ -112,7 +112,7 @@ def _check_quota(session: Session, project: Project, sandbox: str) -> None:
     if quota.sandboxes is not None and sandbox not in quota.sandboxes:
         raise Problem(
             "quota-exceeded",
-            f"The quota of project {project.name} allows the sandboxes {', '.join(quota.sandboxes)}; not {sandbox}.",
+            f"The quota of project {project.name} allows only sandbox {' or '.join(quota.sandboxes)}, not {sandbox}.",
             hint="Ask who runs the server.",
         )
     mine = (Job.project_id == project.id, Job.kind == "build", Job.state != "ended")
