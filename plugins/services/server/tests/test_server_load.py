@@ -1,0 +1,20 @@
+"""The load benchmark in small: all runs done, none started twice, all of a log with all who follow it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.slow
+def test_many_at_once_lose_nothing(pytestconfig: pytest.Config) -> None:
+    program = pytestconfig.rootpath / "benchmarks" / "service.py"
+    if not program.exists():
+        pytest.skip("the benchmarks are not beside the tests")
+    command = [sys.executable, str(program), "--check", "--part", "queue", "--part", "follow"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    assert told.returncode == 0, told.stderr[-5000:]
+    assert "| runs, all done, each started once | 20 |" in told.stdout
+    assert "| followers, each with all of the log | 5 |" in told.stdout
