@@ -80,6 +80,6 @@ class Observing:
 
 
 def route_of(scope: Scope) -> str:
-    """The template of the route, `/v1/runs/{run_id}`; `none` where no route has that path."""
+    """The template of the route, `/v1/runs/{run_id}`; `none` where none was looked for, or none has that path."""
     route = scope.get("route")
     return str(getattr(route, "path_format", None) or getattr(route, "path", None) or "none")
