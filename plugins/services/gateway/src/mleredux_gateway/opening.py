@@ -121,7 +121,7 @@ class RunGateway:
             self._thread.join()
         try:
             write_trajectory(self._run, self._agent)
-        except Exception as error:
+        except Exception as error:  # what was used must be told whatever a record holds
             message = f"The record of calls gives no trajectory: {type(error).__name__}: {error}"
             self._run.emit("warning", plugin="gateway", message=message)
         return self._meter.use()
