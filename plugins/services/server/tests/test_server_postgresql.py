@@ -158,10 +158,10 @@ def test_the_log_has_no_values_of_the_database(local: LocalServer, admin: httpx.
     assert "nobody-may-see" not in str(failed.value)
 
 
-def wait_for(met: Callable[[], Any], seconds: float = 60) -> Any:
+def wait_for(met: Callable[[], Any], told: Callable[[], Any] = lambda: "", seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := met()):
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, f"waited in vain: {told()}"
         time.sleep(0.1)
     return found
 
@@ -203,7 +203,10 @@ def test_nothing_is_lost_while_postgresql_is_away(postgres_server: PostgresServe
             postgres_server.start()
 
         wait_for(lambda: http.get("/readyz").status_code == 200)
-        wait_for(lambda: status(slow) == "done" and status(waiting) == "done")
+        wait_for(
+            lambda: status(slow) == "done" and status(waiting) == "done",
+            lambda: (http.get("/v1/runs").json()["items"], server.log[-40:]),
+        )
         items = http.get("/v1/runs").json()["items"]
         assert {run["id"]: run["status"] for run in items} == {quick: "done", slow: "done", waiting: "done"}
         events = http.get(f"/v1/runs/{slow}/events").json()["items"]
