@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
+from mleredux.sandboxes.processes import birth
 from mleredux.store import Run, RunStore
 from mleredux_server.accounts import make_token, make_user
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Audit, Job, Project
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.testing import ServerProcess
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 PLUGIN = Path(__file__).parent / "recovery" / "toy_counting.py"
 FINAL = {"done", "failed", "timed_out", "cancelled"}
@@ -185,6 +187,32 @@ def test_a_project_s_quota_makes_its_runs_wait_and_nobody_else_s(
     reaches(http, second, "running", "preparing", "building")
     http.post(f"/v1/runs/{second}/cancel")
     reaches(http, second, "cancelled")
+
+
+def test_a_job_whose_start_was_noted_but_never_told_is_taken_up(
+    http: httpx.Client, new: Ask, server: ServerProcess, database: Database
+) -> None:
+    """As when the database's connection breaks while that is written: whether it was is not known."""
+    run_id = new(1)["id"]
+    reaches(http, run_id, "done")
+    idle = next(
+        child
+        for child in psutil.Process(server.process.pid).children()
+        if "queueing.worker" in " ".join(child.cmdline())
+    )
+
+    def state() -> str | None:
+        with database.reading() as session:
+            return session.scalar(select(Job.state).where(Job.id == run_id))
+
+    assert state() == "ended"
+    with database.writing() as session:
+        noted = {"state": "started", "worker_pid": idle.pid, "worker_birth": birth(idle.pid)}
+        session.execute(update(Job).where(Job.id == run_id).values(**noted))
+    deadline = time.monotonic() + 30
+    while state() != "ended" and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert state() == "ended"
 
 
 def test_all_runs_of_an_experiment_are_cancelled(http: httpx.Client) -> None:

@@ -108,6 +108,7 @@ class Dispatcher:
         if time.monotonic() >= self._look_around_at:
             self._look_around_at = time.monotonic() + _LOOK_AGAIN
             self._jobs.follow_foreign()
+            self._find_unheard()
             settle_left(self._service)
         if changed or time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + _LOOK_AGAIN
@@ -115,6 +116,15 @@ class Dispatcher:
             for lane in OTHER_LANES:
                 self._start_other(lane)
             self._pool.warm(sum(1 for job in self._jobs.started.values() if job.kind == "run"))
+
+    def _find_unheard(self) -> None:
+        """Follow jobs that were noted as started although the note seemed to fail: their workers were never told."""
+        with self._service.database.reading() as session:
+            rows = session.scalars(select(Job).where(Job.state == "started", Job.id.not_in(list(self._jobs.started))))
+            unheard = [Started.of(row) for row in rows]
+        for job in unheard:
+            job.told = {}
+            self._jobs.started[job.id] = job
 
     def _follow(self, job: Started) -> bool:
         """Look at a job; whether it is worked on no longer. What is wrong with one hinders no other."""
