@@ -69,9 +69,7 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
         with service.database.writing() as session:
             for run_id, facts in ended.items():
                 job = session.get(Job, run_id)
-                if job is not None and job.state == "started":
-                    write_row(session, run_id, facts)  # its worker finds that it has ended
-                elif job is not None:
+                if job is not None and job.state != "started":  # else its worker finds that it has ended
                     end_run(session, run_id, facts, 1)
     service.wake.set()
     return len(asked)

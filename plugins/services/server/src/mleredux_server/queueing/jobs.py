@@ -116,6 +116,8 @@ class Jobs:
             return False
         if free and (facts.state.final or not (ours or (job.told is None and job.worker_lives))):
             return self._leave_run(job, run, facts)
+        if facts.state.final:
+            return False  # shown when its worker has let go of it: who sees its end may retry or delete it at once
         with self._service.database.writing() as session:
             write_row(session, job.id, facts)
         job.log_bytes = facts.log_bytes
