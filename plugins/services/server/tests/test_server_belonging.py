@@ -1,7 +1,10 @@
-"""A database belongs to one runs directory."""
+"""What a server is sure of before it begins: its address, and that the database is its runs directory's."""
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,3 +43,15 @@ def test_a_runs_directory_may_be_moved_and_survives_the_loss_of_its_database(tmp
     start(tmp_path / "moved", database)
     with pytest.raises(MlereduxError, match="belongs to another"):
         start(tmp_path / "fresh", database)
+
+
+def test_a_server_that_can_not_listen_makes_nobody(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = [sys.executable, "-m", "mleredux", "serve", "--port", str(taken.getsockname()[1])]
+        command += ["--runs-dir", str(tmp_path / "runs")]
+        failed = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            [sys.executable, "-m", "mleredux", *command], capture_output=True, text=True, timeout=60
+        )
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("Error: Nothing can listen on 127.0.0.1:")
+    assert not (tmp_path / "runs" / ".server" / "service.sqlite").exists()

@@ -49,8 +49,8 @@ def first_token(service: Service, chosen: str | None) -> str | None:
     return None if chosen else said
 
 
-def serve(app: FastAPI, settings: Settings, listening: Callable[[str], None]) -> None:
-    """Listen until the process is told to stop.
+def bound(settings: Settings) -> socket.socket:
+    """A socket at the address to listen on; had before anything is made that a failed start would leave.
 
     Raises:
         MlereduxError: The address can't be had.
@@ -65,8 +65,19 @@ def serve(app: FastAPI, settings: Settings, listening: Callable[[str], None]) ->
         raise MlereduxError(
             f"Nothing can listen on {settings.host}:{settings.port}: {error.strerror}.", hint="Choose another --port."
         ) from error
-    host = f"[{settings.host}]" if family == socket.AF_INET6 else settings.host
-    url = f"http://{host}:{server_socket.getsockname()[1]}"
+    return server_socket
+
+
+def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str], None]) -> None:
+    """Listen until the process is told to stop.
+
+    Args:
+        app: What answers.
+        server_socket: One that is `bound`.
+        listening: Told the URL once it answers.
+    """
+    host, port = server_socket.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if server_socket.family == socket.AF_INET6 else f"http://{host}:{port}"
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
     original = server.startup
 

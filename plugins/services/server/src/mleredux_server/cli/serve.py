@@ -94,13 +94,13 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     from mleredux_server.app import create_app, make_service
     from mleredux_server.belonging import bind
     from mleredux_server.queueing.dispatcher import Dispatcher
-    from mleredux_server.serving import alone, first_token, serve
+    from mleredux_server.serving import alone, bound, first_token, serve
     from mleredux_server.settings import Settings
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
     logs.configure(settings.log_format, settings.log_level)
-    with alone(settings):
+    with alone(settings), bound(settings) as server_socket:
         service = make_service(settings, catalogue(ctx))
         bind(service)
         service.scheduler = Dispatcher(service)
@@ -108,4 +108,4 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         if token is not None:
             click.echo("A user `admin` was made. This is their token; it is shown once, and can't be read back:")
             click.echo(f"Token: {token}")
-        serve(create_app(service), settings, lambda url: click.echo(f"Listening on {url}"))
+        serve(create_app(service), server_socket, lambda url: click.echo(f"Listening on {url}"))

@@ -114,9 +114,9 @@ class Database:
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
         except (SQLAlchemyError, OSError) as error:
-            reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+            reason = str(getattr(error, "orig", None) or error).splitlines()[0].rstrip(".")
             raise MlereduxError(
-                f"The database {self.shown} can't be used: {reason}", hint="Look whether it runs, and at its URL."
+                f"The database {self.shown} can't be used: {reason}.", hint="Look whether it runs, and at its URL."
             ) from error
 
     def close(self) -> None:
