@@ -50,8 +50,6 @@ def test_a_server_that_can_not_listen_makes_nobody(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "mleredux", "serve", "--port", str(taken.getsockname()[1])]
         command += ["--runs-dir", str(tmp_path / "runs")]
         failed = subprocess.run(command, capture_output=True, text=True, timeout=60)
-            [sys.executable, "-m", "mleredux", *command], capture_output=True, text=True, timeout=60
-        )
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr.startswith("Error: Nothing can listen on 127.0.0.1:")
     assert not (tmp_path / "runs" / ".server" / "service.sqlite").exists()
