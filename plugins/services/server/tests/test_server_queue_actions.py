@@ -67,6 +67,14 @@ def reaches(http: httpx.Client, run_id: str, *statuses: str) -> dict[str, Any]:
     return dict(found)
 
 
+def waits_for(http: httpx.Client, run_id: str, reason: str) -> None:
+    """Returns once the run says so: the reason is written in the dispatcher's first look after the run came."""
+    until = time.monotonic() + 60
+    while (found := http.get(f"/v1/runs/{run_id}").json())["waiting_for"] != reason:
+        assert time.monotonic() < until, found
+        time.sleep(0.05)
+
+
 def problem(answer: httpx.Response, status: int, slug: str) -> str:
     assert answer.status_code == status, answer.text
     assert answer.json()["type"] == f"urn:mleredux:problem:{slug}"
@@ -87,11 +95,8 @@ def test_what_waits_says_why_and_a_queued_run_is_cancelled_at_once(
     long = new(300, limits={"cpus": 2})
     reaches(http, long["id"], "running")
     waiting, behind = new(0, limits={"cpus": 2}), new(0, limits={"cpus": 2})
-    until = time.monotonic() + 20
-    while http.get(f"/v1/runs/{waiting['id']}").json()["waiting_for"] != "2 CPUs; 0 of 2 are free":
-        assert time.monotonic() < until, http.get(f"/v1/runs/{waiting['id']}").json()
-        time.sleep(0.05)
-    assert http.get(f"/v1/runs/{behind['id']}").json()["waiting_for"] == "its turn"
+    waits_for(http, waiting["id"], "2 CPUs; 0 of 2 are free")
+    waits_for(http, behind["id"], "its turn")
     for run in (waiting, behind):
         answer = http.post(f"/v1/runs/{run['id']}/cancel")
         assert (answer.status_code, answer.json()["status"], answer.json()["cause"]) == (202, "cancelled", "cancelled")
@@ -182,7 +187,7 @@ def test_a_project_s_quota_makes_its_runs_wait_and_nobody_else_s(
     reaches(http, first, "running")
     other = reaches(http, new(0)["id"], "done")
     assert other["project"] != project.id
-    assert http.get(f"/v1/runs/{second}").json()["waiting_for"] == "the project's 1 concurrent runs"
+    waits_for(http, second, "the project's 1 concurrent runs")
     http.post(f"/v1/runs/{first}/cancel")
     reaches(http, second, "running", "preparing", "building")
     http.post(f"/v1/runs/{second}/cancel")
