@@ -13,7 +13,7 @@ import structlog
 from mleredux.models import RunSpec
 from mleredux.store import Run, RunStore
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow
-from mleredux_server.runs import drop_uncreated
+from mleredux_server.making import drop_uncreated
 from mleredux_server.testing_local import LocalServer
 from sqlalchemy import func, select, update
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import httpx
 import pytest
+import structlog
 from mleredux.testing.pytest_plugin import skip_or_fail
-from mleredux_server.runs import settle_left
+from mleredux_server.making import settle_left
 from mleredux_server.testing import ServerProcess
 from mleredux_server.testing_local import LocalServer
 from sqlalchemy.exc import OperationalError
@@ -106,41 +107,69 @@ def test_a_locked_database_delays_what_writes_and_harms_nothing_else(tmp_path: P
         assert not [name for name in os.listdir(server.runs_dir) if "digits" in name and name not in (first, second)]
 
 
-@pytest.mark.parametrize("committed", [False, True], ids=["not-committed", "committed"])
-def test_a_database_that_goes_away_while_a_run_is_made_leaves_it_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: bool
+MADE: dict[str, dict[str, Any]] = {
+    "runs": {"json": RUN},
+    "builds": {"json": {"agent": "dummy", "sandbox": "process"}},
+    "submissions": {"data": {"task": "digits"}, "files": {"file": ("s.csv", b"id,label\n", "text/csv")}},
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize(
+    ("broken", "committed"),
+    [(1, False), (1, True), (2, False), (2, True)],
+    ids=["before-the-rows", "after-the-rows", "not-acknowledged", "acknowledged"],
+)
+def test_a_database_that_goes_away_while_a_thing_is_made_leaves_it_whole_or_not_at_all(
+    making: tuple[LocalServer, httpx.Client], monkeypatch: pytest.MonkeyPatch, kind: str, broken: int, committed: bool
 ) -> None:
-    with LocalServer(tmp_path / "runs").running() as local:
-        service, writing, asked = local.service, local.service.database.writing, 0
-        lost = OperationalError("COMMIT", {}, Exception("gone"))
+    (local, http), asked = making, 0
+    service, writing = local.service, local.service.database.writing
+    lost = OperationalError("COMMIT", {}, Exception("gone"))
 
-        @contextmanager
-        def second_fails() -> Iterator[Any]:
-            nonlocal asked
-            asked += 1
-            if asked == 2 and not committed:  # the first makes the rows
-                raise lost
-            with writing() as session:
-                yield session
-            if asked == 2:
-                raise lost
+    @contextmanager
+    def one_fails() -> Iterator[Any]:
+        nonlocal asked
+        asked += 1
+        if asked == broken and not committed:  # the first makes the rows, the second acknowledges them
+            raise lost
+        with writing() as session:
+            yield session
+        if asked == broken:
+            raise lost
 
-        headers = {"Authorization": f"Bearer {local.token}", "Idempotency-Key": "one"}
-        with httpx.Client(base_url=local.url, headers=headers, timeout=30) as http:
-            wait_for(lambda: http.get("/v1/tokens").json()["items"][0]["last_used_at"])
-            monkeypatch.setattr(service.database, "writing", second_fails)
-            refused = http.post("/v1/runs", json=RUN)
-            assert (refused.status_code, asked) == (503, 2)
-            monkeypatch.undo()
-            settle_left(service)
-            assert not service.left
-            made = [run["id"] for run in http.get("/v1/runs").json()["items"]]
-            assert [path.name for path in service.store.path.glob("*digits*")] == made
-            assert len(made) == committed
-            again = http.post("/v1/runs", json=RUN)
-            assert again.status_code == 201
-            assert ("Idempotency-Replayed" in again.headers) == committed
-            assert len(http.get("/v1/runs").json()["items"]) == 1
+    def there() -> set[str]:
+        return {item["id"] for item in http.get(f"/v1/{kind}").json()["items"]}
+
+    before, headers = there(), {"Idempotency-Key": f"{kind} {broken} {committed}"}
+    with monkeypatch.context() as patched:
+        patched.setattr(service.database, "writing", one_fails)
+        refused = http.post(f"/v1/{kind}", headers=headers, **MADE[kind])
+    assert (refused.status_code, asked) == (503, broken)
+    settle_left(service)
+    assert not service.left
+    acknowledged = committed and broken == 2
+    made = there() - before
+    assert len(made) == acknowledged
+    folder = service.job_dir({"runs": "run", "builds": "build", "submissions": "grade"}[kind], "any").parent
+    assert {path.name for path in folder.glob("*[-_]*") if path.is_dir()} == before | made
+    again = http.post(f"/v1/{kind}", headers=headers, **MADE[kind])
+    assert again.status_code == (201 if kind == "runs" else 202), again.text
+    assert ("Idempotency-Replayed" in again.headers) == acknowledged
+    assert there() - before == {again.json()["id"]}
+
+
+@pytest.fixture(scope="module")
+def making(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalServer, httpx.Client]]:
+    """A server that works on nothing, and its admin's client."""
+    place = Path(tmp_path_factory.mktemp("making")) / "runs"
+    with (
+        structlog.testing.capture_logs(),
+        LocalServer(place).running() as local,
+        httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}, timeout=30) as http,
+    ):
+        wait_for(lambda: http.get("/v1/tokens").json()["items"][0]["last_used_at"])  # what is written on its own
+        yield local, http
 
 
 @pytest.fixture

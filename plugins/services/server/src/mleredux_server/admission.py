@@ -16,6 +16,8 @@ from mleredux_server.schemas.runs import HowToRun
 
 _LEAST = {"memory_mb": 63}
 """No run is given less; where a quota has less, it is refused."""
+_MOST_WAITING = {"build": (100, "builds"), "grade": (1000, "submissions")}
+"""Jobs of one project that may be unfinished, and what they are called."""
 
 
 def usage_of(session: Session, project: Project) -> Usage:
@@ -101,6 +103,20 @@ def check_quota(session: Session, project: Project, asked: Sequence[dict[str, An
         raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with what is asked, it would have {disk}")
     if quota.llm_tokens is not None:
         _reserve_tokens(project, quota.llm_tokens, usage.llm_tokens, asked)
+
+
+def check_waiting(session: Session, project: Project, kind: str) -> None:
+    """Whether one more job that is no run may wait in a project.
+
+    Raises:
+        Problem: Too many wait already.
+    """
+    most, what = _MOST_WAITING[kind]
+    unfinished = (Job.project_id == project.id, Job.kind == kind, Job.state != "ended")
+    if (session.scalar(select(func.count()).where(*unfinished)) or 0) >= most:
+        raise Problem(
+            "quota-exceeded", f"{most} {what} of project {project.name} wait already.", hint="Wait for some of them."
+        )
 
 
 def _reserve_tokens(project: Project, most: int, used: int, asked: Sequence[dict[str, Any]]) -> None:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from mleredux.errors import MlereduxError
 from mleredux.store.files import write_atomically
-from mleredux.store.trees import remove_tree
-from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
+from mleredux_server.admission import check_waiting
 from mleredux_server.database.tables import BuildRow, Job, Project, now
 from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.identity import new_id
+from mleredux_server.making import make_job
 from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent_reference, check_made
-from mleredux_server.runs import project_for
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.streams.tail import Over
 
-MOST_WAITING = 100
-"""Builds of one project that may wait."""
 _FINAL = ("ready", "failed")
 
 
@@ -46,39 +44,22 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
         MlereduxError: There is no such agent or sandbox.
     """
     _check(service, caller, asked)
-    found = new_id("bld")
-    row = BuildRow(id=found, user_id=caller.user_id, agent=asked.agent, sandbox=asked.sandbox, options=asked.options)
+    row = BuildRow(id=new_id("bld"), agent=asked.agent, sandbox=asked.sandbox, options=asked.options)
     row.created_at, row.status = now(), "queued"
-    with service.database.writing() as session:
-        if claim is not None:
-            claim.take(session)
-        project = project_for(session, caller, asked.project)
-        _check_quota(session, project, asked.sandbox)
-        row.project_id = project.id
-        session.add(
-            Job(id=found, kind="build", project_id=project.id, user_id=caller.user_id, created_at=row.created_at)
-        )
-        session.add(row)
-    folder = service.job_dir("build", found)
     request = {**asked.model_dump(mode="json", exclude={"project"}), "trusted": caller.all_projects}
-    try:
-        folder.mkdir(parents=True, mode=0o700)
+
+    def check(session: Session, project: Project) -> None:
+        _check_quota(session, project, asked.sandbox)
+
+    def fill(folder: Path) -> None:
         write_atomically(folder / "request.json", json.dumps(request))
-    except OSError:
-        remove_tree(folder)
-        with service.database.writing() as session:
-            session.execute(delete(BuildRow).where(BuildRow.id == found))
-            session.execute(delete(Job).where(Job.id == found))
-            if claim is not None:
-                claim.release(session)
-        raise
-    view = view_of(row, caller.user_name)
-    with service.database.writing() as session:
-        session.execute(update(Job).where(Job.id == found).values(state="queued", queued_at=now()))
-        if claim is not None:
-            claim.keep(session, answer_of(view))
-    service.wake.set()
-    return view
+
+    def answer(made: BuildRow) -> Answer:
+        return answer_of(view_of(made, caller.user_name))
+
+    job = Job(kind="build")
+    make_job(service, caller, row, job, asked.project, check=check, fill=fill, answer=answer, claim=claim)
+    return view_of(row, caller.user_name)
 
 
 def build_is_over(service: Service, found: str) -> Over | None:
@@ -115,8 +96,4 @@ def _check_quota(session: Session, project: Project, sandbox: str) -> None:
             f"The quota of project {project.name} allows only sandbox {' or '.join(quota.sandboxes)}, not {sandbox}.",
             hint="Ask who runs the server.",
         )
-    mine = (Job.project_id == project.id, Job.kind == "build", Job.state != "ended")
-    if (session.scalar(select(func.count()).where(*mine)) or 0) >= MOST_WAITING:
-        raise Problem(
-            "quota-exceeded", f"{MOST_WAITING} builds of project {project.name} wait already.", hint="Wait for some."
-        )
+    check_waiting(session, project, "build")

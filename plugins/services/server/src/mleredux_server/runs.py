@@ -1,31 +1,29 @@
-"""Making runs: rows and directories, so that a kill at any moment leaves either a whole run or none."""
+"""Making runs: what is asked is checked, then all of it is made, or nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from mleredux import api
-from mleredux.errors import MlereduxError
 from mleredux.models import Limits, RunSpec
 from mleredux.sandboxes.slots import Slots
 from mleredux.store import Run, RunStore
-from sqlalchemy import delete, select, update
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import default_project, visible_project
 from mleredux_server.admission import check_quota, fit_to_quota
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, now
 from mleredux_server.idempotency import Answer, Claim
+from mleredux_server.making import drop_uncreated, make_jobs, settle_left
 from mleredux_server.problems import Problem
 from mleredux_server.queueing.adoption import write_note
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
+
+__all__ = ["Planned", "drop_uncreated", "make_runs", "plan_matrix", "plan_run", "settle_left"]
 
 MOST_RUNS = 5000
 """Of one experiment."""
@@ -122,20 +120,6 @@ def _id_of(service: Service, fields: dict[str, Any]) -> str:
     return service.store.new_id(str(fields["task"]), str(fields["agent"]), 12)
 
 
-def project_for(session: Session, caller: Caller, asked: str | None) -> Project:
-    """The project that something is made in: the one that is named, or the caller's own.
-
-    Raises:
-        Problem: There is none that they may see.
-    """
-    if asked is not None:
-        return visible_project(session, caller, asked)
-    mine = default_project(session, caller)
-    if mine is None:
-        raise Problem("forbidden", "You are in no project.", hint="Ask who runs the server for one.")
-    return mine
-
-
 def make_runs(
     service: Service,
     caller: Caller,
@@ -148,9 +132,6 @@ def make_runs(
     answer: Callable[[list[RunRow]], Answer] | None = None,
 ) -> list[RunRow]:
     """Make all runs or none.
-
-    Rows come first, as `creating`; then the directories; then the rows become `queued`. What a kill leaves as
-    `creating` was never acknowledged and is removed at the next start.
 
     Args:
         service: The service.
@@ -167,11 +148,8 @@ def make_runs(
         Problem: A quota does not allow it.
         MlereduxError: A directory can't be made.
     """
-    with service.database.writing() as session:
-        if claim is not None:
-            claim.take(session)
-        project = project_for(session, caller, how.project)
-        session.refresh(project, with_for_update=True)  # so that nobody else's runs slip under the quota meanwhile
+
+    def rows(session: Session, project: Project) -> list[RunRow]:
         for one in planned:
             fit_to_quota(Quota.model_validate(project.quota), one.fields, one.request, one.sandboxes)
         check_quota(session, project, [one.fields for one in planned])
@@ -179,80 +157,29 @@ def make_runs(
             experiment.project_id = project.id
             session.add(experiment)
             session.flush()
-        rows = []
+        made = []
         for one in planned:
             job, row = _rows(one, caller, project, experiment, retry_of)
             session.add(job)
             session.add(row)
-            rows.append(row)
+            made.append(row)
         session.flush()
         session.add_all(
-            RunLabel(run_id=row.id, name=name, value=value) for row in rows for name, value in row.labels.items()
+            RunLabel(run_id=row.id, name=name, value=value) for row in made for name, value in row.labels.items()
         )
-    ids = [one.id for one in planned]
-    try:
+        return made
+
+    def folders() -> None:
         for one in planned:
             write_note(_make_directory(service.store, one), one.request, retry_of)
-    except (MlereduxError, OSError):
-        service.left.append((ids, claim))
-        with suppress(SQLAlchemyError):  # then the scheduler does it, once the database answers
-            settle_left(service)
-        raise
-    try:
-        with service.database.writing() as session:
-            for start in range(0, len(ids), 500):
-                some = ids[start : start + 500]
-                session.execute(update(Job).where(Job.id.in_(some)).values(state="queued", queued_at=now()))
-            if claim is not None and answer is not None:
-                claim.keep(session, answer(rows))
-    except SQLAlchemyError:
-        service.left.append((ids, claim))  # it may be committed: who knows, while the database does not answer
-        raise
-    service.wake.set()
-    return rows
+
+    ids = [one.id for one in planned]
+    return make_jobs(service, caller, ids, how.project, rows=rows, folders=folders, answer=answer, claim=claim)
 
 
 def _make_directory(store: RunStore, one: Planned) -> Run:
     """As `RunStore.create`, but for the index, which takes longest and makes anew what it lacks."""
     return Run.create(store.path / one.id, RunSpec(id=one.id, created_at=now(), **one.fields))
-
-
-def settle_left(service: Service) -> None:
-    """Drop what requests left that failed half-way.
-
-    Raises:
-        SQLAlchemyError: The database does not answer; what is left stays noted.
-    """
-    while service.left:
-        ids, claim = service.left[0]
-        uncreated: list[str] = []
-        with service.database.reading() as session:
-            for start in range(0, len(ids), 500):
-                some = ids[start : start + 500]
-                uncreated += session.scalars(select(Job.id).where(Job.id.in_(some), Job.state == "creating"))
-        if uncreated:
-            drop_uncreated(service, uncreated, claim)
-        with suppress(IndexError, ValueError):  # another thread may have done the same
-            service.left.remove((ids, claim))
-
-
-def drop_uncreated(service: Service, ids: Sequence[str], claim: Claim | None = None) -> None:
-    """Remove runs that were never acknowledged, their experiments, and the claim of who asked for them."""
-    from mleredux.store.trees import remove_tree
-
-    for run_id in ids:
-        remove_tree(service.store.path / run_id)
-    with service.database.writing() as session:
-        experiments: set[str | None] = set()
-        for start in range(0, len(ids), 500):
-            some = list(ids[start : start + 500])
-            experiments |= set(session.scalars(select(RunRow.experiment_id).where(RunRow.id.in_(some)).distinct()))
-            session.execute(delete(RunRow).where(RunRow.id.in_(some)))
-            session.execute(delete(Job).where(Job.id.in_(some), Job.state == "creating"))
-        left = select(RunRow.id).where(RunRow.experiment_id == Experiment.id).exists()
-        session.execute(delete(Experiment).where(Experiment.id.in_(experiments - {None}), ~left))
-        if claim is not None:
-            claim.release(session)
 
 
 def _rows(

@@ -40,7 +40,7 @@ class Service:
     Attributes:
         wake: Set when there may be something to schedule.
         scheduler: What executes jobs; without one they stay queued.
-        left: Ids of runs that a failed request may have left half-made, and its claim; the scheduler looks after them.
+        left: Ids of jobs that a failed request may have left half-made, and its claim; the scheduler looks after them.
     """
 
     settings: Settings

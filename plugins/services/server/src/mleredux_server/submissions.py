@@ -16,23 +16,20 @@ from mleredux.store.files import write_atomically
 from mleredux.store.trees import remove_tree
 from mleredux.submissions.schema import read_schema
 from mleredux.submissions.validation import validate
-from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
-from mleredux_server.admission import usage_of
+from mleredux_server.admission import check_waiting, usage_of
 from mleredux_server.database.tables import Job, Project, Submission, now
 from mleredux_server.files.uploads import Upload
 from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.identity import new_id
+from mleredux_server.making import make_job
 from mleredux_server.problems import Problem, not_found
-from mleredux_server.runs import project_for
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.submissions import SubmissionView
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 
-MOST_WAITING = 1000
-"""Submissions of one project that may wait to be graded."""
 _GRADER_MB = 2048
 _SMALL = 4 << 20
 """Files up to this are checked in a thread, larger ones in a process, where they hold up nobody."""
@@ -49,43 +46,31 @@ def view_of(row: Submission, user: str) -> SubmissionView:
 def make_submission(service: Service, caller: Caller, upload: Upload, claim: Claim | None) -> SubmissionView:
     """Keep a file, and let it be graded.
 
-    The row comes first, as `creating`; then the folder; then the job becomes `queued`, as with runs.
-
     Raises:
         Problem: A quota does not allow it, or there is no such project.
         MlereduxError: There is no such task.
     """
     task = service.catalogue.task(upload.text("task"))
-    found = new_id("sub")
-    row = Submission(id=found, user_id=caller.user_id, task=task.id, size=upload.size, sha256=upload.sha256)
+    row = Submission(id=new_id("sub"), task=task.id, size=upload.size, sha256=upload.sha256)
     row.created_at, row.status = now(), "queued"
     if not is_prepared(service, task):
         row.message = "The task's data are prepared first, which may take long."
-    with service.database.writing() as session:
-        if claim is not None:
-            claim.take(session)
-        project = project_for(session, caller, upload.fields.get("project") or None)
-        _check_quota(session, project, upload.size)
-        row.project_id = project.id
-        session.add(_job(row))
-        session.add(row)
-    folder = service.job_dir("grade", found)
+    job = Job(kind="grade", memory_mb=min(_GRADER_MB, machine().memory_mb // 2), disk_mb=-(-upload.size // 2**20))
     name = f"submission{Path(task.submission.file).suffix}"
-    try:
-        folder.mkdir(parents=True, mode=0o700)
+    project = upload.fields.get("project") or None
+
+    def check(session: Session, home: Project) -> None:
+        _check_quota(session, home, upload.size)
+
+    def fill(folder: Path) -> None:
         upload.path.rename(folder / name)
         write_atomically(folder / "request.json", json.dumps({"task": task.id, "file": name}))
-    except OSError:
-        remove_tree(folder)
-        _forget(service, found, claim)
-        raise
-    view = view_of(row, caller.user_name)
-    with service.database.writing() as session:
-        session.execute(update(Job).where(Job.id == found).values(state="queued", queued_at=now()))
-        if claim is not None:
-            claim.keep(session, answer_of(view))
-    service.wake.set()
-    return view
+
+    def answer(made: Submission) -> Answer:
+        return answer_of(view_of(made, caller.user_name))
+
+    make_job(service, caller, row, job, project, check=check, fill=fill, answer=answer, claim=claim)
+    return view_of(row, caller.user_name)
 
 
 def answer_of(view: SubmissionView, status: int = 202) -> Answer:
@@ -167,18 +152,6 @@ def _check_apart(schema: Path, path: Path) -> Verdict:
     return Verdict.model_validate_json(done.stdout)
 
 
-def _job(row: Submission) -> Job:
-    return Job(
-        id=row.id,
-        kind="grade",
-        project_id=row.project_id,
-        user_id=row.user_id,
-        memory_mb=min(_GRADER_MB, machine().memory_mb // 2),
-        disk_mb=-(-row.size // 2**20),
-        created_at=row.created_at,
-    )
-
-
 def _check_quota(session: Session, project: Project, size: int) -> None:
     quota = Quota.model_validate(project.quota)
     used = usage_of(session, project).disk_mb + -(-size // 2**20)
@@ -188,18 +161,4 @@ def _check_quota(session: Session, project: Project, size: int) -> None:
             f"The quota of project {project.name} allows {quota.disk_mb} MB of disk; with this it would have {used}.",
             hint="Delete runs and submissions that are no longer needed, or ask who runs the server for more.",
         )
-    mine = (Job.project_id == project.id, Job.kind == "grade", Job.state != "ended")
-    if (session.scalar(select(func.count()).where(*mine)) or 0) >= MOST_WAITING:
-        raise Problem(
-            "quota-exceeded",
-            f"{MOST_WAITING} submissions of project {project.name} wait to be graded already.",
-            hint="Wait for some of them.",
-        )
-
-
-def _forget(service: Service, found: str, claim: Claim | None) -> None:
-    with service.database.writing() as session:
-        session.execute(delete(Submission).where(Submission.id == found))
-        session.execute(delete(Job).where(Job.id == found))
-        if claim is not None:
-            claim.release(session)
+    check_waiting(session, project, "grade")
