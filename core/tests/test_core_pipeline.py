@@ -70,7 +70,8 @@ def test_secrets_are_masked_in_everything_that_is_kept(toy: Any, monkeypatch: py
     kept = [path for path in run.path.rglob("*") if path.is_file() and not path.is_symlink()]
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
     assert (run.output_dir / "notes.bin").read_bytes() == b"\0" + b"*" * len(secret) + b"\0", "places stay the same"
-    assert "*****" in (run.output_dir / ("n" * 250)).read_text()
+    assert (run.output_dir / ("n" * 250)).read_text() == "key " + "*" * len(secret)
+    assert ("*" * len(secret)).encode() in run.agent_log.read_bytes().splitlines()
 
 
 def test_data_that_an_agent_changed_are_named_and_prepared_again(toy: Any) -> None:

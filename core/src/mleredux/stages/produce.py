@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import mmap
 import os
-import re
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, cast
+from typing import cast
 
+from mleredux.masking import Mask
 from mleredux.models import Artifact, Manifest
 from mleredux.plugins import Catalogue
 from mleredux.store import Run
@@ -21,8 +19,8 @@ _OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
 _AGENT_FOLDERS = ("output", "attempts")
 _STILL_WRITTEN = "events.jsonl"
 _OWN_FILES = ("run.json", _STILL_WRITTEN, "report.json", "scores.json")
-_MASK = b"*****"
 _MASKED_FOLDERS = ("output", "logs", "submissions", "attempts", "llm")
+_BLOCK = 1 << 20
 _ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)
 
 
@@ -76,54 +74,43 @@ def add_artifact(run: Run, artifact: Artifact) -> None:
 
 
 def mask_secrets(run: Run, values: Iterable[str]) -> int:
-    """Replace secret values in the content of everything the agent left and logged; names of files stay as they are.
-
-    In binary files the mask is as long as the secret, so that everything else keeps its place. Values shorter than six
-    characters are too common to be replaced.
+    """Hide secret values in the content of everything the agent left and logged; names of files stay as they are.
 
     Returns:
         How many files held one.
     """
-    long_enough = [value for value in values if len(value) >= 6]
-    written = {form.encode() for value in long_enough for form in (value, json.dumps(value)[1:-1])}
-    wanted = sorted(written, key=len, reverse=True)
+    mask = Mask(values)
     changed = 0
-    for folder in _MASKED_FOLDERS if wanted else ():
+    for folder in _MASKED_FOLDERS if mask else ():
         for found in walk(run.path / folder, _ALL):
             if found.reason not in (None, HARD_LINKED) or not found.size:
                 continue
             try:
-                changed += _mask(run.path / folder / os.fsdecode(found.path), wanted)
+                changed += _mask(run.path / folder / os.fsdecode(found.path), mask)
             except OSError as error:
                 message = f"Secrets could not be looked for: {error.strerror or error}."
                 run.emit("warning", path=f"{folder}/{readable(found.path)}", message=message)
     return changed
 
 
-def _mask(path: Path, wanted: list[bytes]) -> bool:
-    """Replace what is wanted in one file, by a new file: another name of the old one may lie outside the run."""
-    pattern = re.compile(b"|".join(map(re.escape, wanted)))
+def _mask(path: Path, mask: Mask) -> bool:
+    """Hide what is secret in one file, by a new file: another name of the old one may lie outside the run."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb"), mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
-        if not any(data.find(value) >= 0 for value in wanted):
+    with os.fdopen(descriptor, "rb"):
+
+        def read(offset: int, most: int) -> bytes:
+            return os.pread(descriptor, most, offset)
+
+        places = range(0, os.fstat(descriptor).st_size, _BLOCK)
+        if not any(mask.finds(read(place, _BLOCK + mask.reach)) for place in places):
             return False
-        binary = data.find(b"\0") >= 0
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".masking-")
         with os.fdopen(handle, "wb") as masked:
-            position = 0
-            for match in pattern.finditer(data):
-                _copy(data, position, match.start(), masked)
-                masked.write(b"*" * len(match[0]) if binary else _MASK)
-                position = match.end()
-            _copy(data, position, len(data), masked)
+            for place in places:
+                masked.write(mask.read(read, place, _BLOCK))
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     return True
-
-
-def _copy(data: mmap.mmap, start: int, end: int, target: IO[bytes]) -> None:
-    for position in range(start, end, 1 << 20):
-        target.write(data[position : min(position + (1 << 20), end)])
 
 
 def _completed(run: Run, artifact: Artifact, producer: str) -> Artifact:

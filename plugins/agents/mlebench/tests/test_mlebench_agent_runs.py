@@ -43,7 +43,8 @@ def test_it_is_graded(run: Run) -> None:
 
 def test_arguments_variables_and_the_time_are_as_in_mle_bench(run: Run) -> None:
     assert "arguments: --model.name forest --seed 4\n" in log(run)
-    assert 'greeting: it\'s "steady"; time: 300; token: Bearer *****; folder: /home/agent/workspace\n' in log(run)
+    hidden = "*" * len(TOKEN)
+    assert f'greeting: it\'s "steady"; time: 300; token: Bearer {hidden}; folder: /home/agent/workspace\n' in log(run)
 
 
 def test_the_environment_agent_is_activated_and_run_in(run: Run) -> None:

@@ -253,7 +253,7 @@ def test_the_planted_key_and_the_token_are_nowhere(probed, planted_key):
         for path, content in kept.items():
             assert planted_key.encode() not in content, path
             assert one.token.encode() not in content, path
-        assert b"my key is *****" in one.run.agent_log.read_bytes()
+        assert b"my key is " + b"*" * len(one.token) + b"\n" in one.run.agent_log.read_bytes()
         assert b"The key is *****" in (one.run.path / "llm" / "calls.jsonl").read_bytes()
         assert planted_key not in json.dumps(one.container)
         assert planted_key not in one.image_history and one.token not in one.image_history

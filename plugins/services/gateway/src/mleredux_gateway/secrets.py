@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 from collections.abc import Iterable
 
+from mleredux.masking import forms
+
 MASK = "*****"
-_SHORTEST = 6
 
 
 def run_token(salt: bytes, run_id: str) -> str:
@@ -20,13 +20,11 @@ def run_token(salt: bytes, run_id: str) -> str:
 
 
 class Mask:
-    """Replaces secrets in texts, as they are and as they are written in JSON. Shorter ones than six characters stay."""
+    """Replaces secrets in texts, in all forms that `mleredux.masking` knows."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        long_enough = {secret for secret in secrets if len(secret) >= _SHORTEST}
-        forms = {form for secret in long_enough for form in (secret, json.dumps(secret)[1:-1])}
-        self._texts = sorted(forms, key=len, reverse=True)
-        self._bytes = [form.encode() for form in self._texts]
+        self._bytes = forms(secrets)
+        self._texts = [form.decode("utf-8", "surrogateescape") for form in self._bytes]
 
     def text(self, value: str) -> str:
         """The text without them."""

@@ -1,0 +1,76 @@
+"""Masking: a secret is shown as `*`, one for each of its bytes, so that everything else in a file keeps its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+
+SHORTEST = 6
+"""Characters that a secret has at least: shorter values are too common to be replaced."""
+
+
+def forms(secrets: Iterable[str]) -> list[bytes]:
+    """How secrets may be written, longest first: as they are, and as strings in JSON with and without `\\u` escapes."""
+    found = {
+        form.encode("utf-8", "surrogateescape")
+        for secret in secrets
+        if len(secret) >= SHORTEST
+        for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    }
+    return sorted(found, key=lambda form: (-len(form), form))
+
+
+class Mask:
+    """Hides secrets in bytes. Each byte that is part of one is hidden, also where two overlap.
+
+    Attributes:
+        reach: How many bytes before and after a byte decide whether it is hidden.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._forms = forms(secrets)
+        self.reach = max(0, len(self._forms[0]) - 1) if self._forms else 0
+
+    def __bool__(self) -> bool:
+        return bool(self._forms)
+
+    def finds(self, data: bytes) -> bool:
+        """Whether there is a whole secret."""
+        return any(form in data for form in self._forms)
+
+    def hide(self, data: bytes) -> bytes:
+        """As many bytes, without secrets."""
+        hidden: bytearray | None = None
+        for form in self._forms:
+            place = data.find(form)
+            while place >= 0:
+                hidden = bytearray(data) if hidden is None else hidden
+                hidden[place : place + len(form)] = b"*" * len(form)
+                place = data.find(form, place + 1)
+        return data if hidden is None else bytes(hidden)
+
+    def read(self, source: Callable[[int, int], bytes], offset: int, most: int) -> bytes:
+        """A part of a file without secrets, those that lie across its ends included.
+
+        Args:
+            source: Gives up to so many bytes (the second) from a place on (the first).
+            offset: Where the part begins.
+            most: How many bytes it has; fewer only at the end.
+        """
+        before = min(offset, self.reach)
+        data = source(offset - before, before + most + self.reach)
+        return self.hide(data)[before : before + most]
+
+    def begun(self, data: bytes) -> int:
+        """How many bytes at the end may be the beginning of a secret whose rest is not there yet."""
+        tail = data[-self.reach :] if self.reach else b""
+        longest = 0
+        for form in self._forms:
+            # Of what is longer than the best so far, from the longest on.
+            place = tail.find(form[:1], max(0, len(tail) - len(form) + 1))
+            while 0 <= place < len(tail) - longest:
+                if form.startswith(tail[place:]):
+                    longest = len(tail) - place
+                    break
+                place = tail.find(form[:1], place + 1)
+        return longest
