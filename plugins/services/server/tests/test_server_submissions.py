@@ -143,6 +143,15 @@ def test_one_that_is_not_being_graded_can_be_deleted(client: httpx.Client, local
     assert not local.service.job_dir("grade", found).exists()
 
 
+def test_a_page_goes_on_although_its_last_submission_was_deleted(client: httpx.Client, sample: bytes) -> None:
+    older, newer = (submit(client, sample).json()["id"] for _ in range(2))
+    page = client.get("/v1/submissions", params={"limit": 1}).json()
+    assert [one["id"] for one in page["items"]] == [newer]
+    assert client.delete(f"/v1/submissions/{newer}").status_code == 204
+    rest = client.get("/v1/submissions", params={"limit": 1, "cursor": page["next"]}).json()
+    assert [one["id"] for one in rest["items"]] == [older]
+
+
 def test_a_request_that_comes_again_makes_nothing_new(client: httpx.Client, sample: bytes) -> None:
     first = submit(client, sample, **{"Idempotency-Key": "one"})
     again = submit(client, sample, **{"Idempotency-Key": "one"})

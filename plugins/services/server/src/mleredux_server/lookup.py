@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from mleredux_server.database.tables import Job, RunRow
+from sqlalchemy import ColumnElement, select, tuple_
+from sqlalchemy.orm import Session
+
+from mleredux_server.accounts import visible_project
+from mleredux_server.database.tables import BuildRow, Experiment, Job, RunRow, Submission, User
 from mleredux_server.problems import not_found
+from mleredux_server.run_lists import cursor_time, shown_runs
+from mleredux_server.schemas.pages import Paging
+from mleredux_server.schemas.runs import RunView
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.streams.tail import Over
+from mleredux_server.views import run_view
 
 FINAL = frozenset({"done", "failed", "timed_out", "cancelled"})
 """Statuses of runs that nothing follows."""
+_WORDS: dict[type, str] = {BuildRow: "build", Experiment: "experiment", Submission: "submission"}
+
+_Row = TypeVar("_Row", BuildRow, Experiment, Submission)
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,20 @@ def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
     return SeenRun(row.id, service.store.path / row.id, row.project_id, row.status, job.state == "ended")
 
 
+def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:
+    """A run by its id, as it is shown.
+
+    Raises:
+        Problem: There is none that the caller may see.
+    """
+    with service.database.reading() as session:
+        found = session.execute(shown_runs().where(RunRow.id == run_id)).one_or_none()
+    if found is None or not caller.sees(found[0].project_id):
+        raise not_found("run", run_id)
+    row, name, job = found
+    return run_view(row, name or "", job)
+
+
 def run_is_over(service: Service, run_id: str) -> Over | None:
     """Whether nothing more will happen in a run: its job has ended, or it is gone."""
     with service.database.reading() as session:
@@ -50,3 +76,51 @@ def run_is_over(service: Service, run_id: str) -> Over | None:
     if row is None or job is None:
         return Over(None)
     return Over(row.status) if job.state == "ended" else None
+
+
+def seen(service: Service, caller: Caller, table: type[_Row], found: str) -> tuple[_Row, str]:
+    """A build, an experiment or a submission by its id, with the name of whose it is.
+
+    Raises:
+        Problem: There is none that the caller may see.
+    """
+    query = select(table, User.name).join(User, User.id == table.user_id).where(table.id == found)
+    with service.database.reading() as session:
+        row = session.execute(query).one_or_none()
+    if row is None or not caller.sees(row[0].project_id):
+        raise not_found(_WORDS[table], found)
+    return row[0], row[1]
+
+
+def newest(
+    session: Session,
+    caller: Caller,
+    table: type[_Row],
+    paging: Paging,
+    *where: ColumnElement[bool],
+    project: str | None = None,
+) -> tuple[list[tuple[_Row, str]], str | None]:
+    """A page of what the caller may see, newest first, with the names of whose it is; and the cursor of the next page.
+
+    Args:
+        session: To read with.
+        caller: Who asks.
+        table: Of what.
+        paging: Which page.
+        where: What they must be, too.
+        project: Id or name of the only project; all that the caller sees where None.
+
+    Raises:
+        Problem: The cursor is none of this list's, or there is no such project.
+    """
+    query = select(table, User.name).join(User, User.id == table.user_id).where(*where)
+    if project is not None:
+        query = query.where(table.project_id == visible_project(session, caller, project).id)
+    elif not caller.all_projects:
+        query = query.where(table.project_id.in_(caller.projects))
+    if (place := paging.place(str, str)) is not None:
+        query = query.where(tuple_(table.created_at, table.id) < (cursor_time(place[0]), place[1]))
+    query = query.order_by(table.created_at.desc(), table.id.desc()).limit(paging.limit + 1)
+    rows = [(row, name) for row, name in session.execute(query)]
+    shown, cursor = paging.cut(rows, lambda one: (one[0].created_at.isoformat(), one[0].id))
+    return list(shown), cursor

@@ -12,15 +12,16 @@ from mleredux.store import Run
 
 from mleredux_server.database.tables import RunRow
 from mleredux_server.idempotency import Answer, claim_of, look_first
-from mleredux_server.problems import Problem, not_found
+from mleredux_server.lookup import run_shown
+from mleredux_server.problems import Problem
 from mleredux_server.references import pin_agent
-from mleredux_server.run_lists import Sort, Wanted, runs_page, shown_runs
+from mleredux_server.run_lists import Sort, Wanted, runs_page
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import RunDetail, RunRequest, RunView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
-from mleredux_server.views import run_made, run_view
+from mleredux_server.views import run_made
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -87,12 +88,8 @@ def list_runs(
 def get_run(run_id: str, caller: Reader, request: Request) -> RunDetail:
     """One run, with its report once there is one."""
     service = service_of(request)
-    with service.database.reading() as session:
-        found = session.execute(shown_runs().where(RunRow.id == run_id)).one_or_none()
-    if found is None or not caller.sees(found[0].project_id):
-        raise not_found("run", run_id)
-    row, name, job = found
-    return RunDetail(**run_view(row, name or "", job).model_dump(), report=_report(service, row.id))
+    view = run_shown(service, caller, run_id)
+    return RunDetail(**view.model_dump(), report=_report(service, view.id))
 
 
 def _report(service: Service, run_id: str) -> Report | None:

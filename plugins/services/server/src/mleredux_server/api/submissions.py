@@ -9,12 +9,11 @@ from typing import Annotated, Any
 import anyio
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from sqlalchemy import select, tuple_
 
-from mleredux_server.database.tables import Submission, User
+from mleredux_server.database.tables import Submission
 from mleredux_server.files.uploads import FORM, received
 from mleredux_server.idempotency import claim_of
-from mleredux_server.problems import not_found
+from mleredux_server.lookup import newest, seen
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.submissions import SubmissionView, VerdictView
 from mleredux_server.security import Caller, needs
@@ -57,29 +56,16 @@ def list_submissions(
     task: Annotated[str | None, Query(max_length=512)] = None,
 ) -> Page[SubmissionView]:
     """Submissions that the caller may see, newest first."""
-    query = (
-        select(Submission, User.name)
-        .join(User, User.id == Submission.user_id)
-        .order_by(Submission.created_at.desc(), Submission.id.desc())
-        .limit(paging.limit + 1)
-    )
-    if not caller.all_projects:
-        query = query.where(Submission.project_id.in_(caller.projects))
-    if task is not None:
-        query = query.where(Submission.task == task)
-    if (place := paging.place(str)) is not None:
-        at = select(Submission.created_at).where(Submission.id == place[0]).scalar_subquery()
-        query = query.where(tuple_(Submission.created_at, Submission.id) < tuple_(at, place[0]))
+    where = [] if task is None else [Submission.task == task]
     with service_of(request).database.reading() as session:
-        rows = session.execute(query).all()
-    shown, cursor = paging.cut(rows, lambda one: one[0].id)
-    return Page[SubmissionView](items=[view_of(row, name) for row, name in shown], next=cursor)
+        rows, cursor = newest(session, caller, Submission, paging, *where)
+    return Page[SubmissionView](items=[view_of(row, name) for row, name in rows], next=cursor)
 
 
 @router.get("/submissions/{submission_id}")
 def get_submission(submission_id: str, caller: Reader, request: Request) -> SubmissionView:
     """One submission, with its report once it is graded."""
-    return _seen(service_of(request), caller, submission_id)
+    return view_of(*seen(service_of(request), caller, Submission, submission_id))
 
 
 @router.delete("/submissions/{submission_id}", status_code=204)
@@ -95,15 +81,6 @@ async def validate_file(caller: Grader, request: Request) -> VerdictView:
     async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
         verdict = await run_in_threadpool(check_form, service, upload)
     return VerdictView(valid=verdict.valid, message=verdict.message)
-
-
-def _seen(service: Service, caller: Caller, found: str) -> SubmissionView:
-    with service.database.reading() as session:
-        row = session.get(Submission, found)
-        user = session.get(User, row.user_id) if row is not None else None
-    if row is None or user is None or not caller.sees(row.project_id):
-        raise not_found("submission", found)
-    return view_of(row, user.name)
 
 
 async def _graded(service: Service, request: Request, view: SubmissionView, seconds: int) -> SubmissionView:
