@@ -45,6 +45,12 @@ def test_operations_have_names_of_their_own_and_a_sentence(document: dict[str, A
         assert operation["description"].endswith((".", "`")), path
 
 
+def test_operations_stand_in_one_place_of_the_page_of_docs_each_beside_their_like(document: dict[str, Any]) -> None:
+    places = {(method, path): operation.get("tags", []) for method, path, operation in operations(document)}
+    assert {place: tags for place, tags in places.items() if len(tags) != 1} == {}
+    assert places["post", "/v1/experiments/{experiment_id}/cancel"] == ["experiments"]
+
+
 def test_all_references_lead_somewhere(document: dict[str, Any]) -> None:
     text = json.dumps(document)
     for name in {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}:

@@ -1,4 +1,4 @@
-"""`/v1/experiments`: matrices of runs, made whole or not at all."""
+"""`/v1/experiments`: matrices of runs, made whole or not at all, and stopped."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import visible_project
-from mleredux_server.database.tables import Experiment, RunRow, User, now
+from mleredux_server.database.tables import Experiment, RunRow, now
 from mleredux_server.idempotency import Answer, claim_of, look_first
 from mleredux_server.identity import new_id
-from mleredux_server.problems import not_found
+from mleredux_server.lookup import newest, seen
+from mleredux_server.queueing.actions import cancel_runs
 from mleredux_server.references import pin_agent
-from mleredux_server.run_lists import cursor_time, shown_runs
+from mleredux_server.run_lists import shown_runs
 from mleredux_server.runs import make_runs, plan_matrix
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView
 from mleredux_server.security import Caller, needs
-from mleredux_server.service import service_of
+from mleredux_server.service import Service, service_of
 from mleredux_server.views import experiment_detail, experiment_view, run_view
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
@@ -64,30 +64,38 @@ def list_experiments(
 ) -> Page[ExperimentView]:
     """Experiments that the caller may see, newest first, without their runs."""
     with service_of(request).database.reading() as session:
-        query = select(Experiment, User.name).outerjoin(User, User.id == Experiment.user_id)
-        if project is not None:
-            query = query.where(Experiment.project_id == visible_project(session, caller, project).id)
-        elif not caller.all_projects:
-            query = query.where(Experiment.project_id.in_(caller.projects))
-        if place := paging.place(str, str):
-            query = query.where(tuple_(Experiment.created_at, Experiment.id) < (cursor_time(place[0]), place[1]))
-        query = query.order_by(Experiment.created_at.desc(), Experiment.id.desc()).limit(paging.limit + 1)
-        rows, cursor = paging.cut(session.execute(query).all(), lambda row: (row[0].created_at.isoformat(), row[0].id))
+        rows, cursor = newest(session, caller, Experiment, paging, project=project)
         counts = _counts(session, [row.id for row, _ in rows])
     return Page[ExperimentView](
-        items=[experiment_view(row, name or "", counts.get(row.id, {})) for row, name in rows], next=cursor
+        items=[experiment_view(row, name, counts.get(row.id, {})) for row, name in rows], next=cursor
     )
 
 
 @router.get("/{experiment_id}")
 def get_experiment(experiment_id: str, caller: Reader, request: Request) -> ExperimentDetail:
     """An experiment with all its runs, in the order they were asked for."""
-    with service_of(request).database.reading() as session:
-        experiment = session.get(Experiment, experiment_id)
-        if experiment is None or not caller.sees(experiment.project_id):
-            raise not_found("experiment", experiment_id)
-        user = session.get_one(User, experiment.user_id).name
-        query = shown_runs().where(RunRow.experiment_id == experiment_id).order_by(RunRow.created_at, RunRow.id)
+    return _detail(service_of(request), caller, experiment_id)
+
+
+@router.post("/{experiment_id}/cancel", status_code=202, responses={200: {"model": ExperimentDetail}})
+def cancel_experiment(experiment_id: str, caller: Runner, request: Request, response: Response) -> ExperimentDetail:
+    """Stop all runs of a matrix. 200 where all have ended already."""
+    service = service_of(request)
+    ids = [run.id for run in _detail(service, caller, experiment_id).runs]
+    if not cancel_runs(service, caller, ids, experiment_id):
+        response.status_code = 200
+    return _detail(service, caller, experiment_id)
+
+
+def _detail(service: Service, caller: Caller, experiment_id: str) -> ExperimentDetail:
+    """An experiment as it is shown.
+
+    Raises:
+        Problem: There is none that the caller may see.
+    """
+    experiment, user = seen(service, caller, Experiment, experiment_id)
+    query = shown_runs().where(RunRow.experiment_id == experiment_id).order_by(RunRow.created_at, RunRow.id)
+    with service.database.reading() as session:
         rows = session.execute(query).all()
     return experiment_detail(experiment, user, [run_view(row, name or "", job) for row, name, job in rows])
 
