@@ -54,7 +54,7 @@ def test_what_there_is_is_listed_and_shown_as_here(mleredux: Mleredux) -> None:
     for arguments in (
         ("list", "--set", "starter", "--set", "low"),
         ("list", "--technique", "cv"),
-        *(("list", kind) for kind in ("agents", "graders", "sandboxes")),
+        *(("list", kind) for kind in ("techniques", "agents", "graders", "sandboxes")),
     ):
         told = mleredux(*arguments, "--json").json
         assert {row["id"] for row in told} == {row["id"] for row in mleredux(*arguments, "--json", here=True).json}

@@ -142,6 +142,7 @@ def test_lists_are_filtered(client: Client, run: Run) -> None:
     assert client.runs(task="digits", medal="gold", agent="dummy").first() is None
     assert {task.id for task in client.tasks(set="starter")} >= {"digits", "wine"}
     assert client.task("digits").thresholds == client.task("digits", obfuscated=False).thresholds
+    assert {technique.id for technique in client.techniques()} >= {"cv", "leakage"}
     assert {"baseline", "dummy"} <= {agent.id for agent in client.agents()}
     assert client.agent("baseline").options and {box.id for box in client.sandboxes()} >= {"process"}
     assert "accuracy" in {grader.id for grader in client.graders()}

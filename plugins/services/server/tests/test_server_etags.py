@@ -23,7 +23,9 @@ def http(local: LocalServer) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.mark.parametrize("kind", ["run", "task", "agent", "project", "user", "runs", "tasks", "experiments"])
+@pytest.mark.parametrize(
+    "kind", ["run", "task", "agent", "project", "user", "runs", "tasks", "techniques", "experiments"]
+)
 def test_what_did_not_change_is_not_sent_again(local: LocalServer, http: httpx.Client, kind: str) -> None:
     paths = {
         "run": f"/v1/runs/{local.make_run().id}",

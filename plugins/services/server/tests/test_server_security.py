@@ -42,6 +42,7 @@ SCOPES: dict[Operation, str] = {
     ("delete", "/v1/projects/{project_id}/members/{user_id}"): "tokens",
     ("get", "/v1/tasks"): "read",
     ("get", "/v1/tasks/{task_id}"): "read",
+    ("get", "/v1/techniques"): "read",
     ("get", "/v1/agents"): "read",
     ("get", "/v1/agents/{agent_id}"): "read",
     ("get", "/v1/graders"): "read",

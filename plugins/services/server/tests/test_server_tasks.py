@@ -1,4 +1,4 @@
-"""What there is: tasks, agents, graders, sandboxes, as the command line tells them."""
+"""What there is: tasks, techniques, agents, graders, sandboxes, as the command line tells them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def all_pages(http: httpx.Client, path: str, **asked: object) -> list[dict[str, 
     return items
 
 
-@pytest.mark.parametrize("kind", ["tasks", "agents", "graders", "sandboxes"])
+@pytest.mark.parametrize("kind", ["tasks", "techniques", "agents", "graders", "sandboxes"])
 def test_lists_are_those_of_the_command_line(http: httpx.Client, kind: str) -> None:
     assert all_pages(http, f"/v1/{kind}") == local("list", kind)
 

@@ -19,7 +19,7 @@ from mleredux_client._async.pages import AsyncPager
 from mleredux_client._async.runs import AsyncRun
 from mleredux_client._async.work import AsyncBuild, AsyncSubmission
 from mleredux_client.answers import parse
-from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Verdict
+from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Technique, Verdict
 from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, settings
 from mleredux_client.version import USER_AGENT
@@ -250,6 +250,10 @@ class AsyncClient:
         """A task with its description, by id."""
         params = {"obfuscated": "true"} if obfuscated else {}
         return parse(Task, await self._http.json(calls.get(f"/v1/tasks/{calls.segment(id)}", params)))
+
+    def techniques(self) -> AsyncPager[Technique]:
+        """Questions that can be asked of tasks; `tasks(technique=…)` has the tasks that one makes."""
+        return AsyncPager(self._http, "/v1/techniques", partial(parse, Technique))
 
     def agents(self) -> AsyncPager[Agent]:
         """What solves tasks."""

@@ -20,7 +20,7 @@ from mleredux_client._sync.pages import Pager
 from mleredux_client._sync.runs import Run
 from mleredux_client._sync.work import Build, Submission
 from mleredux_client.answers import parse
-from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Verdict
+from mleredux_client.models import Agent, Grader, Me, Report, Sandbox, Task, Technique, Verdict
 from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, settings
 from mleredux_client.version import USER_AGENT
@@ -251,6 +251,10 @@ class Client:
         """A task with its description, by id."""
         params = {"obfuscated": "true"} if obfuscated else {}
         return parse(Task, self._http.json(calls.get(f"/v1/tasks/{calls.segment(id)}", params)))
+
+    def techniques(self) -> Pager[Technique]:
+        """Questions that can be asked of tasks; `tasks(technique=…)` has the tasks that one makes."""
+        return Pager(self._http, "/v1/techniques", partial(parse, Technique))
 
     def agents(self) -> Pager[Agent]:
         """What solves tasks."""

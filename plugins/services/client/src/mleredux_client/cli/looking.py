@@ -17,14 +17,9 @@ from mleredux_client.cli.twins import RemoteGroup, twin
 _FILTERS = {"sets": "--set", "category": "--category", "technique": "--technique"}
 
 
-@twin("list", local_list.command, help="List tasks, agents, graders or sandboxes of the server.")
+@twin("list", local_list.command, help="List tasks, techniques, agents, graders or sandboxes of the server.")
 def listing(ctx: click.Context, kind: str, as_json: bool, **filters: Any) -> None:
     """List what a server has."""
-    if kind == "techniques":
-        raise click.UsageError(
-            "A server does not list techniques; `mleredux list --technique ID` lists the tasks that one makes, and "
-            "`mleredux list techniques --server=` those of this machine."
-        )
     for name, option in _FILTERS.items():
         if kind != "tasks" and filters[name]:
             raise click.UsageError(f"{option} chooses among tasks; leave it out.")

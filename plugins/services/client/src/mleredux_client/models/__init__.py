@@ -2,7 +2,7 @@
 
 from mleredux_client.models.account import Me, Project, Quota, Token, TokenInfo, Usage, User
 from mleredux_client.models.base import Model
-from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task
+from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Technique
 from mleredux_client.models.report import Ledger, LlmUse, Report, Verdict, VersionScore
 from mleredux_client.models.rollout import (
     AgentInfo,
@@ -55,6 +55,7 @@ __all__ = [
     "Step",
     "SubmissionRecord",
     "Task",
+    "Technique",
     "Token",
     "TokenInfo",
     "ToolCall",

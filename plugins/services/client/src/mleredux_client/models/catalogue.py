@@ -1,4 +1,4 @@
-"""What a service offers: tasks, agents, graders, sandboxes."""
+"""What a service offers: tasks, techniques, agents, graders, sandboxes."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ class Task(Model):
     thresholds: dict[str, float | None] | None = None
     description: str | None = None
     """Markdown, as the agent gets it."""
+
+
+class Technique(Model):
+    """A question that can be asked of tasks: `cv` makes the task `cv@digits` of the task `digits`."""
+
+    id: str
+    title: str = ""
+    version: str | None = None
+    variants: list[str] = []
+    """A placeholder in capitals where there are many: `planted-SEED`."""
+    categories: list[str] = []
+    """Of tasks that it makes sense of; empty: all."""
+    plugin: str | None = None
 
 
 class Agent(Model):

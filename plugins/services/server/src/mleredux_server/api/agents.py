@@ -1,4 +1,4 @@
-"""`/v1/agents`, `/v1/graders`, `/v1/sandboxes`: what solves, what scores, and where agents run."""
+"""`/v1/agents`, `/v1/techniques`, `/v1/graders`, `/v1/sandboxes`: what else is installed beside tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mleredux.models import Agent
 
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.schemas.tasks import AgentDetail, AgentView, GraderView, SandboxView
+from mleredux_server.schemas.tasks import AgentDetail, AgentView, GraderView, SandboxView, TechniqueView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
 
@@ -43,6 +43,13 @@ def get_agent(agent_id: str, _caller: Reader, request: Request) -> AgentDetail:
     entry = catalogue.entries("agents").get(agent_id)
     agent = catalogue.agent(agent_id)
     return AgentDetail(**shown_agent(agent), plugin=entry.plugin.name if entry is not None else None)
+
+
+@router.get("/techniques")
+def list_techniques(_caller: Reader, request: Request, paging: Pages) -> Page[TechniqueView]:
+    """Techniques that are installed, in order of their ids; `GET /v1/tasks?technique=` has the tasks that one makes."""
+    items, cursor = _page(request, "techniques", paging)
+    return Page[TechniqueView](items=[TechniqueView(**row) for row in items], next=cursor)
 
 
 @router.get("/graders")

@@ -1,4 +1,4 @@
-"""Tasks, agents, graders and sandboxes over the wire: what `mleredux list --json` and `show --json` tell of them."""
+"""Tasks, techniques, agents, graders, sandboxes over the wire: what `mleredux list --json` and `show --json` tell."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ class TaskDetail(TaskView):
     submission: dict[str, Any]
     thresholds: dict[str, float | None] | None
     description: str
+
+
+class TechniqueView(_Told):
+    """A question that can be asked of tasks, of a list: `cv` makes the task `cv@digits` of `digits`."""
+
+    version: str | None = None
+    variants: list[str] = []
+    """A placeholder in capitals where there are many."""
+    categories: list[str] = []
+    """Of tasks that it makes sense of; empty: all."""
+    plugin: str | None = None
 
 
 class AgentView(_Told):
