@@ -114,7 +114,9 @@ def test_it_goes_on_from_any_byte_that_was_told(local: LocalServer, http: httpx.
     assert text_of(follow(http, run, after=10 * len(whole))) == ""
 
 
-def test_a_log_that_is_cut_begins_anew_and_one_that_is_replaced_goes_on(local: LocalServer, http: httpx.Client) -> None:
+def test_a_log_that_is_shorter_begins_anew_and_one_that_is_masked_goes_on(
+    local: LocalServer, http: httpx.Client
+) -> None:
     run = local.make_run()
     with ThreadPoolExecutor(1) as pool:
         told = pool.submit(follow, http, run)
@@ -122,13 +124,14 @@ def test_a_log_that_is_cut_begins_anew_and_one_that_is_replaced_goes_on(local: L
         time.sleep(0.6)
         (run.logs_dir / "agent.log").write_bytes(b"second\n")  # the same file, cut
         time.sleep(0.6)
-        masked = run.logs_dir / "new"
-        masked.write_bytes(b"*****\n")  # another file in its place, as masking leaves it
-        masked.replace(run.logs_dir / "agent.log")
+        other = run.logs_dir / "new"
+        other.write_bytes(b"3rd\n")  # another file in its place: that of a new attempt
+        other.replace(run.logs_dir / "agent.log")
         time.sleep(0.6)
-        write(run, b"third\n")
+        other.write_bytes(b"***\nmore\n")  # as masking leaves it, and what was written since it was last read
+        other.replace(run.logs_dir / "agent.log")
         local.settle(run.id, "done")
-        assert text_of(told.result(10)) == "first build fails\nsecond\nthird\n"
+        assert text_of(told.result(10)) == "first build fails\nsecond\n3rd\nmore\n"
 
 
 def test_a_log_that_grows_fast_holds_up_nobody(local: LocalServer, http: httpx.Client) -> None:

@@ -10,6 +10,7 @@ from mleredux.models import Artifact
 
 from mleredux_server.files.archives import MEDIA_TYPES, Format, archive
 from mleredux_server.files.listing import Listing, Manifests, artifact_of, live
+from mleredux_server.files.masks import masks_of
 from mleredux_server.files.names import disposition
 from mleredux_server.files.sending import send_file
 from mleredux_server.lookup import SeenRun, run_of
@@ -89,8 +90,8 @@ def _begin(artifacts: list[Artifact], paging: Paging) -> int:
 def get_artifact(run_id: str, path: str, caller: Reader, request: Request) -> Response:
     """One file: whole, or the part that `Range` asks for. What a browser would run is given as text, to be saved."""
     run = run_of(service_of(request), caller, run_id)
-    artifact, file = artifact_of(run, manifests_of(request), path)
-    same = artifact.sha256 is not None and artifact.size == file.size
+    artifact, file = artifact_of(run, manifests_of(request), path, masks_of(request).cover(run))
+    same = artifact.sha256 is not None and artifact.size == file.size and file.mask is None
     return send_file(
         request,
         file,
@@ -122,4 +123,5 @@ def get_archive(
         "Cache-Control": "private, no-store",
         "Accept-Ranges": "none",
     }
-    return Pieces(archive(run.path, wanted, format), headers=headers, media_type=MEDIA_TYPES[format])
+    pieces = archive(run.path, wanted, format, masks_of(request).cover(run))
+    return Pieces(pieces, headers=headers, media_type=MEDIA_TYPES[format])

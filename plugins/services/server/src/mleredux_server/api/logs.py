@@ -13,8 +13,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from mleredux.submissions.intake import readable
 
+from mleredux_server.files.masks import masks_of
 from mleredux_server.files.names import path_of
-from mleredux_server.files.opening import open_inside
+from mleredux_server.files.opening import Cover, open_inside
 from mleredux_server.files.sending import send_file
 from mleredux_server.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.problems import Problem
@@ -56,7 +57,10 @@ def list_logs(run_id: str, caller: Reader, request: Request, paging: Annotated[P
 
 @router.get("/logs/{name}", response_class=Response, responses=LOG)
 async def get_log(run_id: str, name: str, caller: Reader, request: Request, after: After = None) -> Response:
-    """A log as it is, or live: bytes that are no UTF-8 are replaced in a stream, and kept in the text."""
+    """A log as it is, or live: bytes that are no UTF-8 are replaced in a stream, and kept in the text.
+
+    Secrets of the agent are masked, also while it runs: what may become one is shown when more has come.
+    """
     service = service_of(request)
     run = await run_in_threadpool(run_of, service, caller, run_id)
     path = path_of(name)
@@ -66,7 +70,9 @@ async def get_log(run_id: str, name: str, caller: Reader, request: Request, afte
     if not exists and (run.ended or exists is False):
         raise _no_log(run, name)
     over = partial(run_is_over, service, run.id)
-    return await log_answer(request, caller, run.path / "logs", path, over, run.project, after, _no_log(run, name))
+    cover = await run_in_threadpool(masks_of(request).cover, run)
+    folder, missing = run.path / "logs", _no_log(run, name)
+    return await log_answer(request, caller, folder, path, over, run.project, after, missing, cover)
 
 
 async def log_answer(
@@ -78,17 +84,18 @@ async def log_answer(
     project: str,
     after: int | None,
     missing: Problem,
+    cover: Cover | None = None,
 ) -> Response:
-    """A log as a stream or as text, as the request asks.
+    """A log as a stream or as text, as the request asks; read as the cover says.
 
     Raises:
         Problem: It is not there, and nothing to be waited for.
     """
     if wants_stream(request):
-        followed = Followed(folder, name, LogText(), over, project)
+        followed = Followed(folder, name, LogText(), over, project, cover)
         return hub_of(request).answer(request, caller, followed, offset=resumed_at(request, after) or 0)
     try:
-        file = await run_in_threadpool(open_inside, folder, name)
+        file = await run_in_threadpool(open_inside, folder, name, cover)
     except OSError:
         raise missing from None
     return send_file(request, file, path=readable(name), media_type="text/plain")

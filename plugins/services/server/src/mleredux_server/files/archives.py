@@ -14,7 +14,7 @@ import anyio
 from zipstream import ZipStream  # type: ignore[import-untyped]
 
 from mleredux_server.files.names import archive_name, path_of
-from mleredux_server.files.opening import Opened, open_inside
+from mleredux_server.files.opening import Cover, Opened, open_inside
 from mleredux_server.files.sending import PIECE, packers
 from mleredux_server.streams.answer import Incomplete
 
@@ -25,15 +25,19 @@ _LEVEL = 1
 """Of compression: zeros of sparse files vanish all the same, and the server has other work to do."""
 
 
-async def archive(root: Path, paths: Iterable[str], form: Format) -> AsyncGenerator[bytes, None]:
+async def archive(
+    root: Path, paths: Iterable[str], form: Format, cover: Cover | None = None
+) -> AsyncGenerator[bytes, None]:
     """The bytes of an archive.
 
     Args:
         root: The run's directory.
         paths: As a manifest writes them; what is no regular file (any more) is left out.
         form: Of the archive.
+        cover: How to read the files, where they may hold secrets.
     """
-    making = _zip(root, paths) if form == "zip" else _tar(root, paths)
+    files = _files(root, paths, cover)
+    making = _zip(files) if form == "zip" else _tar(files)
     whole = _gzip(making) if form == "tar.gz" else making
     try:
         while piece := await anyio.to_thread.run_sync(partial(_some, whole), limiter=packers()):
@@ -41,6 +45,7 @@ async def archive(root: Path, paths: Iterable[str], form: Format) -> AsyncGenera
     finally:
         whole.close()
         making.close()
+        files.close()
 
 
 def _some(making: Iterator[bytes]) -> bytes:
@@ -55,12 +60,12 @@ def _some(making: Iterator[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _files(root: Path, paths: Iterable[str]) -> Generator[tuple[str, Opened], None, None]:
+def _files(root: Path, paths: Iterable[str], cover: Cover | None) -> Generator[tuple[str, Opened], None, None]:
     """Names in the archive, and the files, open while it is their turn."""
     for path in paths:
         where = path_of(path)
         try:
-            file = open_inside(root, where) if where is not None else None
+            file = open_inside(root, where, cover) if where is not None else None
         except OSError:
             continue
         if file is not None:
@@ -76,17 +81,17 @@ def _content(file: Opened) -> Generator[bytes, None, None]:
         yield block
 
 
-def _zip(root: Path, paths: Iterable[str]) -> Generator[bytes, None, None]:
+def _zip(files: Iterable[tuple[str, Opened]]) -> Generator[bytes, None, None]:
     making = ZipStream(compress_type=ZIP_DEFLATED, compress_level=_LEVEL)
-    for name, file in _files(root, paths):
+    for name, file in files:
         making.add(_content(file), name, size=file.size)
         yield from making.file()
     yield from making.finalize()
 
 
-def _tar(root: Path, paths: Iterable[str]) -> Generator[bytes, None, None]:
+def _tar(files: Iterable[tuple[str, Opened]]) -> Generator[bytes, None, None]:
     total = 0
-    for name, file in _files(root, paths):
+    for name, file in files:
         about = tarfile.TarInfo(name)
         about.size, about.mtime = file.size, file.modified // 10**9
         header = about.tobuf(tarfile.PAX_FORMAT, "utf-8", "replace")

@@ -11,7 +11,7 @@ from mleredux.submissions.intake import IntakeLimits, media_type, readable, walk
 from pydantic import ValidationError
 
 from mleredux_server.files.names import path_of
-from mleredux_server.files.opening import Opened, open_inside, read_inside
+from mleredux_server.files.opening import Cover, Opened, open_inside, read_inside
 from mleredux_server.lookup import SeenRun
 from mleredux_server.problems import Problem
 
@@ -92,8 +92,8 @@ def live(run: SeenRun) -> Listing:
     return Listing(dict(sorted(found.items())))
 
 
-def artifact_of(run: SeenRun, manifests: Manifests, path: str) -> tuple[Artifact, Opened]:
-    """One file of a run, open.
+def artifact_of(run: SeenRun, manifests: Manifests, path: str, cover: Cover | None) -> tuple[Artifact, Opened]:
+    """One file of a run, open, to be read as the cover says.
 
     Raises:
         Problem: There is none of that path, or it is none that is given out.
@@ -114,7 +114,7 @@ def artifact_of(run: SeenRun, manifests: Manifests, path: str) -> tuple[Artifact
     if known is None:
         raise missing
     try:
-        return known, open_inside(run.path, where)
+        return known, open_inside(run.path, where, cover)
     except OSError:
         raise missing from None
 

@@ -13,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 
+from mleredux_server.files.opening import Cover
 from mleredux_server.problems import Problem
 from mleredux_server.security import Caller, Tokens, bearer_of
 from mleredux_server.streams.answer import Pieces
@@ -34,6 +35,7 @@ class Followed:
         framing: How it becomes messages.
         over: Whether what writes it has ended; called in a thread.
         project: Whose it is.
+        cover: How to read it, where it may hold secrets.
     """
 
     root: Path
@@ -41,6 +43,7 @@ class Followed:
     framing: Framing
     over: Callable[[], Over | None]
     project: str
+    cover: Cover | None = None
 
 
 class Hub:
@@ -81,7 +84,8 @@ class Hub:
         key = (followed.root, followed.name)
         tail = self._tails.get(key)
         if tail is None or tail.ended:
-            tail = self._tails[key] = Tail(followed.root, followed.name, followed.framing, followed.over)
+            tail = Tail(followed.root, followed.name, followed.framing, followed.over, followed.cover)
+            self._tails[key] = tail
         if self._stopped:
             return
         self._streams[caller.user_id] += 1

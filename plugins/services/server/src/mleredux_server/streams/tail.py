@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import anyio
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from mleredux_server.files.opening import Opened, open_inside
+from mleredux_server.files.opening import Cover, Opened, open_inside
 from mleredux_server.files.sending import readers
 from mleredux_server.streams.framing import HEARTBEAT, DamagedLog, Frame, Framing, end_message
 
@@ -58,16 +58,24 @@ class Tail:
         name: Of the file in it; it may not be there yet.
         framing: How it becomes messages.
         over: Whether what writes the file has ended; called in a thread.
+        cover: How to read the file until it is over, where it may hold secrets.
     """
 
-    def __init__(self, root: Path, name: bytes, framing: Framing, over: Callable[[], Over | None]) -> None:
-        self._root, self._name, self._framing, self._ask_over = root, name, framing, over
+    def __init__(
+        self,
+        root: Path,
+        name: bytes,
+        framing: Framing,
+        over: Callable[[], Over | None],
+        cover: Cover | None = None,
+    ) -> None:
+        self._root, self._name, self._framing, self._ask_over, self._cover = root, name, framing, over, cover
         self._path = root / os.fsdecode(name)
         self._frames: dict[int, Frame] = {}
         self._kept = 0
         self._end = 0
         self._seen: tuple[int, int, int] | None = None
-        self._generation = self._restart = 0
+        self._generation = 0
         self._over: Over | None = None
         self._stopped = self._final = False
         self._changed = asyncio.Event()
@@ -94,7 +102,7 @@ class Tail:
                 offset = next((frame.end for frame in self._frames.values() if frame.number == after), 0)
             while not self._stopped:
                 if generation != self._generation:
-                    generation, offset = self._generation, min(offset, self._restart)
+                    generation, offset = self._generation, 0
                 changed = self._changed
                 frames = self._stored(offset) or await self._alone(offset)
                 if frames:
@@ -152,8 +160,15 @@ class Tail:
             return []
 
     def _read(self, offset: int, end: int, *, last: bool) -> list[Frame]:
-        with open_inside(self._root, self._name) as file:
+        with self._open() as file:
             return self._read_open(file, offset, end, last=last)
+
+    def _open(self) -> Opened:
+        """The file, without what may be the beginning of a secret at its end, as long as more may come."""
+        cover = self._cover
+        if cover is not None and self._over is not None:
+            cover = replace(cover, growing=False)
+        return open_inside(self._root, self._name, cover)
 
     def _read_open(self, file: Opened, offset: int, end: int, *, last: bool) -> list[Frame]:
         most = BLOCK
@@ -230,24 +245,18 @@ class Tail:
 
     def _news(self) -> list[Frame]:
         """What is new, in the thread; followers read what is too much for the store by themselves."""
-        with open_inside(self._root, self._name) as file:
+        with self._open() as file:
             if file.size < self._end:
-                self._shrunk(file)
+                self._shrunk()
             if not self._framing.appends_only and file.size - self._end > KEPT:
                 self._frames, self._kept, self._end = {}, 0, file.size - KEPT
             return self._read_open(file, self._end, file.size, last=False)
 
-    def _shrunk(self, file: Opened) -> None:
-        """The file is another one, or was cut.
-
-        One that was replaced is the same text with some of it masked: followers go on at its end. One that was cut
-        begins anew.
-        """
+    def _shrunk(self) -> None:
+        """The file was cut, or is that of a new attempt: followers begin anew. Masking keeps the length of a file."""
         if self._framing.appends_only:
             raise DamagedLog("it became shorter")
-        cut = self._seen is not None and file.inode == self._seen[0]
-        self._frames, self._kept, self._restart = {}, 0, 0 if cut else file.size
-        self._end = self._restart
+        self._frames, self._kept, self._end = {}, 0, 0
         self._generation += 1
 
     def _keep(self, frames: list[Frame]) -> None:

@@ -1,0 +1,110 @@
+"""Which secrets a run's agent was given, so that its files can be read before they are masked on disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from functools import cached_property
+
+from fastapi import Request
+from mleredux.errors import MlereduxError
+from mleredux.masking import Mask
+from mleredux.store import Run
+
+from mleredux_server.files.listing import MANIFEST
+from mleredux_server.files.opening import Cover
+from mleredux_server.lookup import SeenRun
+from mleredux_server.service import Service, service_of
+
+_MOST_KEPT = 1000
+_SECRET_NAME = re.compile(
+    r"(?i)(^|_)(api_?|access_?)?(keys?|tokens?|secrets?|password|passwd|pass|credentials?|auth|pat)$"
+)
+_NUMBER_OR_PATH = re.compile(r"[-+]?[\d.,:_]*|(/[^:\s]*)(:/[^:\s]*)*")
+_PLAIN = re.compile(r"[A-Za-z]+([_-][A-Za-z]+)*(\.[\w-]+)?(@\w+)?|https?://[^@?\s]*")
+"""Words, locales, and addresses without credentials."""
+
+
+class Masks:
+    """Masks of the runs that were asked for lately.
+
+    Args:
+        service: The service, whose environment is that of its workers.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._known: OrderedDict[str, Mask] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def cover(self, run: SeenRun) -> Cover | None:
+        """How to read files of a run: those that an agent left or printed, and that are not masked yet.
+
+        A run that was given up ends without being masked, so it is the manifest that tells which files are.
+        """
+        mask = self.of(run)
+        if not mask:
+            return None
+        return Cover(mask, growing=not run.ended, settled=_settled(run) if run.ended else None)
+
+    def of(self, run: SeenRun) -> Mask:
+        """What hides the secrets of a run's agent."""
+        with self._lock:
+            if run.id in self._known:
+                self._known.move_to_end(run.id)
+                return self._known[run.id]
+        mask = self._make(run)
+        with self._lock:
+            self._known[run.id] = mask
+            while len(self._known) > _MOST_KEPT:
+                self._known.popitem(last=False)
+        return mask
+
+    def _make(self, run: SeenRun) -> Mask:
+        """Of an agent that is installed, exactly what is masked at the end; others would have to be fetched for it."""
+        try:
+            spec = Run(run.path).spec
+            if ":" not in spec.agent:
+                return Mask(_values(self._service.catalogue.agent(spec.agent, spec.options).secrets))
+        except (MlereduxError, OSError, ValueError):
+            return self._any
+        return self._any
+
+    @cached_property
+    def _any(self) -> Mask:
+        """What hides all that might be a secret of an agent that is not known here."""
+        catalogue, found = self._service.catalogue, set[str]()
+        for name in catalogue.entries("agents"):
+            try:
+                found.update(_values(catalogue.agent(name).secrets))
+            except MlereduxError:
+                continue  # a plugin that does not work gives nothing to agents
+        for name, value in os.environ.items():
+            offered = name in self._service.settings.agent_variables and not _PLAIN.fullmatch(value)
+            if (offered or _SECRET_NAME.search(name)) and not _NUMBER_OR_PATH.fullmatch(value):
+                found.add(value)
+        return Mask(found)
+
+
+def masks_of(request: Request) -> Masks:
+    """The masks of the server that a request came to."""
+    state = request.app.state
+    if not hasattr(state, "masks"):
+        state.masks = Masks(service_of(request))
+    found: Masks = state.masks
+    return found
+
+
+def _values(names: Iterable[str]) -> set[str]:
+    return {os.environ[name] for name in names if name in os.environ}
+
+
+def _settled(run: SeenRun) -> int | None:
+    """When the manifest was written, by which all was masked; None where there is none."""
+    try:
+        return (run.path / MANIFEST).lstat().st_mtime_ns
+    except OSError:
+        return None
