@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -16,7 +17,25 @@ from mleredux_client.cli.twins import RemoteGroup
 _SCOPES = ("read", "run", "grade", "tokens", "admin")
 _QUOTAS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_mb", "llm_tokens", "max_time_limit")
 _USED = {"concurrent_runs": "running_runs"}
-_yes = click.option("--yes", is_flag=True, help="Don't ask.")
+_name = click.argument("name")
+
+
+def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb that tells something: the context first, `--json` last."""
+    return json_option(click.pass_context(function))
+
+
+def _lists(group: click.Group, kind: str, columns: tuple[str, ...], sentence: str) -> None:
+    """Give a group its verb `list`."""
+
+    @group.command("list", help=sentence)
+    @_telling
+    def listing(ctx: click.Context, as_json: bool) -> None:
+        rows = list(service(ctx).pages(f"/v1/{kind}s", {}))
+        if as_json:
+            print_json(rows)
+        else:
+            print_table(rows, columns)
 
 
 @click.group(cls=RemoteGroup)
@@ -35,8 +54,7 @@ def token() -> None:
 @click.option("--project", metavar="NAME", help="The only project that it may use.")
 @click.option("--expires-in", type=Duration(), help="How long it is good: 12h, 30d.")
 @click.option("--user", metavar="NAME", help="Whose, where you are an administrator.")
-@json_option
-@click.pass_context
+@_telling
 def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     """Make a token, and print it: the only time that it is said."""
     there = service(ctx)
@@ -57,16 +75,12 @@ def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_j
     click.echo(f"Good for {', '.join(made['scopes'])}, {until}. It is not shown again.", err=True)
 
 
-@token.command("list")
-@json_option
-@click.pass_context
-def list_tokens(ctx: click.Context, as_json: bool) -> None:
-    """List tokens, without what is secret of them."""
-    _print(
-        list(service(ctx).pages("/v1/tokens", {})),
-        ("id", "name", "user", "scopes", "expires_at", "last_used_at"),
-        as_json,
-    )
+_lists(
+    token,
+    "token",
+    ("id", "name", "user", "scopes", "expires_at", "last_used_at"),
+    "List tokens, without what is secret of them.",
+)
 
 
 @token.command("revoke")
@@ -85,30 +99,21 @@ def user() -> None:
 
 
 @user.command("create")
-@click.argument("name")
+@_name
 @click.option("--admin", is_flag=True, help="May see and do everything.")
-@json_option
-@click.pass_context
+@_telling
 def create_user(ctx: click.Context, name: str, admin: bool, as_json: bool) -> None:
     """Add a user, who gets a project of their own; `token create --user` makes their first token."""
     made = service(ctx).json(create("/v1/users", {"name": name, "admin": admin}))
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"{made['id']} is {made['name']}. Next: `mleredux account token create --name NAME --user {name}`.")
+    _tell_made(made, f"Next: `mleredux account token create --name NAME --user {name}`.", as_json)
 
 
-@user.command("list")
-@json_option
-@click.pass_context
-def list_users(ctx: click.Context, as_json: bool) -> None:
-    """List users."""
-    _print(list(service(ctx).pages("/v1/users", {})), ("id", "name", "admin"), as_json)
+_lists(user, "user", ("id", "name", "admin"), "List users.")
 
 
 @user.command("delete")
-@click.argument("name")
-@_yes
+@_name
+@click.option("--yes", is_flag=True, help="Don't ask.")
 @click.pass_context
 def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
     """Remove a user, by name or id."""
@@ -128,42 +133,28 @@ def project() -> None:
 
 
 @project.command("create")
-@click.argument("name")
-@json_option
-@click.pass_context
+@_name
+@_telling
 def create_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Make a project."""
     made = service(ctx).json(create("/v1/projects", {"name": name}))
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"{made['id']} is {made['name']}. Use it: `mleredux run … --project {name}`.")
+    _tell_made(made, f"Use it: `mleredux run … --project {name}`.", as_json)
 
 
-@project.command("list")
-@json_option
-@click.pass_context
-def list_projects(ctx: click.Context, as_json: bool) -> None:
-    """List projects that you may see."""
-    _print(list(service(ctx).pages("/v1/projects", {})), ("id", "name", "role", "created_at"), as_json)
+_lists(project, "project", ("id", "name", "role", "created_at"), "List projects that you may see.")
 
 
 @project.command("show")
-@click.argument("name")
-@json_option
-@click.pass_context
+@_name
+@_telling
 def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Show what a project uses, of what it may."""
     there = service(ctx)
-    found = there.get(f"/v1/projects/{segment(_project(there, name)['id'])}")
-    if as_json:
-        print_json(found)
-    else:
-        _print_usage([found])
+    _tell_usage(there.get(_project_path(there, name)), as_json)
 
 
 @project.command("set-quota")
-@click.argument("name")
+@_name
 @click.option("--concurrent-runs", type=click.IntRange(min=0), help="Runs at once.")
 @click.option("--queued-runs", type=click.IntRange(min=0), help="Runs that wait.")
 @click.option("--cpus", type=click.FloatRange(min=0), help="CPUs of all its runs together.")
@@ -176,8 +167,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 @click.option("--network", "networks", multiple=True, type=click.Choice(("none", "gateway", "open")), help="Likewise.")
 @click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Its share beside that of others.")
 @click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Lift this limit.")
-@json_option
-@click.pass_context
+@_telling
 def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:
     """Change what a project may use; what is not named stays. For administrators."""
     chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in limits.items()}
@@ -185,41 +175,34 @@ def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_j
     if not change:
         raise click.UsageError("Name a limit, like --concurrent-runs 4.")
     there = service(ctx)
-    path = f"/v1/projects/{segment(_project(there, name)['id'])}"
-    changed = there.json(Call("PATCH", path, json={"quota": change}))
-    if as_json:
-        print_json(changed)
-    else:
-        _print_usage([changed])
+    _tell_usage(there.json(Call("PATCH", _project_path(there, name), json={"quota": change})), as_json)
 
 
 @project.command("add-member")
-@click.argument("name")
+@_name
 @click.argument("user")
 @click.option("--role", type=click.Choice(("member", "owner")), default="member", show_default=True)
 @click.pass_context
 def add_member(ctx: click.Context, name: str, user: str, role: str) -> None:
     """Let a user (by id; administrators also by name) into a project, or give them another role."""
     there = service(ctx)
-    path = f"/v1/projects/{segment(_project(there, name)['id'])}/members/{segment(_user_id(there, user))}"
-    there.http.send(Call("PUT", path, json={"role": role}))
+    there.http.send(Call("PUT", _member_path(there, name, user), json={"role": role}))
     click.echo(f"{user} is {role} of {name}.")
 
 
 @project.command("remove-member")
-@click.argument("name")
+@_name
 @click.argument("user")
 @click.pass_context
 def remove_member(ctx: click.Context, name: str, user: str) -> None:
     """Let a user into a project no more."""
     there = service(ctx)
-    there.delete(f"/v1/projects/{segment(_project(there, name)['id'])}/members/{segment(_user_id(there, user))}")
+    there.delete(_member_path(there, name, user))
     click.echo(f"{user} is in {name} no more.")
 
 
 @account.command()
-@json_option
-@click.pass_context
+@_telling
 def usage(ctx: click.Context, as_json: bool) -> None:
     """Show what your projects use, of what they may."""
     projects = service(ctx).get("/v1/me")["projects"]
@@ -229,11 +212,18 @@ def usage(ctx: click.Context, as_json: bool) -> None:
         _print_usage(projects)
 
 
-def _print(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+def _tell_made(made: dict[str, Any], further: str, as_json: bool) -> None:
     if as_json:
-        print_json(rows)
+        print_json(made)
     else:
-        print_table(rows, columns)
+        click.echo(f"{made['id']} is {made['name']}. {further}")
+
+
+def _tell_usage(project: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(project)
+    else:
+        _print_usage([project])
 
 
 def _print_usage(projects: list[dict[str, Any]]) -> None:
@@ -253,12 +243,20 @@ def _print_usage(projects: list[dict[str, Any]]) -> None:
 
 def _project(there: Service, name: str) -> dict[str, Any]:
     """A project by its name or id."""
-    return _named(there, "project", name)
+    return _found(there, "project", name)
+
+
+def _project_path(there: Service, name: str) -> str:
+    return f"/v1/projects/{segment(_project(there, name)['id'])}"
+
+
+def _member_path(there: Service, name: str, user: str) -> str:
+    return f"{_project_path(there, name)}/members/{segment(_user_id(there, user))}"
 
 
 def _user(there: Service, name: str) -> dict[str, Any]:
     """A user by name or id; only administrators see them."""
-    return _named(there, "user", name)
+    return _found(there, "user", name)
 
 
 def _user_id(there: Service, name: str) -> str:
@@ -269,7 +267,7 @@ def _user_id(there: Service, name: str) -> str:
     return found
 
 
-def _named(there: Service, kind: str, name: str) -> dict[str, Any]:
+def _found(there: Service, kind: str, name: str) -> dict[str, Any]:
     from mleredux_client.errors import NotFound
 
     found = [item for item in there.pages(f"/v1/{kind}s", {}) if name in (item["id"], item["name"])]
