@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import ClassVar, Generic, TypeVar
 
 from mleredux_client.display import experiment_html, fields_html, run_html
 from mleredux_client.models import BuildRecord, ExperimentRecord, RunRecord, State, SubmissionRecord
 
+_Record = TypeVar("_Record", RunRecord, ExperimentRecord, SubmissionRecord, BuildRecord)
+_Work = TypeVar("_Work", SubmissionRecord, BuildRecord)
 
-class RunFacts:
-    """A run as it was when the service was last asked (`refresh`, `wait`, and the end of `events`)."""
 
-    def __init__(self, record: RunRecord) -> None:
-        self.record = record
+class _Facts(Generic[_Record]):
+    def __init__(self, record: _Record) -> None:
+        self.record: _Record = record
 
     @property
     def id(self) -> str:
-        """The run's id."""
+        """What the service calls it."""
         return self.record.id
+
+
+class _WorkFacts(_Facts[_Work]):
+    _final: ClassVar[frozenset[str]]
+
+    @property
+    def status(self) -> str:
+        """`queued`, what is done now, or how it ended."""
+        return self.record.status
+
+    @property
+    def message(self) -> str | None:
+        """One sentence on why it failed."""
+        return self.record.message
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing follows."""
+        return self.record.status in self._final
+
+
+class RunFacts(_Facts[RunRecord]):
+    """A run as it was when the service was last asked (`refresh`, `wait`, and the end of `events`)."""
 
     @property
     def task(self) -> str:
@@ -115,16 +140,8 @@ class RunFacts:
         return run_html(self.record)
 
 
-class ExperimentFacts:
+class ExperimentFacts(_Facts[ExperimentRecord]):
     """An experiment as it was when the service was last asked."""
-
-    def __init__(self, record: ExperimentRecord) -> None:
-        self.record = record
-
-    @property
-    def id(self) -> str:
-        """The experiment's id."""
-        return self.record.id
 
     @property
     def name(self) -> str | None:
@@ -157,36 +174,19 @@ class ExperimentFacts:
         return experiment_html(self.record)
 
 
-class SubmissionFacts:
-    """Predictions handed in without an agent, as they were when the service was last asked."""
+class SubmissionFacts(_WorkFacts[SubmissionRecord]):
+    """Predictions handed in without an agent, as they were when the service was last asked.
 
-    def __init__(self, record: SubmissionRecord) -> None:
-        self.record = record
+    Attributes:
+        status: `queued`, `grading`, `done` or `failed`.
+    """
 
-    @property
-    def id(self) -> str:
-        """The submission's id."""
-        return self.record.id
+    _final = frozenset({"done", "failed"})
 
     @property
     def task(self) -> str:
         """Id of the task."""
         return self.record.task
-
-    @property
-    def status(self) -> str:
-        """`queued`, `grading`, `done` or `failed`."""
-        return self.record.status
-
-    @property
-    def message(self) -> str | None:
-        """One sentence on why grading failed."""
-        return self.record.message
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing follows."""
-        return self.record.status in ("done", "failed")
 
     def __repr__(self) -> str:
         return f"<Submission {self.id} {self.task} {self.status}>"
@@ -195,31 +195,19 @@ class SubmissionFacts:
         return fields_html(f"Submission {self.id}", self.record)
 
 
-class BuildFacts:
-    """The environment of an agent that is made ahead of its runs, as it was when the service was last asked."""
+class BuildFacts(_WorkFacts[BuildRecord]):
+    """The environment of an agent that is made ahead of its runs, as it was when the service was last asked.
 
-    def __init__(self, record: BuildRecord) -> None:
-        self.record = record
+    Attributes:
+        status: `queued`, `building`, `ready` or `failed`.
+    """
 
-    @property
-    def id(self) -> str:
-        """The build's id."""
-        return self.record.id
+    _final = frozenset({"ready", "failed"})
 
     @property
     def agent(self) -> str:
         """Pinned to what was built; give it to `run`."""
         return self.record.agent
-
-    @property
-    def status(self) -> str:
-        """`queued`, `building`, `ready` or `failed`."""
-        return self.record.status
-
-    @property
-    def message(self) -> str | None:
-        """One sentence on why it failed."""
-        return self.record.message
 
     @property
     def image(self) -> str | None:
@@ -230,11 +218,6 @@ class BuildFacts:
     def cached(self) -> bool | None:
         """Whether it was there already."""
         return self.record.cached
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing follows."""
-        return self.record.status in ("ready", "failed")
 
     def __repr__(self) -> str:
         return f"<Build {self.id} {self.agent} {self.status}>"
