@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from mleredux_server.admission import usage_of
 from mleredux_server.database.tables import Experiment, Job, Project, RunRow, Token, User
 from mleredux_server.idempotency import Answer
+from mleredux_server.queueing.decision import TURN
 from mleredux_server.schemas.accounts import ProjectView, Quota, TokenView, UserView
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentView, RunView
 from mleredux_server.security import Caller
@@ -35,7 +36,7 @@ def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
         status=row.status,
         cause=row.cause,
         message=row.message,
-        waiting_for=job.waiting_for if job is not None and job.state == "queued" else None,
+        waiting_for=_waiting_for(row, job),
         score=row.score,
         medal=row.medal,
         valid=row.valid,
@@ -44,6 +45,12 @@ def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
         ended_at=row.ended_at,
         updated_at=row.updated_at,
     )
+
+
+def _waiting_for(row: RunRow, job: Job | None) -> str | None:
+    if job is None:  # of a run that has just been made
+        return TURN if row.status == "queued" else None
+    return (job.waiting_for or TURN) if job.state == "queued" else None
 
 
 def run_made(row: RunRow, user: str) -> Answer:

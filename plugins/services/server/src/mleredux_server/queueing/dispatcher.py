@@ -9,15 +9,15 @@ from importlib import import_module
 import structlog
 from mleredux.errors import MlereduxError
 from mleredux.sandboxes.slots import Slots
-from sqlalchemy import func, select, update
+from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import Job, Project, RunRow, now
+from mleredux_server.database.tables import Job, Project, now
 from mleredux_server.queueing.broken import BrokenSandboxes
-from mleredux_server.queueing.decision import NOTHING, Allowance, Demand, Running, Waiting, World, decide
+from mleredux_server.queueing.decision import Allowance, Demand, Running, World, decide
 from mleredux_server.queueing.jobs import Jobs, Started
 from mleredux_server.queueing.pool import OTHER_LANES, Pool, WorkerProcess
+from mleredux_server.queueing.queued import held_back, queued_runs, tell_waiting
 from mleredux_server.queueing.startup import recover, sweep
 from mleredux_server.queueing.tally import Tally
 from mleredux_server.runs import settle_left
@@ -28,8 +28,9 @@ _LOG = structlog.get_logger()
 _TICK = 0.5
 _LOOK_AGAIN = 5.0
 """Seconds after which the queue is read although nobody said that it changed: other programs free slots too."""
-_WINDOW = 500
-"""Queued runs of one user that are looked at, the first in their order."""
+_REST, _LONGEST_REST = 3.0, 1.0
+"""After a look the dispatcher rests so many times as long as it took, at most so many seconds: however long the queue,
+most of the process is for answers."""
 
 
 class Dispatcher:
@@ -87,8 +88,10 @@ class Dispatcher:
             if self._stopping.is_set():
                 return
             try:
+                began = time.monotonic()
                 self._tick(woken)
                 self.tally.round_at = time.monotonic()
+                self._stopping.wait(min(_LONGEST_REST, _REST * (self.tally.round_at - began)))
             except Exception as error:  # a locked database, a full disk: the next round finds all as it is then
                 _LOG.error("the dispatcher failed, and tries again", exc_info=error)
                 self._look_at = 0.0
@@ -144,43 +147,21 @@ class Dispatcher:
         return left
 
     def _start_runs(self) -> None:
-        place = (
-            func.row_number()
-            .over(partition_by=Job.user_id, order_by=(Job.cancel.desc(), Job.priority.desc(), Job.queued_at, Job.id))
-            .label("place")
-        )
-        inner = select(Job.id.label("id"), place).where(Job.state == "queued", Job.kind == "run").subquery()
         with self._service.database.reading() as session:
-            query = select(Job).join(inner, inner.c.id == Job.id).where(inner.c.place <= _WINDOW)
-            queued = [job for job in session.scalars(query) if self._due(job.id)]
-            if (broken := self._broken.known()) and queued:
-                queued = self._held_back(session, queued, broken)
-            if not queued:
-                return
+            queued = [run for run in queued_runs(session) if self._due(run.id)]
+            held = held_back(session, queued, broken) if (broken := self._broken.known()) else {}
+            looked_at = [run for run in queued if run.id not in held]
             started = session.scalars(select(Job).where(Job.state == "started", Job.kind == "run")).all()
-            quotas = {
-                project.id: Quota.model_validate(project.quota)
-                for project in session.scalars(
-                    select(Project).where(Project.id.in_({job.project_id for job in queued}))
-                )
-            }
-        waiting = [
-            Waiting(
-                job.id,
-                job.user_id,
-                job.project_id,
-                NOTHING if job.cancel else _demand(job),
-                (job.queued_at or job.created_at).timestamp(),
-                200 if job.cancel else job.priority,  # what is cancelled is done with first
-            )
-            for job in queued
-        ]
+            projects = session.scalars(select(Project).where(Project.id.in_({run.project_id for run in looked_at})))
+            quotas = {project.id: Quota.model_validate(project.quota) for project in projects}
+        if not queued:
+            return
         running = [
             Running(job.id, job.user_id, job.project_id, _demand(job), (job.started_at or job.created_at).timestamp())
             for job in started
         ]
         decision = decide(
-            waiting,
+            [run.as_waiting() for run in looked_at],
             running,
             World(
                 machine=self._machine,
@@ -191,29 +172,11 @@ class Dispatcher:
                 served=self._served,
             ),
         )
-        by_id = {job.id: job for job in queued}
+        users = {run.id: run.user_id for run in looked_at}
         for run_id in decision.start:
-            if self._hand_out(by_id[run_id]):
-                self._served[by_id[run_id].user_id] = time.time()
-        fresh = {name: why for name, why in decision.waiting_for.items() if by_id[name].waiting_for != why}
-        self._tell_waiting(fresh)
-
-    def _held_back(self, session: Session, queued: list[Job], broken: dict[str, str]) -> list[Job]:
-        """Those whose sandbox works; the others are told what they wait for."""
-        query = select(RunRow.id, RunRow.sandbox).where(
-            RunRow.sandbox.in_(broken), RunRow.id.in_([job.id for job in queued if not job.cancel])
-        )
-        held = {run_id: broken[sandbox] for run_id, sandbox in session.execute(query)}
-        self._tell_waiting(
-            {job.id: held[job.id] for job in queued if job.waiting_for != held.get(job.id, job.waiting_for)}
-        )
-        return [job for job in queued if job.id not in held]
-
-    def _tell_waiting(self, fresh: dict[str, str]) -> None:
-        if fresh:
-            with self._service.database.writing() as session:
-                for run_id, why in fresh.items():
-                    session.execute(update(Job).where(Job.id == run_id, Job.state == "queued").values(waiting_for=why))
+            if self._hand_out(run_id, "run"):
+                self._served[users[run_id]] = time.time()
+        tell_waiting(self._service.database, queued, {**decision.waiting_for, **held})
 
     def _start_other(self, kind: str) -> None:
         """The oldest of its kind, where its one worker is free."""
@@ -227,30 +190,30 @@ class Dispatcher:
                 .limit(20)
             ).all()
         for job in oldest:
-            if self._due(job.id) and self._hand_out(job):
+            if self._due(job.id) and self._hand_out(job.id, kind):
                 return
 
-    def _hand_out(self, job: Job) -> bool:
+    def _hand_out(self, job_id: str, kind: str) -> bool:
         """Note in the database who does a job, then tell them."""
 
         def tell(worker: WorkerProcess) -> dict[str, object] | None:
             begun = now()
             with self._service.database.writing() as session:
-                row = session.get(Job, job.id)
+                row = session.get(Job, job_id)
                 if row is None or row.state != "queued":
                     return None
                 row.state, row.started_at, row.waiting_for = "started", begun, None
                 row.worker_pid, row.worker_birth, row.attempts = worker.pid, worker.birth, row.attempts + 1
-                if job.kind != "run":
-                    kind = import_module(f"mleredux_server.work.{job.kind}")
-                    if hasattr(kind, "begun"):
-                        kind.begun(session, row)
-            self._jobs.started[job.id] = Started.of(row)
-            self.tally.started[job.kind] += 1
-            folder = self._service.job_dir(job.kind, job.id)
-            return {"id": job.id, "kind": job.kind, "folder": str(folder), "attempt": row.attempts}
+                if kind != "run":
+                    work = import_module(f"mleredux_server.work.{kind}")
+                    if hasattr(work, "begun"):
+                        work.begun(session, row)
+            self._jobs.started[job_id] = Started.of(row)
+            self.tally.started[kind] += 1
+            folder = self._service.job_dir(kind, job_id)
+            return {"id": job_id, "kind": kind, "folder": str(folder), "attempt": row.attempts}
 
-        return self._pool.give(job.kind, tell)
+        return self._pool.give(kind, tell)
 
     def _due(self, job_id: str) -> bool:
         """Whether a job that failed a moment ago may be tried again."""

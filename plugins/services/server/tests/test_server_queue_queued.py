@@ -1,0 +1,112 @@
+"""How much of a long queue is looked at, and what of it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from mleredux_server.accounts import make_user
+from mleredux_server.database import Database
+from mleredux_server.database.tables import Job, Project, now
+from mleredux_server.queueing import queued
+from mleredux_server.queueing.decision import NOTHING, TURN
+from mleredux_server.queueing.queued import queued_runs, tell_waiting
+from sqlalchemy import event, select
+
+BEGAN = now()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = Database(f"sqlite:///{tmp_path / 'service.sqlite'}")
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+def queue(database: Database, user: str, count: int, **more: object) -> list[str]:
+    """Queue runs of a new user, the first first; their ids."""
+    ids = [f"{user}-{number:05d}" for number in range(count)]
+    with database.writing() as session:
+        made = make_user(session, user)
+        project = session.scalars(select(Project).where(Project.name == user)).one()
+        for number, job_id in enumerate(ids):
+            at = BEGAN + timedelta(seconds=number)
+            fields = {
+                "kind": "run",
+                "state": "queued",
+                "cpus": 1.0,
+                "memory_mb": 100,
+                "created_at": at,
+                "queued_at": at,
+            }
+            session.add(Job(id=job_id, project_id=project.id, user_id=made.id, **{**fields, **more}))
+    return ids
+
+
+def reasons(database: Database) -> dict[str, str | None]:
+    with database.reading() as session:
+        return {job.id: job.waiting_for for job in session.scalars(select(Job))}
+
+
+def test_a_user_with_many_runs_hides_nobody_else_s(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queued, "MOST", 120)
+    many, few = queue(database, "many", 500), queue(database, "few", 3)
+    with database.reading() as session:
+        found = [run.id for run in queued_runs(session)]
+    assert sorted(found) == sorted(many[:60] + few)
+
+
+def test_among_very_many_users_each_has_some(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queued, "MOST", 8)
+    for number in range(10):
+        queue(database, f"u{number}", 30)
+    with database.reading() as session:
+        found = queued_runs(session)
+    assert len(found) == 10 * 20 and len({run.user_id for run in found}) == 10
+
+
+def test_a_cancelled_run_is_the_first_and_needs_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queued, "MOST", 20)
+    ids = queue(database, "one", 50)
+    with database.writing() as session:
+        session.get_one(Job, ids[-1]).cancel = True
+    with database.reading() as session:
+        found = {run.id: run.as_waiting() for run in queued_runs(session)}
+    assert found.keys() == {*ids[:19], ids[-1]}
+    assert found[ids[-1]].demand == NOTHING and found[ids[-1]].priority > 100
+    assert found[ids[0]].demand.cpus == 1.0 and found[ids[0]].since == BEGAN.timestamp()
+
+
+def test_only_what_changed_is_written_and_turns_are_not(database: Database) -> None:
+    ids = queue(database, "one", 1200)
+    statements: list[str] = []
+    event.listen(database.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
+
+    def tell(told: dict[str, str]) -> int:
+        with database.reading() as session:
+            found = queued_runs(session)
+        statements.clear()
+        tell_waiting(database, found, told)
+        return sum(statement.startswith("UPDATE") for statement in statements)
+
+    assert tell(dict.fromkeys(ids, TURN)) == 0
+    assert tell({**dict.fromkeys(ids, TURN), ids[0]: "a GPU"}) == 1
+    assert tell({**dict.fromkeys(ids, TURN), ids[0]: "a GPU"}) == 0
+    assert reasons(database) == {**dict.fromkeys(ids, None), ids[0]: "a GPU"}
+    assert tell(dict.fromkeys(ids, "Docker")) == 3, "many at once, and not all in one transaction"
+    assert set(reasons(database).values()) == {"Docker"}
+    tell(dict.fromkeys(ids, TURN))
+    assert set(reasons(database).values()) == {None}
+
+
+def test_what_has_started_meanwhile_is_told_nothing(database: Database) -> None:
+    [one] = queue(database, "one", 1)
+    with database.reading() as session:
+        found = queued_runs(session)
+    with database.writing() as session:
+        session.get_one(Job, one).state = "started"
+    tell_waiting(database, found, {one: "a GPU"})
+    assert reasons(database) == {one: None}
