@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux_client.cli.service import Service
 from mleredux_client.cli.testing import Answer, Asked, StandIn, answer, mleredux, page, problem
 
 TOKEN = "mlr_only-for-this-test"
@@ -269,6 +270,17 @@ def test_logs_of_now_are_copied(there: StandIn) -> None:
         200, b"a\x07b\xff", {"Content-Type": "text/plain"}
     )
     assert mleredux("logs", "--build").out == "a\\x07b\\xff", "one's own newest run, though an admin sees all"
+
+
+def test_a_log_is_copied_whole_however_often_the_connection_breaks(fake: Any, pauses: list[float]) -> None:
+    content, path = (
+        "".join(f"epoch {number}: früh\n" for number in range(100)).encode(),
+        "/v1/runs/run-1/logs/agent.log",
+    )
+    fake.serve_file(path, content, cut=150, tag=False)
+    with Service(fake.url, fake.token) as service:
+        assert b"".join(service.content(path)) == content
+    assert fake.times(f"GET {path}") > 10, "more breaks than tries, but something new before each"
 
 
 def test_runs_are_found_by_a_part_of_their_id(there: StandIn) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
+from mleredux_client.answers import unreachable
 from mleredux_client.errors import MlereduxApiError
 
 _BUSY = frozenset({429, 503})
@@ -45,6 +46,27 @@ class Attempts:
     def progress(self) -> None:
         """Something arrived: the count begins anew."""
         self.failed = 0
+
+    def after(self, error: httpx.RequestError | MlereduxApiError, url: str, *, again: bool = False) -> float:
+        """Seconds until the next try.
+
+        Args:
+            error: What came of this one.
+            url: Of the service.
+            again: Whether another is worth it whatever it was.
+
+        Raises:
+            MlereduxApiError: There were enough, or there is no sense in another.
+        """
+        if isinstance(error, httpx.RequestError):
+            problem: MlereduxApiError = unreachable(url, error)
+            pause = self.after_break(error)
+        else:
+            problem = error
+            pause = self.pause() if again else self.after_problem(error)
+        if pause is None:
+            raise problem from None
+        return pause
 
     def after_break(self, error: httpx.RequestError) -> float | None:
         """Seconds until the next try after a connection that broke; None: give up."""

@@ -9,7 +9,7 @@ import httpx
 
 from mleredux_client import calls
 from mleredux_client._async.http import AsyncHttp
-from mleredux_client.answers import unexpected, unreachable
+from mleredux_client.answers import unexpected
 from mleredux_client.errors import MlereduxApiError, Unavailable
 from mleredux_client.events import EventParser, Message
 from mleredux_client.pairs import async_sleep
@@ -32,7 +32,6 @@ async def follow(http: AsyncHttp, path: str, after: int | None = None) -> AsyncI
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if last is not None:
             headers["Last-Event-ID"] = str(last)
-        problem: MlereduxApiError
         try:
             async with http.stream(calls.Call("GET", path, headers=headers)) as response:
                 if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
@@ -47,16 +46,11 @@ async def follow(http: AsyncHttp, path: str, after: int | None = None) -> AsyncI
                         last = number if number is not None else last
                         attempts.progress()
                         yield message
-            problem = Unavailable(f"{http.url} ended a live stream before its end.", hint="Try again.")
-            pause = attempts.pause()
-        except httpx.RequestError as error:
-            problem = unreachable(http.url, error)
-            pause = attempts.after_break(error)
-        except MlereduxApiError as error:
-            problem = error
-            pause = attempts.after_problem(error)
-        if pause is None:
-            raise problem
+        except (httpx.RequestError, MlereduxApiError) as error:
+            pause = attempts.after(error, http.url)
+        else:
+            ended = Unavailable(f"{http.url} ended a live stream before its end.", hint="Try again.")
+            pause = attempts.after(ended, http.url, again=True)
         await async_sleep(max(pause, min(parser.retry or 0.0, _LONGEST_ASKED)))
 
 
@@ -66,12 +60,23 @@ async def read_text(http: AsyncHttp, path: str) -> AsyncIterator[str]:
     Raises:
         MlereduxApiError: The service says no, or stays away for longer than retries go on.
     """
-    attempts = Attempts(http.policy)
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    async for piece in read_bytes(http, path):
+        yield decoder.decode(piece)
+    if rest := decoder.decode(b"", final=True):
+        yield rest
+
+
+async def read_bytes(http: AsyncHttp, path: str) -> AsyncIterator[bytes]:
+    """A text as it is now, in pieces of bytes; where the connection broke, it goes on.
+
+    Raises:
+        MlereduxApiError: The service says no, or stays away for longer than retries go on.
+    """
+    attempts = Attempts(http.policy)
     offset = 0
     while True:
         headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
-        problem: MlereduxApiError
         try:
             async with http.stream(calls.Call("GET", path, headers=headers)) as response:
                 skipped = offset if response.status_code != 206 else 0  # a service without ranges begins anew
@@ -81,20 +86,12 @@ async def read_text(http: AsyncHttp, path: str) -> AsyncIterator[str]:
                     offset += len(fresh)
                     if fresh:
                         attempts.progress()
-                        yield decoder.decode(fresh)
-            if rest := decoder.decode(b"", final=True):
-                yield rest
+                        yield fresh
             return
-        except httpx.RequestError as error:
-            problem = unreachable(http.url, error)
-            pause = attempts.after_break(error)
-        except MlereduxApiError as error:
-            if error.status == 416 and offset:
+        except (httpx.RequestError, MlereduxApiError) as error:
+            if isinstance(error, MlereduxApiError) and error.status == 416 and offset:
                 return  # all of it had arrived
-            problem = error
-            pause = attempts.after_problem(error)
-        if pause is None:
-            raise problem
+            pause = attempts.after(error, http.url)
         await async_sleep(pause)
 
 

@@ -12,7 +12,7 @@ import httpx
 from mleredux_client import calls
 from mleredux_client._sync.http import Http
 from mleredux_client._sync.pages import Pager
-from mleredux_client.answers import parse, unreachable
+from mleredux_client.answers import parse
 from mleredux_client.errors import Damaged, MlereduxApiError, NotFound, UsageError
 from mleredux_client.files import PARTIAL, Partial, is_there, matches, target_of
 from mleredux_client.frames import Listing
@@ -75,7 +75,6 @@ class ArtifactFile:
         attempts = Attempts(self._http.policy)
         damaged = False
         while True:
-            problem: MlereduxApiError
             try:
                 self._fetch(part, attempts)
                 return part.finish(self.info)
@@ -84,16 +83,11 @@ class ArtifactFile:
                     raise
                 damaged = True  # what lay there from an earlier time may be at fault
                 continue
-            except httpx.RequestError as error:
-                problem = unreachable(self._http.url, error)
-                pause = attempts.after_break(error)
-            except MlereduxApiError as error:
-                if error.status == 416 and part.size:
+            except (httpx.RequestError, MlereduxApiError) as error:
+                outside = isinstance(error, MlereduxApiError) and error.status == 416
+                if outside and part.size:
                     part.restart()
-                problem = error
-                pause = attempts.pause() if error.status == 416 else attempts.after_problem(error)
-            if pause is None:
-                raise problem
+                pause = attempts.after(error, self._http.url, again=outside)
             sleep(pause)
 
     def _fetch(self, part: Partial, attempts: Attempts) -> None:
@@ -189,21 +183,14 @@ class Artifacts:
         attempts = Attempts(self._http.policy)
         with Partial(target) as part:
             while True:
-                problem: MlereduxApiError
                 try:
                     part.restart()
                     with self._http.stream(call) as response:
                         for piece in response.iter_bytes():
                             part.write(piece)
                     return part.finish()
-                except httpx.RequestError as error:
-                    problem = unreachable(self._http.url, error)
-                    pause = attempts.after_break(error)
-                except MlereduxApiError as error:
-                    problem = error
-                    pause = attempts.after_problem(error)
-                if pause is None:
-                    raise problem
+                except (httpx.RequestError, MlereduxApiError) as error:
+                    pause = attempts.after(error, self._http.url)
                 sleep(pause)
 
     def _repr_html_(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from mleredux_client.answers import MAX_PROBLEM, document_of, problem_in, unreachable
+from mleredux_client.answers import MAX_PROBLEM, document_of, problem_in
 from mleredux_client.calls import Call
 from mleredux_client.errors import UsageError
 from mleredux_client.pairs import sleep
@@ -78,18 +78,14 @@ class Http:
             try:
                 response = self._once(call)
             except httpx.RequestError as error:
-                pause = attempts.after_break(error)
-                if pause is None:
-                    raise unreachable(self.url, error) from None
+                pause = attempts.after(error, self.url)
             else:
                 if response.is_success or response.status_code == 304:
                     return response
                 if call.method == "DELETE" and response.status_code == 404 and attempts.failed:
                     return response  # an earlier try was heard, its answer was not
                 problem = problem_in(response, response.content[:MAX_PROBLEM], self._token)
-                pause = attempts.after_problem(problem)
-                if pause is None:
-                    raise problem
+                pause = attempts.after(problem, self.url)
             sleep(pause)
 
     @contextlib.contextmanager

@@ -10,7 +10,7 @@ import httpx
 
 from mleredux_client import calls
 from mleredux_client._sync.http import Http
-from mleredux_client.answers import unexpected, unreachable
+from mleredux_client.answers import unexpected
 from mleredux_client.errors import MlereduxApiError, Unavailable
 from mleredux_client.events import EventParser, Message
 from mleredux_client.pairs import sleep
@@ -33,7 +33,6 @@ def follow(http: Http, path: str, after: int | None = None) -> Iterator[Message]
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if last is not None:
             headers["Last-Event-ID"] = str(last)
-        problem: MlereduxApiError
         try:
             with http.stream(calls.Call("GET", path, headers=headers)) as response:
                 if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
@@ -48,16 +47,11 @@ def follow(http: Http, path: str, after: int | None = None) -> Iterator[Message]
                         last = number if number is not None else last
                         attempts.progress()
                         yield message
-            problem = Unavailable(f"{http.url} ended a live stream before its end.", hint="Try again.")
-            pause = attempts.pause()
-        except httpx.RequestError as error:
-            problem = unreachable(http.url, error)
-            pause = attempts.after_break(error)
-        except MlereduxApiError as error:
-            problem = error
-            pause = attempts.after_problem(error)
-        if pause is None:
-            raise problem
+        except (httpx.RequestError, MlereduxApiError) as error:
+            pause = attempts.after(error, http.url)
+        else:
+            ended = Unavailable(f"{http.url} ended a live stream before its end.", hint="Try again.")
+            pause = attempts.after(ended, http.url, again=True)
         sleep(max(pause, min(parser.retry or 0.0, _LONGEST_ASKED)))
 
 
@@ -67,12 +61,23 @@ def read_text(http: Http, path: str) -> Iterator[str]:
     Raises:
         MlereduxApiError: The service says no, or stays away for longer than retries go on.
     """
-    attempts = Attempts(http.policy)
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    for piece in read_bytes(http, path):
+        yield decoder.decode(piece)
+    if rest := decoder.decode(b"", final=True):
+        yield rest
+
+
+def read_bytes(http: Http, path: str) -> Iterator[bytes]:
+    """A text as it is now, in pieces of bytes; where the connection broke, it goes on.
+
+    Raises:
+        MlereduxApiError: The service says no, or stays away for longer than retries go on.
+    """
+    attempts = Attempts(http.policy)
     offset = 0
     while True:
         headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
-        problem: MlereduxApiError
         try:
             with http.stream(calls.Call("GET", path, headers=headers)) as response:
                 skipped = offset if response.status_code != 206 else 0  # a service without ranges begins anew
@@ -82,20 +87,12 @@ def read_text(http: Http, path: str) -> Iterator[str]:
                     offset += len(fresh)
                     if fresh:
                         attempts.progress()
-                        yield decoder.decode(fresh)
-            if rest := decoder.decode(b"", final=True):
-                yield rest
+                        yield fresh
             return
-        except httpx.RequestError as error:
-            problem = unreachable(http.url, error)
-            pause = attempts.after_break(error)
-        except MlereduxApiError as error:
-            if error.status == 416 and offset:
+        except (httpx.RequestError, MlereduxApiError) as error:
+            if isinstance(error, MlereduxApiError) and error.status == 416 and offset:
                 return  # all of it had arrived
-            problem = error
-            pause = attempts.after_problem(error)
-        if pause is None:
-            raise problem
+            pause = attempts.after(error, http.url)
         sleep(pause)
 
 

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-import httpx
 from mleredux import errors
 from mleredux.cli.remote import SERVER_VARIABLE, server_of
 from mleredux.errors import MlereduxError
@@ -21,8 +20,8 @@ from mleredux_client import calls
 from mleredux_client._sync.artifacts import ArtifactFile
 from mleredux_client._sync.http import Http
 from mleredux_client._sync.pages import Pager
-from mleredux_client._sync.streams import follow
-from mleredux_client.answers import parse, unreachable
+from mleredux_client._sync.streams import follow, read_bytes
+from mleredux_client.answers import parse
 from mleredux_client.calls import Call
 from mleredux_client.cli.records import FINAL
 from mleredux_client.cli.servers import TOKEN_VARIABLE, clean_url, token_of
@@ -31,7 +30,7 @@ from mleredux_client.events import Message
 from mleredux_client.files import target_of
 from mleredux_client.models import Artifact
 from mleredux_client.pairs import each
-from mleredux_client.retries import Attempts, RetryPolicy
+from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, Settings
 
 if TYPE_CHECKING:
@@ -117,28 +116,7 @@ class Service:
 
     def content(self, path: str) -> Iterator[bytes]:
         """A text as it is now, in pieces of bytes; a connection that breaks is taken up again."""
-        attempts, offset = Attempts(self.http.policy), 0
-        while True:
-            try:
-                headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
-                with self.http.stream(Call("GET", path, headers=headers)) as response:
-                    skipped = offset if response.status_code != 206 else 0
-                    for piece in response.iter_bytes():
-                        fresh, skipped = piece[skipped:], max(0, skipped - len(piece))
-                        offset += len(fresh)
-                        yield fresh
-                return
-            except httpx.RequestError as error:
-                pause = attempts.after_break(error)
-                if pause is None:
-                    raise unreachable(self.url, error) from None
-            except MlereduxApiError as error:
-                if error.status == 416 and offset:
-                    return  # all of it had arrived
-                pause = attempts.after_problem(error)
-                if pause is None:
-                    raise
-            time.sleep(pause)
+        return read_bytes(self.http, path)
 
     def download(self, run_id: str, listed: list[dict[str, Any]], folder: Path) -> None:
         """Fetch artifacts into a folder, each checked against its hash; again: only what is missing.
