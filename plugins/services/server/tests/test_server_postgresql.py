@@ -158,6 +158,20 @@ def test_the_log_has_no_values_of_the_database(local: LocalServer, admin: httpx.
     assert "nobody-may-see" not in str(failed.value)
 
 
+def test_a_crash_of_it_loses_nothing_that_was_committed(postgres_server: PostgresServer) -> None:
+    """Of the tests' own server, without whose word the service can't keep its own."""
+    import psycopg
+
+    url = postgres_server.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept (number int)")
+        connection.execute("INSERT INTO kept VALUES (7)")
+        postgres_server.stop(signal.SIGQUIT)
+    postgres_server.start()
+    with psycopg.connect(url) as again:
+        assert again.execute("SELECT number FROM kept").fetchall() == [(7,)]
+
+
 def wait_for(met: Callable[[], Any], told: Callable[[], Any] = lambda: "", seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := met()):
