@@ -160,22 +160,27 @@ def test_a_key_that_is_told_in_pieces_comes_over_http_at_no_time(server: ServerP
 def test_a_stream_goes_on_over_the_masking_without_gap_and_repeat(local: LocalServer, here: httpx.Client) -> None:
     run = local.make_run(agent="telling")
     url = f"/v1/runs/{run.id}/logs/agent.log"
-    pieces = [b"one " + KEY.encode()[:7], KEY.encode()[7:] + b" two sk", b"-\n" * 3, KEY.encode() * 40, b"end s"]
     final = b"one " + STARS + b" two sk" + b"-\n" * 3 + STARS * 40 + b"end s"
-    with ThreadPoolExecutor(4) as pool:
-        begins = (0, 6, 12, 60)
-        told = [pool.submit(follow, here, url, begin) for begin in begins]
-        for piece in pieces:
+    pieces = {  # and what may be told of all that is there by then
+        b"one " + KEY.encode()[:7]: b"one ",
+        KEY.encode()[7:] + b" two sk": b"one " + STARS + b" two ",
+        b"-\n" * 3 + KEY.encode() * 40: final.removesuffix(b"end s"),
+        b"end s": final.removesuffix(b"s"),
+    }
+    with ThreadPoolExecutor(4) as pool, ExitStack() as ending:
+        ending.callback(local.settle, run.id, "done")
+        told: dict[int, list[bytes]] = {begin: [] for begin in (0, 6, 12, 60)}
+        following = [pool.submit(follow, here, url, begin, found) for begin, found in told.items()]
+        for piece, shown in pieces.items():
             with run.agent_log.open("ab") as file:
                 file.write(piece)
-            time.sleep(0.25)
+            wait_for(lambda shown=shown: all(b"".join(told[begin]) == shown[begin:] for begin in told))
         assert mask_secrets(run, [KEY]) == 1
         time.sleep(0.3)
         write_manifest(run)
         local.settle(run.id, "done")
         assert run.agent_log.read_bytes() == final
-        for begin, one in zip(begins, told, strict=True):
-            assert one.result(20) == final[begin:]
+        assert [one.result(20) for one in following] == [final[begin:] for begin in told]
 
 
 def test_a_run_that_was_given_up_is_masked_when_read(local: LocalServer, here: httpx.Client) -> None:
