@@ -71,7 +71,8 @@ def test_the_commands_say_it_with_their_exit_code(command, content, code, make_l
 
 
 def test_the_commands_say_what_keeps_them_from_asking(make_launch, run):
-    ended, log = run(make_launch("sh", "-c", "mleredux-validate absent.csv; echo $?; touch it; mleredux-validate it"))
+    asked = "mleredux-validate absent.csv; echo $?; touch it; mleredux-validate it"
+    ended, log = run(make_launch("sh", "-c", f"exec 2>&1; {asked}"))  # one stream: two have no order between them
     assert b"There is no file 'absent.csv'" in log
     assert b"\n2\n" in log
     assert b"The validation endpoint does not answer" in log

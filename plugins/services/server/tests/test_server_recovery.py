@@ -303,13 +303,15 @@ def test_a_job_that_kills_its_workers_is_given_up(place: Place) -> None:
 
 def test_a_server_that_is_told_to_stop_does_so_at_once_and_its_runs_go_on(place: Place) -> None:
     place.server.start()
-    run_id, waiting = place.new(30), [place.new(0) for _ in range(6)]
+    run_id, waiting = place.new(9999), [place.new(0) for _ in range(6)]
     until(lambda: place.starts(run_id))
     began = time.monotonic()
     place.server.stop()
     assert time.monotonic() - began < 10
     assert place.run(run_id).state == "running" and place.agents()
     place.server.start()
+    assert place.run(run_id).state == "running" and place.agents()
+    (place.counts / "go on").touch()
     ended = place.ends([run_id, *waiting])
     assert {shown["status"] for shown in ended.values()} == {"done"}
     assert [place.starts(name) for name in ended] == [1] * 7

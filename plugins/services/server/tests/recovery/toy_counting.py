@@ -12,9 +12,10 @@ from mleredux.store import Run
 mleredux_contract = 1
 
 _COUNT = 'echo $$ >> "$COUNTS/$MLEREDUX_RUN_ID"'
-# The seed says how long it works, in tenths of a second.
+# The seed says how long it works, in tenths of a second; 9999: until it is told to go on.
 _WORK = """
-sleep $(($MLEREDUX_SEED / 10)).$(($MLEREDUX_SEED % 10))
+while [ $MLEREDUX_SEED -eq 9999 ] && [ ! -e "$COUNTS/go on" ]; do sleep 0.1; done
+[ $MLEREDUX_SEED -eq 9999 ] || sleep $(($MLEREDUX_SEED / 10)).$(($MLEREDUX_SEED % 10))
 cp "$MLEREDUX_DATA_DIR/sample_submission.csv" "$MLEREDUX_SUBMISSION"
 """
 
