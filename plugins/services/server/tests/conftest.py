@@ -7,6 +7,7 @@ import httpx
 import pytest
 from mleredux.testing.pytest_plugin import skip_or_fail
 from mleredux_server.testing import ServerProcess
+from mleredux_server.testing_local import LocalServer
 from mleredux_server.testing_postgresql import PostgresServer, find_binaries
 
 
@@ -22,6 +23,13 @@ def http(server: ServerProcess) -> Iterator[httpx.Client]:
     """The admin's client of that server."""
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=30) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A server in the test's own process that works on nothing, started once for the file."""
+    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -26,12 +26,6 @@ def quiet() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
-        yield started
-
-
 def client(local: LocalServer, token: str) -> httpx.Client:
     return httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
 

@@ -40,12 +40,6 @@ HOSTILE = [
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(tmp_path_factory.mktemp("local") / "runs").running() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def http(local: LocalServer) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {local.token}"}
     with httpx.Client(base_url=local.url, headers=headers, timeout=60) as client:

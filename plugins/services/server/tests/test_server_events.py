@@ -24,12 +24,6 @@ STREAM = {"Accept": "text/event-stream"}
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(tmp_path_factory.mktemp("local") / "runs").running() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def http(local: LocalServer) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {local.token}"}
     limits = httpx.Limits(max_connections=None)

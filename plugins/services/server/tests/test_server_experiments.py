@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,6 @@ from mleredux_server.testing_local import LocalServer
 from sqlalchemy import func, select, update
 
 ASKED = {"agents": ["dummy"], "sandbox": "docker"}
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

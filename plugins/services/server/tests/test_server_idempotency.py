@@ -26,12 +26,6 @@ class Killed(BaseException):
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def ann(local: LocalServer) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('ann')}"}, timeout=30) as http:
         yield http

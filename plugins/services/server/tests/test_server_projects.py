@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,12 +12,6 @@ from mleredux_server.testing_local import LocalServer
 from sqlalchemy import select
 
 NUMBERS = count()
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,12 +17,6 @@ from sqlalchemy import select, update
 
 NUMBERS = count()
 RUN = {"task": "digits", "agent": "dummy"}
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
-        yield started
 
 
 class Member:

@@ -19,12 +19,6 @@ STREAM = {"Accept": "text/event-stream"}
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(tmp_path_factory.mktemp("local") / "runs").running() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def http(local: LocalServer) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {local.token}"}
     with httpx.Client(base_url=local.url, headers=headers, timeout=20) as client:

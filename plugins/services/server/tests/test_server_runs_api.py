@@ -7,7 +7,6 @@ import random
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,12 +21,6 @@ from sqlalchemy import delete, insert, select, text
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 TASKS = ("digits", "wine", "diabetes", "breast-cancer")
 STATUSES = ("done", "done", "done", "failed", "queued", "running", "cancelled")
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
-        yield started
 
 
 def client_of(local: LocalServer, token: str) -> httpx.Client:

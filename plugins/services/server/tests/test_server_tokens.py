@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,12 +13,6 @@ from mleredux_server.identity import hash_of
 from mleredux_server.security import Caller, Tokens
 from mleredux_server.testing_local import LocalServer
 from sqlalchemy import select, text, update
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
-        yield started
 
 
 def client(local: LocalServer, token: str) -> httpx.Client:
