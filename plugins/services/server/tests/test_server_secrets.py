@@ -50,7 +50,9 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in VARIABLES.items():
             patch.setenv(name, value)
-        patch.setenv("TEAM_TOKEN", "token-of-the-team")
+        patch.setenv("TEAM_TOKEN", "/token-of-the-team")
+        patch.setenv("TEAM_KEY", str(Path(__file__)))
+        patch.setenv("MOST_TOKENS", "1234567")
         patch.setenv("TEAM_LICENCE", "AB12-CD34-EF56")
         patch.setenv("TEAM_MODE", "offline-only")
         patch.setenv("TEAM_FOLDER", "/somewhere/else")
@@ -217,7 +219,7 @@ def test_nothing_is_fetched_to_know_the_secrets_of_an_agent(
 
     monkeypatch.setattr(local.service.catalogue, "agent", agent)
     run: Run = local.make_run(agent="repo:https://example.invalid/agent.git@" + "0" * 40)
-    shown = "offline-only /somewhere/else laboratory 1234567"
-    run.agent_log.write_text(f"{KEY} token-of-the-team AB12-CD34-EF56 {shown}\n")
-    assert here.get(f"/v1/runs/{run.id}/logs/agent.log").text == f"{STARS.decode()} {'*' * 17} {'*' * 14} {shown}\n"
+    shown = f"offline-only /somewhere/else laboratory 1234567 {__file__}"
+    run.agent_log.write_text(f"{KEY} /token-of-the-team AB12-CD34-EF56 {shown}\n")
+    assert here.get(f"/v1/runs/{run.id}/logs/agent.log").text == f"{STARS.decode()} {'*' * 18} {'*' * 14} {shown}\n"
     assert "telling" in asked and not [name for name in asked if ":" in name]

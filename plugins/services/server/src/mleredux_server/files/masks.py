@@ -16,16 +16,20 @@ from mleredux.store import Run
 
 from mleredux_server.files.listing import MANIFEST
 from mleredux_server.files.opening import Cover
-from mleredux_server.lookup import SeenRun
+from mleredux_server.lookup import FINAL, SeenRun
 from mleredux_server.service import Service, service_of
 
 _MOST_KEPT = 1000
 _SECRET_NAME = re.compile(
-    r"(?i)(^|_)(api_?|access_?)?(keys?|tokens?|secrets?|password|passwd|pass|credentials?|auth|pat)$"
+    r"(^|_)(api|access|private)?(keys?|tokens?|secrets?|pass(word|wd|phrase)?|credentials?|auth|pat)(_|\d|$)",
+    re.IGNORECASE,
 )
-_NUMBER_OR_PATH = re.compile(r"[-+]?[\d.,:_]*|(/[^:\s]*)(:/[^:\s]*)*")
-_PLAIN = re.compile(r"[A-Za-z]+([_-][A-Za-z]+)*(\.[\w-]+)?(@\w+)?|https?://[^@?\s]*")
-"""Words, locales, and addresses without credentials."""
+_NUMBER = re.compile(r"[-+]?[\d.,:_]*")
+_PLAIN = re.compile(
+    r"[A-Za-z]+([_-][A-Za-z]+)*(\.[\w-]+)?(@\w+)?"  # words, locales
+    r"|(/[^:\s]*)(:/[^:\s]*)*"  # paths
+    r"|https?://[^@?/\s]+(/[^@?/\s]{0,19})*"  # addresses without credentials
+)
 
 
 class Masks:
@@ -43,12 +47,14 @@ class Masks:
     def cover(self, run: SeenRun) -> Cover | None:
         """How to read files of a run: those that an agent left or printed, and that are not masked yet.
 
-        A run that was given up ends without being masked, so it is the manifest that tells which files are.
+        A run that was given up ends without being masked, so it is the manifest that tells which files are. One that is
+        worked on from elsewhere has no job of ours that goes on.
         """
         mask = self.of(run)
         if not mask:
             return None
-        return Cover(mask, growing=not run.ended, settled=_settled(run) if run.ended else None)
+        over = run.ended and run.status in FINAL
+        return Cover(mask, growing=not over, settled=_settled(run) if over else None)
 
     def of(self, run: SeenRun) -> Mask:
         """What hides the secrets of a run's agent."""
@@ -70,7 +76,7 @@ class Masks:
             if ":" not in spec.agent:
                 return Mask(_values(self._service.catalogue.agent(spec.agent, spec.options).secrets))
         except (MlereduxError, OSError, ValueError):
-            return self._any
+            pass  # a directory that can't be read, an agent that is no longer installed
         return self._any
 
     @cached_property
@@ -82,10 +88,8 @@ class Masks:
                 found.update(_values(catalogue.agent(name).secrets))
             except MlereduxError:
                 continue  # a plugin that does not work gives nothing to agents
-        for name, value in os.environ.items():
-            offered = name in self._service.settings.agent_variables and not _PLAIN.fullmatch(value)
-            if (offered or _SECRET_NAME.search(name)) and not _NUMBER_OR_PATH.fullmatch(value):
-                found.add(value)
+        offered = self._service.settings.agent_variables
+        found.update(value for name, value in os.environ.items() if _may_be_secret(name, value, name in offered))
         return Mask(found)
 
 
@@ -100,6 +104,21 @@ def masks_of(request: Request) -> Masks:
 
 def _values(names: Iterable[str]) -> set[str]:
     return {os.environ[name] for name in names if name in os.environ}
+
+
+def _may_be_secret(name: str, value: str, offered: bool) -> bool:
+    """Whether a variable is one that an agent may have been given as a secret.
+
+    Args:
+        name: Of the variable.
+        value: Of the variable.
+        offered: Whether agents of users may take it, by whatever name.
+    """
+    if _NUMBER.fullmatch(value):
+        return False
+    if _SECRET_NAME.search(name):
+        return not (value.startswith("/") and os.access(value, os.F_OK))
+    return offered and not _PLAIN.fullmatch(value)
 
 
 def _settled(run: SeenRun) -> int | None:
