@@ -15,24 +15,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from mleredux_client import Client, Run
+from mleredux_client.cli.testing import Asked
 
 TOKEN = "mlr_planted-9f21c0aa77"
 TIME = "2026-11-21T12:00:00Z"
-
-
-@dataclass
-class Asked:
-    """A request as it arrived."""
-
-    method: str
-    path: str
-    query: dict[str, list[str]]
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
 
 
 @dataclass
