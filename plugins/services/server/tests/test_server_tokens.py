@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from datetime import datetime
 from typing import Any
 
 import httpx
 import pytest
-from mleredux_server.database.tables import Audit, Idempotency, Token
+from mleredux_server.database import engine
+from mleredux_server.database.tables import Audit, Idempotency, Token, now
 from mleredux_server.identity import hash_of
 from mleredux_server.security import Caller, Tokens
 from mleredux_server.testing_local import LocalServer
@@ -48,9 +50,9 @@ def test_a_token_works_is_said_once_and_only_its_hash_is_kept(local: LocalServer
     assert len(made["token"]) > 40
     with client(local, made["token"]) as http:
         assert http.get("/v1/me").json()["token"]["name"] == "for the notebook"
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (listed := of_id(ann, made["id"]))["last_used_at"] is None:
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, listed
         time.sleep(0.02)
     assert {**listed, "last_used_at": None, "token": made["token"]} == made
     path = local.service.settings.state_dir / "service.sqlite"
@@ -111,13 +113,19 @@ def test_a_token_may_always_revoke_itself(local: LocalServer, ann: httpx.Client)
 
 
 def test_a_token_ends_when_it_says_and_none_outlives_its_maker(local: LocalServer, ann: httpx.Client) -> None:
-    short = make(ann, scopes=["read", "tokens"], expires_in=1.0)
+    hour = make(ann, scopes=["read", "tokens"], expires_in=3600.0)
+    with client(local, hour["token"]) as http:
+        for asked in ({}, {"expires_in": 7200}):
+            assert make(http, **asked)["expires_at"] == hour["expires_at"]
+        short = make(http, expires_in=1.0)
+        began = time.monotonic()
+        assert short["expires_at"] < hour["expires_at"]
     with client(local, short["token"]) as http:
-        for asked in ({}, {"expires_in": 3600}):
-            assert make(http, **asked)["expires_at"] == short["expires_at"]
-        assert make(http, expires_in=0.2)["expires_at"] < short["expires_at"]
-        time.sleep(1.1)
+        while http.get("/v1/me").status_code == 200:
+            assert time.monotonic() - began < 30, "it does not end"
+            time.sleep(0.05)
         assert http.get("/v1/me").status_code == 401
+        assert datetime.fromisoformat(short["expires_at"]) <= now()
 
 
 def test_a_token_of_one_project_makes_none_for_others(
@@ -220,10 +228,13 @@ def test_what_was_looked_up_before_a_change_is_not_remembered_after_it(
     assert tokens.caller(made["token"]) is None
 
 
-def test_a_busy_database_keeps_nobody_waiting_who_only_reads(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_busy_database_keeps_nobody_waiting_who_only_reads(
+    local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "BUSY_SECONDS", 60.0)  # so long does a writer wait
     made = make(ann)
     with local.service.database.writing() as session, client(local, made["token"]) as http:
         session.execute(text("SELECT 1"))  # somebody has the lock, and goes on
         began = time.monotonic()
         assert http.get("/v1/me").status_code == 200
-        assert time.monotonic() - began < 3  # a writer waits five seconds
+        assert time.monotonic() - began < 20

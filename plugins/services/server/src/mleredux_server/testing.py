@@ -35,6 +35,7 @@ class ServerProcess:
         self.url = ""
         self._ready = threading.Event()
         self._process: subprocess.Popen[str] | None = None
+        self._reader: threading.Thread | None = None
 
     @property
     def process(self) -> subprocess.Popen[str]:
@@ -42,7 +43,7 @@ class ServerProcess:
         assert self._process is not None, "not started"
         return self._process
 
-    def start(self, seconds: float = 60) -> ServerProcess:
+    def start(self, seconds: float = 180) -> ServerProcess:
         """Start it and wait until it listens.
 
         Raises:
@@ -53,7 +54,8 @@ class ServerProcess:
         self._process = subprocess.Popen(
             [*command, *self.options], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+        self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
+        self._reader.start()
         deadline = time.monotonic() + seconds
         while not self._ready.wait(0.05):
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -61,15 +63,18 @@ class ServerProcess:
                 raise RuntimeError("The server did not start:\n" + "\n".join(self.log))
         return self
 
-    def stop(self, seconds: float = 30) -> int:
+    def stop(self, seconds: float = 60) -> int:
         """Ask it to end; its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(seconds)
+        code = self.process.wait(seconds)
+        self._read_all()
+        return code
 
     def kill(self) -> None:
         """As a crash does: `kill -9` of the server's own process; its workers are not touched."""
         self.process.kill()
         self.process.wait()
+        self._read_all()
 
     def __enter__(self) -> ServerProcess:
         return self.start()
@@ -78,6 +83,11 @@ class ServerProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.stop()
         self.kill()
+
+    def _read_all(self) -> None:
+        """What it printed last is in `log` a moment after its end; a worker just started may keep the pipe open."""
+        if self._reader is not None:
+            self._reader.join(10)
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None

@@ -52,7 +52,7 @@ class PrivateEngine:
         command = ["docker", "-H", self.host, *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
-    def start(self, seconds: float = 60) -> None:
+    def start(self, seconds: float = 180) -> None:
         """Start it and wait until it answers.
 
         Raises:

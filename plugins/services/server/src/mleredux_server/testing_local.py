@@ -51,7 +51,10 @@ class LocalServer:
         """Listen while the context lasts."""
         thread = threading.Thread(target=self.server.run, daemon=True)
         thread.start()
+        deadline = time.monotonic() + 60
         while not self.server.started:
+            if not thread.is_alive() or time.monotonic() > deadline:
+                raise RuntimeError("The server did not start.")
             time.sleep(0.01)
         self.url = f"http://127.0.0.1:{self.server.servers[0].sockets[0].getsockname()[1]}"
         try:

@@ -5,6 +5,7 @@ Run as a program it is told on standard input what to start, and says the proces
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -28,7 +29,7 @@ class ForkedServer(ServerProcess):
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env
         )
 
-    def start(self, seconds: float = 60) -> ForkedServer:
+    def start(self, seconds: float = 180) -> ForkedServer:
         """Start it and wait until it listens."""
         assert self._zygote.stdin is not None and self._zygote.stdout is not None
         arguments = ["serve", "--port", "0", "--runs-dir", str(self.runs_dir), *self.options]
@@ -47,10 +48,9 @@ class ForkedServer(ServerProcess):
                 raise RuntimeError(f"The server did not start:\n{written}")
             time.sleep(0.02)
 
-    def stop(self, seconds: float = 30) -> int:
+    def stop(self, seconds: float = 60) -> int:
         """Ask it to end, and wait for it."""
-        if self._lives():
-            os.kill(self._pid, signal.SIGTERM)
+        self._send(signal.SIGTERM)
         until = time.monotonic() + seconds
         while self._lives():
             assert time.monotonic() < until, "it does not stop"
@@ -60,7 +60,7 @@ class ForkedServer(ServerProcess):
     def kill(self) -> None:
         """`kill -9`."""
         while self._lives():
-            os.kill(self._pid, signal.SIGKILL)
+            self._send(signal.SIGKILL)
             time.sleep(0.01)
 
     def close(self) -> None:
@@ -68,6 +68,11 @@ class ForkedServer(ServerProcess):
         self.kill()
         self._zygote.kill()
         self._zygote.wait()
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._lives():
+            with contextlib.suppress(ProcessLookupError):  # it ended in between
+                os.kill(self._pid, number)
 
     def _lives(self) -> bool:
         return bool(self._pid) and Path(f"/proc/{self._pid}").exists()
