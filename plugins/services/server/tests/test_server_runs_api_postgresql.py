@@ -49,6 +49,28 @@ def test_asking_at_once_gets_nobody_past_a_quota(local: LocalServer) -> None:
     assert number_of_runs(local, "ann") == 5
 
 
+def test_files_handed_in_at_once_get_nobody_past_a_quota_and_are_listed_page_by_page(local: LocalServer) -> None:
+    headers = {"Authorization": f"Bearer {local.user('gil')}"}
+    with httpx.Client(base_url=local.url, headers=headers, timeout=60) as gil, ThreadPoolExecutor(8) as pool:
+        with local.service.database.writing() as session:
+            project = session.scalars(select(Project).where(Project.name == "gil")).one()
+            set_quota(project, Quota(disk_mb=3))
+        form: dict[str, Any] = {"data": {"task": "digits"}, "files": {"file": b"id,digit\n"}}  # counts as one MB
+        asked = [pool.submit(gil.post, "/v1/submissions", **form) for _ in range(12)]
+        answers = [one.result() for one in asked]
+        pages, cursor = [], ""
+        while cursor is not None:
+            page = gil.get("/v1/submissions", params={"limit": 2, **({"cursor": cursor} if cursor else {})}).json()
+            pages.append([item["id"] for item in page["items"]])
+            cursor = page["next"]
+    statuses = [answer.status_code for answer in answers]
+    assert (statuses.count(202), statuses.count(403)) == (3, 9)
+    assert [len(page) for page in pages] == [2, 1]
+    assert {one for page in pages for one in page} == {
+        answer.json()["id"] for answer in answers if answer.status_code == 202
+    }
+
+
 def test_a_crowd_with_one_key_makes_one_run(local: LocalServer) -> None:
     with member(local, "bob") as bob, ThreadPoolExecutor(8) as pool:
         key = {"Idempotency-Key": "crowd"}
