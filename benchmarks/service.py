@@ -264,7 +264,7 @@ def stored(home: Path, count: int) -> list[Sequence[str]]:
             page = http.get("/v1/runs", params={"limit": 500, **more}).json()
             seen += len(page["items"])
         assert seen == count, f"{seen} of {count} runs were listed"
-        rows.append((f"all {count}, in pages of 500, s", f"{time.perf_counter() - began:.1f}"))
+        rows.append((f"all {count}, in pages of 500, s", f"{time.perf_counter() - began:.2f}"))
         began = time.perf_counter()
         made = http.post("/v1/runs", json=RUN).headers["Location"]
         while http.get(made).json()["status"] not in FINAL:

@@ -1,6 +1,8 @@
-"""The same 10,000 runs in MLflow's tracking server: `python benchmarks/service_rival.py PYTHON`.
+"""As many runs in our store and in that of MLflow's server: `uv run python benchmarks/service_rival.py PYTHON [RUNS]`.
 
-PYTHON is one of an environment with mlflow (`uv venv rival && uv pip install --python rival/bin/python mlflow`).
+PYTHON is one of an environment with mlflow (`uv venv rival && uv pip install --python rival/bin/python mlflow`). Both
+servers are asked the same, one after the other: MLflow's with one worker process and SQLite, ours as `mleredux serve`
+starts it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 import httpx
 import psutil
 from _measuring import machine, table
+from service import stored
 
 FILL = """
 import sys
@@ -47,35 +50,35 @@ def free_port() -> int:
 
 def main() -> None:
     """Measure and print."""
-    python, count = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+    python, count = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2_000
+    with tempfile.TemporaryDirectory() as folder:
+        ours = dict(stored(Path(folder), count))
+    theirs = dict(rival(python, count))
+    assert theirs.keys() <= ours.keys()
+    rows = [(name, ours[name], value, f"{float(value) / float(ours[name]):.1f}×") for name, value in theirs.items()]
+    print(machine() + "\n\n" + table((f"{count} runs", "mleredux", "MLflow", "ratio"), *rows))
+
+
+def rival(python: Path, count: int) -> list[list[str]]:
+    """What is measured of MLflow's server."""
     with tempfile.TemporaryDirectory() as folder:
         store, url = f"sqlite:///{folder}/mlflow.db", f"http://127.0.0.1:{free_port()}"
         began = time.perf_counter()
         filled = [str(python), "-c", FILL, store, f"{folder}/artifacts", str(count)]
         experiment = subprocess.run(filled, check=True, capture_output=True, text=True).stdout.split()[-1]
         print(f"filled in {time.perf_counter() - began:.0f} s", file=sys.stderr)
-        command = [
-            str(python),
-            "-m",
-            "mlflow",
-            "server",
-            "--backend-store-uri",
-            store,
-            "--port",
-            url.rpartition(":")[2],
-        ]
-        command += ["--artifacts-destination", f"{folder}/artifacts", "--workers", "1"]
+        command = [str(python), "-m", "mlflow", "server", "--backend-store-uri", store, "--workers", "1"]
+        command += ["--port", url.rpartition(":")[2], "--artifacts-destination", f"{folder}/artifacts"]
         with (Path(folder) / "log").open("w") as log:
             began = time.perf_counter()
             server = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "MLFLOW_TELEMETRY": "false"})
         try:
-            rows = [("", "MLflow's tracking server"), *measured(url, experiment, count, server, began)]
+            return measured(url, experiment, count, server, began)
         finally:
             for child in psutil.Process(server.pid).children(recursive=True):
                 child.terminate()
             server.terminate()
             server.wait(30)
-    print(machine() + "\n\n" + table(*rows))
 
 
 def measured(url: str, experiment: str, count: int, server: subprocess.Popen[bytes], began: float) -> list[list[str]]:
@@ -89,7 +92,8 @@ def measured(url: str, experiment: str, count: int, server: subprocess.Popen[byt
             except httpx.HTTPError:
                 assert server.poll() is None, "it did not start"
                 time.sleep(0.1)
-        rows = [["start, s", f"{time.perf_counter() - began:.1f}"], ["memory then, MB", f"{memory_mb(process):.0f}"]]
+        took = time.perf_counter() - began
+        rows = [["later starts, s", f"{took:.1f}"], ["memory then, MB", f"{memory_mb(process):.0f}"]]
         for name, asked in {
             "first page of 50, ms": {"max_results": 50},
             "page of 500, ms": {"max_results": 500},
@@ -115,7 +119,7 @@ def measured(url: str, experiment: str, count: int, server: subprocess.Popen[byt
             if not (token := page.get("next_page_token", "")):
                 break
         assert seen == count, f"{seen} of {count} runs were listed"
-        rows.append([f"all {count}, in pages of 500, s", f"{time.perf_counter() - before:.1f}"])
+        rows.append([f"all {count}, in pages of 500, s", f"{time.perf_counter() - before:.2f}"])
         rows.append(["memory after all that, MB", f"{memory_mb(process):.0f}"])
     return rows
 
