@@ -20,7 +20,7 @@ VERBS = {
     "artifacts": "List a run's artifacts, or copy them somewhere.",
     "doctor": "Say what is missing on this machine, and how to mend it.",
     "grade": "Score a submission file, or a submission.jsonl of MLE-bench.",
-    "list": "List tasks, agents, graders or sandboxes.",
+    "list": "List tasks, techniques, agents, graders or sandboxes.",
     "logs": "Show the log of a run, following it where it is alive.",
     "new": "Write a new task bundle or agent, a complete package.",
     "plugins": "Show plugins, what they register, and what is wrong with them.",
