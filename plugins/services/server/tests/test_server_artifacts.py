@@ -236,13 +236,13 @@ def test_a_file_that_becomes_shorter_ends_the_connection(local: LocalServer, htt
 
 def test_files_of_another_are_not_there(local: LocalServer, run: Run) -> None:
     headers = {"Authorization": f"Bearer {local.user('mallory')}"}
-    with httpx.Client(base_url=local.url, headers=headers) as stranger:
+    with httpx.Client(base_url=local.url, headers=headers, timeout=60) as stranger:
         for path in ("artifacts", "artifacts/output/data.csv", "report", "rollout", "scores", "resources"):
             answer = stranger.get(f"/v1/runs/{run.id}/{path}")
             missing = stranger.get(f"/v1/runs/nothing/{path}")
             assert (answer.status_code, missing.status_code) == (404, 404)
             assert answer.json()["detail"].replace(run.id, "") == missing.json()["detail"].replace("nothing", "")
-        assert httpx.get(f"{local.url}/v1/runs/{run.id}/artifacts/output/data.csv").status_code == 401
+        assert httpx.get(f"{local.url}/v1/runs/{run.id}/artifacts/output/data.csv", timeout=60).status_code == 401
 
 
 def test_results_of_a_run(local: LocalServer, http: httpx.Client) -> None:

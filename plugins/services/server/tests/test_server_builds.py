@@ -157,7 +157,9 @@ def test_a_build_waits_with_what_was_asked(local: LocalServer, member: httpx.Cli
         assert len(session.scalars(select(BuildRow)).all()) == 1
     log = member.get(f"/v1/builds/{found}/log")
     assert log.json()["type"] == "urn:mleredux:problem:not-yet"
-    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('mallory')}"}) as stranger:
+    with httpx.Client(
+        base_url=local.url, headers={"Authorization": f"Bearer {local.user('mallory')}"}, timeout=60
+    ) as stranger:
         assert stranger.get(f"/v1/builds/{found}").status_code == 404
         assert stranger.get(f"/v1/builds/{found}/log").status_code == 404
         assert stranger.get("/v1/builds").json()["items"] == []

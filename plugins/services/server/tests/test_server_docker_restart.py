@@ -73,4 +73,4 @@ def test_a_run_in_a_container_outlives_a_restart_of_the_engine_or_is_not_held_ag
     assert wait_for(lambda: (run := shown(after))["status"] in final and run)["status"] == "done"
     items = http.get(f"/v1/runs/{run_id}/events", params={"limit": 500}).json()["items"]
     assert [item["seq"] for item in items] == list(range(items[0]["seq"], items[0]["seq"] + len(items)))
-    assert wait_for(lambda: not engine.docker("ps", "-aq").split(), 30), "no container is left"
+    assert wait_for(lambda: not engine.docker("ps", "-aq").split()), "no container is left"

@@ -58,7 +58,7 @@ def test_somebody_elses_is_not_there_even_with_its_tag(local: LocalServer, http:
     tag = http.get(f"/v1/runs/{run}").headers["ETag"]
     bearer = {"Authorization": f"Bearer {local.user('yves')}"}
     for given in (tag, "*"):
-        answered = httpx.get(f"{local.url}/v1/runs/{run}", headers={**bearer, "If-None-Match": given})
+        answered = httpx.get(f"{local.url}/v1/runs/{run}", headers={**bearer, "If-None-Match": given}, timeout=60)
         assert answered.status_code == 404
 
 

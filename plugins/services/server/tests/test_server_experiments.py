@@ -145,7 +145,7 @@ def test_what_a_kill_left_half_made_is_removed_with_its_experiment(local: LocalS
 
 def test_nobody_sees_anothers_experiments(local: LocalServer, ann: httpx.Client) -> None:
     made = ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"]}).json()
-    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('bob')}"}) as bob:
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('bob')}"}, timeout=60) as bob:
         assert bob.get(f"/v1/experiments/{made['id']}").status_code == 404
         assert bob.get("/v1/experiments").json()["items"] == []
         assert bob.get("/v1/experiments", params={"project": "ann"}).status_code == 404

@@ -188,6 +188,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", folder], check=True)
 
 
+def kept_in(folder: Path) -> set[str]:
+    """But for the journal of an index, which comes and goes."""
+    return {name for name in os.listdir(folder) if not name.startswith("index.sqlite-")}
+
+
 def fill(disk: Path) -> Path:
     """A file that takes all the space there is."""
     filler = disk / "filler"
@@ -211,13 +216,13 @@ def test_a_full_disk_refuses_new_runs_whole_and_those_that_go_on_survive_or_say_
         asking.until(going_on, "running")
 
         filler = fill(small_disk)
-        names = set(os.listdir(server.runs_dir))
+        names = kept_in(server.runs_dir)
         for _ in range(3):
             refused = asking.http.post("/v1/runs", json=RUN)
             assert refused.status_code == 507, refused.text
             assert refused.json()["type"] == "urn:mleredux:problem:no-space"
         time.sleep(6)
-        assert set(os.listdir(server.runs_dir)) == names, "nothing is half made"
+        assert kept_in(server.runs_dir) == names, "nothing is half made"
         assert len(asking.http.get("/v1/runs").json()["items"]) == 3
         assert not asking.check("disk")
         assert asking.http.get("/healthz").status_code == 200
@@ -289,11 +294,11 @@ def test_a_clock_that_is_set_ends_no_run_and_starts_none_twice(tmp_path: Path) -
 
         clock.set("+1d")
         assert asking.http.get("/v1/me").headers["date"] != before
-        wait_for(lambda: not allowed(), 20)
+        wait_for(lambda: not allowed())
         in_future = asking.make(slow(1))
         time.sleep(2)
         clock.set("-1d")
-        wait_for(allowed, 20)
+        wait_for(allowed)
         in_past = asking.make(slow(1))
         time.sleep(2)
         clock.set("+0")
@@ -302,7 +307,7 @@ def test_a_clock_that_is_set_ends_no_run_and_starts_none_twice(tmp_path: Path) -
             assert asking.until(run_id, "done", "failed", "timed_out", "cancelled") == "done", asking.run(run_id)
             assert asking.states(run_id).count("running") == 1
             assert asking.agent_log(run_id).count("begun") == 1
-        follower.join(20)
+        follower.join(60)
         assert not follower.is_alive()
         assert seen[-1] == ("end", "")
         numbers = [int(number) for _, number in seen[:-1]]

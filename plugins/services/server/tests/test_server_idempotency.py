@@ -72,7 +72,7 @@ def test_the_same_key_for_something_else_is_refused(local: LocalServer, ann: htt
 
 def test_keys_are_everybodys_own(local: LocalServer, ann: httpx.Client) -> None:
     mine = send(ann, "shared").json()["id"]
-    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('bob')}"}) as bob:
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('bob')}"}, timeout=60) as bob:
         theirs = send(bob, "shared")
     assert theirs.status_code == 201
     assert theirs.json()["id"] != mine
@@ -188,7 +188,7 @@ def test_old_answers_are_forgotten_and_not_before_a_day(local: LocalServer, ann:
 
 
 def test_users_and_projects_are_made_once_too(local: LocalServer) -> None:
-    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}) as admin:
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}, timeout=60) as admin:
         for path, name in (("/v1/users", "zoe"), ("/v1/projects", "zoo")):
             key = {"Idempotency-Key": f"make {name}"}
             first, again = (admin.post(path, json={"name": name}, headers=key) for _ in range(2))

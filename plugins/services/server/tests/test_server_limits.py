@@ -79,7 +79,7 @@ def test_answers_say_how_a_token_stands_and_when_to_come_again(local: LocalServe
     token = local.user("rita")
     limits, local.app.state.limits = local.app.state.limits, Limits(5)
     try:
-        with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}) as rita:
+        with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as rita:
             stands = [rita.get("/v1/agents").headers for _ in range(5)]
             assert [headers["RateLimit-Remaining"] for headers in stands] == ["4", "3", "2", "1", "0"]
             assert {headers["RateLimit-Limit"] for headers in stands} == {"5"}
@@ -88,7 +88,7 @@ def test_answers_say_how_a_token_stands_and_when_to_come_again(local: LocalServe
         assert 1 <= int(refused.headers["Retry-After"]) <= 12
         assert refused.headers["RateLimit-Remaining"] == "0"
         assert http.get("/v1/agents").status_code == 200  # another token
-        assert "RateLimit-Limit" not in httpx.get(f"{local.url}/healthz").headers
+        assert "RateLimit-Limit" not in httpx.get(f"{local.url}/healthz", timeout=60).headers
     finally:
         local.app.state.limits = limits
 
@@ -98,7 +98,7 @@ def test_tokens_can_not_be_guessed_but_known_ones_still_work(local: LocalServer,
     fresh = local.user("sven")
     assert http.get("/v1/me").status_code == 200
     try:
-        with httpx.Client(base_url=local.url) as guesser:
+        with httpx.Client(base_url=local.url, timeout=60) as guesser:
             for number in range(5):
                 wrong = guesser.get("/v1/me", headers={"Authorization": f"Bearer mlr_guess-{number:040d}"})
                 assert wrong.status_code == 401
@@ -109,7 +109,7 @@ def test_tokens_can_not_be_guessed_but_known_ones_still_work(local: LocalServer,
         assert http.get("/v1/me").status_code == 200
     finally:
         local.app.state.limits = limits
-    assert httpx.get(f"{local.url}/v1/me", headers={"Authorization": f"Bearer {fresh}"}).status_code == 200
+    assert httpx.get(f"{local.url}/v1/me", headers={"Authorization": f"Bearer {fresh}"}, timeout=60).status_code == 200
 
 
 def test_a_body_that_says_it_is_too_large_is_not_read(http: httpx.Client) -> None:

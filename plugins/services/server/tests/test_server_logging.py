@@ -151,13 +151,13 @@ def test_secrets_that_slip_into_an_event_are_masked(text: str, stream: io.String
 
 def test_the_server_logs_each_request_once_with_its_route_and_without_secrets(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "runs", "--log-format", "json") as server:
-        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {TOKEN}"}) as http:
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http:
             http.get("/v1/runs", params={"limit": "5", "token": SECRET})
             http.get("/healthz")
             answer = http.get("/v1/runs/never%0a%7b%22level%22:1%7d")
             http.post("/v1/runs", json={"task": "body-text-that-is-nobodys-business", "agent": SECRET})
             http.get(f"/v1/runs/{SECRET}")
-        user = httpx.get(f"{server.url}/v1/runs", headers={"Authorization": f"Bearer {SECRET}"})
+        user = httpx.get(f"{server.url}/v1/runs", headers={"Authorization": f"Bearer {SECRET}"}, timeout=60)
         assert user.status_code == 401
     lines = [line for line in server.log if not line.startswith("Listening on")]
     told = [json.loads(line) for line in lines]

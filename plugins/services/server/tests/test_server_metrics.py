@@ -58,7 +58,7 @@ def test_requests_are_counted_by_the_template_of_their_route(server: ServerProce
     for path in ("/v1/runs/a", "/v1/runs/b", "/nowhere/1", "/nowhere/2"):
         http.get(path)
     http.request("BREW", "/v1/runs")
-    answer = httpx.get(f"{server.url}/metrics")
+    answer = httpx.get(f"{server.url}/metrics", timeout=60)
 
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     count = "mleredux_http_request_duration_seconds_count"
@@ -73,7 +73,7 @@ def test_requests_are_counted_by_the_template_of_their_route(server: ServerProce
 
 def test_no_label_has_a_value_that_users_choose(server: ServerProcess, http: httpx.Client) -> None:
     http.get("/v1/runs/some-secret-run-name")
-    text = httpx.get(f"{server.url}/metrics").text
+    text = httpx.get(f"{server.url}/metrics", timeout=60).text
     assert {label for _, labels in read(text) for label, _ in labels} <= ALLOWED_LABELS
     assert "some-secret" not in text
     assert "usr_" not in text
@@ -141,14 +141,14 @@ def test_the_schedulers_work_is_counted(server: ServerProcess, http: httpx.Clien
     assert of(text, "mleredux_workers_started_total") >= 1
     assert of(text, "mleredux_workers_died_total") == 0
     assert of(text, "mleredux_dispatcher_last_round_seconds") < 10
-    ready = httpx.get(f"{server.url}/readyz").json()
+    ready = httpx.get(f"{server.url}/readyz", timeout=60).json()
     assert {check["name"]: check["ok"] for check in ready["checks"]} == {
         "database": True, "disk": True, "dispatcher": True, "workers": True,
     }  # fmt: skip
 
 
 def metrics_of(server: ServerProcess) -> str:
-    return httpx.get(f"{server.url}/metrics").text
+    return httpx.get(f"{server.url}/metrics", timeout=60).text
 
 
 def wait_for(met: Callable[[], bool], seconds: float = 120) -> None:

@@ -60,7 +60,7 @@ def new(http: httpx.Client) -> Ask:
 
 def reaches(http: httpx.Client, run_id: str, *statuses: str) -> dict[str, Any]:
     """The run, once it is in one of these statuses."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while (found := http.get(f"/v1/runs/{run_id}").json())["status"] not in statuses:
         assert time.monotonic() < until and found["status"] not in FINAL - set(statuses), found
         time.sleep(0.05)
@@ -69,7 +69,7 @@ def reaches(http: httpx.Client, run_id: str, *statuses: str) -> dict[str, Any]:
 
 def waits_for(http: httpx.Client, run_id: str, reason: str) -> None:
     """Returns once the run says so: the reason is written in the dispatcher's first look after the run came."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while (found := http.get(f"/v1/runs/{run_id}").json())["waiting_for"] != reason:
         assert time.monotonic() < until, found
         time.sleep(0.05)
@@ -92,7 +92,7 @@ def test_a_run_goes_through_all_states_and_shows_its_score(http: httpx.Client, n
 def test_what_waits_says_why_and_a_queued_run_is_cancelled_at_once(
     http: httpx.Client, new: Ask, server: ServerProcess
 ) -> None:
-    long = new(300, limits={"cpus": 2})
+    long = new(1200, limits={"cpus": 2})  # longer than all that is looked at meanwhile
     reaches(http, long["id"], "running")
     waiting, behind = new(0, limits={"cpus": 2}), new(0, limits={"cpus": 2})
     waits_for(http, waiting["id"], "2 CPUs; 0 of 2 are free")
@@ -113,9 +113,9 @@ def test_what_waits_says_why_and_a_queued_run_is_cancelled_at_once(
 
 
 def test_a_cancelled_run_goes_on_when_it_is_retried(http: httpx.Client, new: Ask, server: ServerProcess) -> None:
-    run = new(2)
+    run = new(9999)
     http.post(f"/v1/runs/{run['id']}/cancel")
-    reaches(http, run["id"], "cancelled", "done")
+    reaches(http, run["id"], "cancelled")
     before = RunStore(server.runs_dir).get(run["id"]).events()
     key = {"Idempotency-Key": "go on"}
     answer = http.post(f"/v1/runs/{run['id']}/retry", headers=key)
@@ -123,6 +123,7 @@ def test_a_cancelled_run_goes_on_when_it_is_retried(http: httpx.Client, new: Ask
     again = http.post(f"/v1/runs/{run['id']}/retry", headers=key)
     assert (again.status_code, again.json()) == (202, answer.json())
     assert answer.json()["ended_at"] is None
+    (server.runs_dir.parent / "counts" / "go on").touch()
     shown = reaches(http, run["id"], "done")
     events = RunStore(server.runs_dir).get(run["id"]).events()
     assert shown["cause"] is None and events[: len(before)] == before
@@ -182,7 +183,7 @@ def test_a_project_s_quota_makes_its_runs_wait_and_nobody_else_s(
         project = session.scalars(select(Project).where(Project.name == "narrow")).one()
         assert project.quota["concurrent_runs"] == 1
     headers = {"Authorization": f"Bearer {token}"}
-    asked = {"task": "toy", "agent": "counting", "seed": 600}
+    asked = {"task": "toy", "agent": "counting", "seed": 1200}
     first, second = (http.post("/v1/runs", json=asked, headers=headers).json()["id"] for _ in range(2))
     reaches(http, first, "running")
     other = reaches(http, new(0)["id"], "done")
@@ -214,7 +215,7 @@ def test_a_job_whose_start_was_noted_but_never_told_is_taken_up(
     with database.writing() as session:
         noted = {"state": "started", "worker_pid": idle.pid, "worker_birth": birth(idle.pid)}
         session.execute(update(Job).where(Job.id == run_id).values(**noted))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while state() != "ended" and time.monotonic() < deadline:
         time.sleep(0.1)
     assert state() == "ended"

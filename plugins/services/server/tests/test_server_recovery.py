@@ -50,7 +50,7 @@ class Place:
 
     def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.server.token}", **more.pop("headers", {})}
-        return httpx.request(method, self.server.url + path, headers=headers, timeout=20, **more)
+        return httpx.request(method, self.server.url + path, headers=headers, timeout=60, **more)
 
     def new(self, tenths: int, agent: str = "counting", **more: Any) -> str:
         answer = self.ask("POST", "/v1/runs", json={"task": "toy", "agent": agent, "seed": tenths, **more})
@@ -63,7 +63,7 @@ class Place:
         found: dict[str, Any] = answer.json()
         return found
 
-    def ends(self, ids: list[str], seconds: float = 120) -> dict[str, dict[str, Any]]:
+    def ends(self, ids: list[str], seconds: float = 240) -> dict[str, dict[str, Any]]:
         """Runs at their end."""
         until, ended = time.monotonic() + seconds, {}
         while len(ended) < len(ids):
@@ -107,6 +107,10 @@ class Place:
     def run(self, run_id: str) -> Run:
         return Run(self.store.path / run_id)
 
+    def agent_told(self, run_id: str) -> list[str]:
+        """What the run's events say of its agent."""
+        return [event.data["status"] for event in self.run(run_id).events() if event.type == "agent"]
+
     def log(self) -> str:
         path = self.server.runs_dir / ".server" / "workers.log"
         own = (self.home / "server.log").read_text().splitlines()
@@ -134,7 +138,7 @@ def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                 process.kill()
 
 
-def until(there: Callable[[], Any], seconds: float = 30) -> Any:
+def until(there: Callable[[], Any], seconds: float = 120) -> Any:
     end = time.monotonic() + seconds
     while not (found := there()):
         assert time.monotonic() < end, "it did not come about"
@@ -225,7 +229,7 @@ def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: 
             place.server.start()
         if number % 4:  # else it is killed before it answered anything
             before = client.answered
-            until(lambda: client.answered > before, 60)  # noqa: B023 - asked at once
+            until(lambda: client.answered > before)  # noqa: B023 - asked at once
         time.sleep(chance.uniform(0.05, 1.5))
         if client.acknowledged and number % 3 == 0:
             followers.append(Follower(place, client.acknowledged[-1]))
@@ -237,7 +241,7 @@ def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: 
         place.server.kill()
     client.stopping.set()
     place.server.start()
-    client.join(30)
+    client.join(120)
     print("states when killed:", dict(met))
 
     ids = client.acknowledged
@@ -255,7 +259,7 @@ def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: 
             assert shown["score"] is not None and place.starts(run_id) >= 1
     _worked_on_by_one(place)
     for follower in followers:
-        follower.join(30)
+        follower.join(120)
         assert follower.end == ended[follower.run_id]["status"]
         assert follower.seen == [event.seq for event in place.run(follower.run_id).events()]
 
@@ -280,12 +284,14 @@ def _worked_on_by_one(place: Place) -> None:
 
 def test_a_worker_that_is_killed_leaves_its_agent_to_the_next_one(place: Place) -> None:
     with place.server:
-        run_id = place.new(20)
+        run_id = place.new(9999)
         until(lambda: place.starts(run_id))
         [holder] = [line["worker"] for line in place.taken_up()]
         place.kill(psutil.Process(holder))
+        until(lambda: "adopted" in place.agent_told(run_id))
+        (place.counts / "go on").touch()
         shown = place.ends([run_id])[run_id]
-        told = [event.data["status"] for event in place.run(run_id).events() if event.type == "agent"]
+        told = place.agent_told(run_id)
         assert (shown["status"], told, place.starts(run_id)) == ("done", ["started", "adopted"], 1)
 
 
@@ -307,7 +313,7 @@ def test_a_server_that_is_told_to_stop_does_so_at_once_and_its_runs_go_on(place:
     until(lambda: place.starts(run_id))
     began = time.monotonic()
     place.server.stop()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50, "the run would go on for ever"
     assert place.run(run_id).state == "running" and place.agents()
     place.server.start()
     assert place.run(run_id).state == "running" and place.agents()
@@ -315,7 +321,7 @@ def test_a_server_that_is_told_to_stop_does_so_at_once_and_its_runs_go_on(place:
     ended = place.ends([run_id, *waiting])
     assert {shown["status"] for shown in ended.values()} == {"done"}
     assert [place.starts(name) for name in ended] == [1] * 7
-    until(lambda: len(place.workers()) <= 3, 20)
+    until(lambda: len(place.workers()) <= 3)
     place.server.stop()
 
 
@@ -341,7 +347,7 @@ def test_a_container_survives_server_and_worker_and_is_found_again(place: Place,
     assert run.state == "running"
     place.server.start()
     shown = place.ends([run_id])[run_id]
-    told = [event.data["status"] for event in run.events() if event.type == "agent"]
+    told = place.agent_told(run_id)
     assert (shown["status"], told) == ("done", ["started", "adopted"]), shown["message"]
     assert run.agent_log.read_bytes().count(b"started") == 1, "it was not started again"
     place.server.stop()

@@ -87,7 +87,7 @@ def test_a_log_is_followed_from_before_its_beginning_to_its_end(local: LocalServ
             time.sleep(0.01)
         write(run, b"half: \xe2\x82")
         local.settle(run.id, "done")
-        found = told.result(10)
+        found = told.result(50)
     assert text_of(found) == whole.decode() + "half: \ufffd"
     assert int(found[-2]["id"]) == len(whole) + 8
     assert found[-1] == {"event": "end", "data": '{"status": "done"}'}
@@ -112,20 +112,21 @@ def test_a_log_that_is_shorter_begins_anew_and_one_that_is_masked_goes_on(
     local: LocalServer, http: httpx.Client
 ) -> None:
     run = local.make_run()
-    with ThreadPoolExecutor(1) as pool:
-        told = pool.submit(follow, http, run)
-        write(run, b"first build fails\n")
-        time.sleep(0.6)
+    write(run, b"first build fails\n")
+    with http.stream("GET", f"/v1/runs/{run.id}/logs/agent.log", headers=STREAM) as answer:
+        lines = (line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: "))
+        told = (json.loads(line) for line in lines)
+        assert next(told) == {"text": "first build fails\n"}
         (run.logs_dir / "agent.log").write_bytes(b"second\n")  # the same file, cut
-        time.sleep(0.6)
+        assert next(told) == {"text": "second\n"}
         other = run.logs_dir / "new"
         other.write_bytes(b"3rd\n")  # another file in its place: that of a new attempt
         other.replace(run.logs_dir / "agent.log")
-        time.sleep(0.6)
+        assert next(told) == {"text": "3rd\n"}
         other.write_bytes(b"***\nmore\n")  # as masking leaves it, and what was written since it was last read
         other.replace(run.logs_dir / "agent.log")
         local.settle(run.id, "done")
-        assert text_of(told.result(10)) == "first build fails\nsecond\n3rd\nmore\n"
+        assert list(told) == [{"text": "more\n"}, {"status": "done"}]
 
 
 def test_a_log_that_grows_fast_holds_up_nobody(local: LocalServer, http: httpx.Client) -> None:
@@ -139,6 +140,6 @@ def test_a_log_that_grows_fast_holds_up_nobody(local: LocalServer, http: httpx.C
         local.settle(run.id, "done")
         began = time.monotonic()
         assert http.get("/v1").status_code == 200
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         for one in told:
-            assert text_of(one.result(20)).encode() == whole
+            assert text_of(one.result(50)).encode() == whole

@@ -225,7 +225,7 @@ def test_a_token_in_another_form_is_none(place: Place, scheme: str) -> None:
 
 def test_a_token_in_the_address_is_none(place: Place) -> None:
     for name in ("token", "access_token", "api_key"):
-        assert httpx.get(f"{place.local.url}/v1/me", params={name: place.token["ann"]}).status_code == 401
+        assert httpx.get(f"{place.local.url}/v1/me", params={name: place.token["ann"]}, timeout=60).status_code == 401
 
 
 def test_public_routes_need_no_token_and_tell_nothing_of_users(place: Place) -> None:

@@ -63,7 +63,7 @@ def made_up(server: ServerProcess, folder: Path, token: str, examples: int, *whi
 
 def test_what_an_admin_asks(server: ServerProcess, tmp_path: Path) -> None:
     made_up(server, tmp_path, server.token, 6, "--exclude-path-regex", DELETES_WHO_ASKS)
-    assert httpx.get(f"{server.url}/v1/me", headers=bearer(server.token)).status_code == 200
+    assert httpx.get(f"{server.url}/v1/me", headers=bearer(server.token), timeout=60).status_code == 200
 
 
 def test_what_a_user_asks(server: ServerProcess, tmp_path: Path) -> None:
@@ -73,11 +73,11 @@ def test_what_a_user_asks(server: ServerProcess, tmp_path: Path) -> None:
         asked = {"name": "t", "scopes": ["read", "run", "grade", "tokens"], "user": "somebody"}
         token = http.post("/v1/tokens", json=asked).json()["token"]
     made_up(server, tmp_path, token, 2, "--exclude-path-regex", DELETES_WHO_ASKS)
-    assert httpx.get(f"{server.url}/v1/me", headers=bearer(token)).status_code == 200
+    assert httpx.get(f"{server.url}/v1/me", headers=bearer(token), timeout=60).status_code == 200
 
 
 def test_what_takes_tokens_away(server: ServerProcess, tmp_path: Path) -> None:
     asked = {"name": "throwaway", "scopes": ["admin"]}
-    made = httpx.post(f"{server.url}/v1/tokens", headers=bearer(server.token), json=asked)
+    made = httpx.post(f"{server.url}/v1/tokens", headers=bearer(server.token), json=asked, timeout=60)
     assert made.status_code == 201, made.text
     made_up(server, tmp_path, made.json()["token"], 6, "--include-path-regex", DELETES_WHO_ASKS)

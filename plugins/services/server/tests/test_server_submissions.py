@@ -163,7 +163,9 @@ def test_a_request_that_comes_again_makes_nothing_new(client: httpx.Client, samp
 
 def test_submissions_of_another_are_not_there(local: LocalServer, client: httpx.Client, sample: bytes) -> None:
     found = submit(client, sample).json()["id"]
-    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('mallory')}"}) as stranger:
+    with httpx.Client(
+        base_url=local.url, headers={"Authorization": f"Bearer {local.user('mallory')}"}, timeout=60
+    ) as stranger:
         assert stranger.get(f"/v1/submissions/{found}").status_code == 404
         assert stranger.delete(f"/v1/submissions/{found}").status_code == 404
         assert stranger.get("/v1/submissions").json()["items"] == []
@@ -171,7 +173,7 @@ def test_submissions_of_another_are_not_there(local: LocalServer, client: httpx.
         assert stranger.post("/v1/submissions", **form).status_code == 404  # type: ignore[arg-type]
     reader = local.user("reader", scopes=["read"])
     refused = httpx.post(
-        f"{local.url}/v1/submissions", headers={"Authorization": f"Bearer {reader}"}, data={"task": TASK}
+        f"{local.url}/v1/submissions", headers={"Authorization": f"Bearer {reader}"}, data={"task": TASK}, timeout=60
     )
     assert refused.status_code == 403
 
@@ -181,7 +183,7 @@ def test_the_quota_of_disk_holds_for_submissions(local: LocalServer) -> None:
     with local.service.database.writing() as session:
         project = session.scalars(select(Project).where(Project.name == "small")).one()
         project.quota = {**project.quota, "disk_mb": 2}
-    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}) as client:
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
         assert submit(client, b"x" * (1 << 20)).status_code == 202
         refused = submit(client, b"x" * (2 << 20))
         assert refused.json()["type"] == "urn:mleredux:problem:quota-exceeded"

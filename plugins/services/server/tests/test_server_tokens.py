@@ -203,7 +203,7 @@ def test_each_change_is_in_the_audit_without_secrets(local: LocalServer, ann: ht
     "header", ["", "Basic YTpi", "Bearer", "Bearer mlr_", "Bearer xyz", "Bearer mlr_" + "x" * 5000]
 )
 def test_what_is_no_token_is_refused_with_a_challenge(local: LocalServer, header: str) -> None:
-    refused = httpx.get(f"{local.url}/v1/me", headers={"Authorization": header} if header else {})
+    refused = httpx.get(f"{local.url}/v1/me", headers={"Authorization": header} if header else {}, timeout=60)
     assert (refused.status_code, refused.json()["type"]) == (401, "urn:mleredux:problem:unauthenticated")
     assert "WWW-Authenticate" in refused.headers
     assert "xxxxx" not in refused.text
