@@ -1,0 +1,208 @@
+"""The database breaks off at any statement of the scheduler: each run still ends, and is worked on once.
+
+The statements and commits of a scenario are counted, and one after the other fails: before it was done or after it,
+alone or with all that follow for a while. A commit that fails after it was done is one whose answer was lost.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from io import RawIOBase
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
+from mleredux.models import State
+from mleredux.plugins import Catalogue
+from mleredux.sandboxes.processes import birth
+from mleredux.store import Run
+from mleredux_server.accounts import make_user
+from mleredux_server.app import make_service
+from mleredux_server.database import Database
+from mleredux_server.database.tables import Job, Project, RunRow, User
+from mleredux_server.queueing.dispatcher import Dispatcher
+from mleredux_server.queueing.pool import Pool, Told, WorkerProcess
+from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+from mleredux_server.settings import Settings
+from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+
+EVERY = int(os.environ.get("MLEREDUX_BREAKING_EVERY", "15"))
+"""Of the points that are no commits, so many are passed over for one that fails; 1: none."""
+ASKED = RunRequest(task="toy", agent="toy-nearest", sandbox="process")
+
+
+class Breaking:
+    """A database whose connections break off where they are told to.
+
+    Attributes:
+        passed: What was done since `at` was called: each statement and commit, before and after it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        dialect: Any = database.engine.dialect
+        for name in ("do_execute", "do_executemany", "do_commit"):
+            setattr(dialect, name, self._around(getattr(dialect, name), name))
+        dialect.is_disconnect = lambda error, *_: "broke off" in str(error)
+        self.passed: list[str] = []
+        self._failing = range(0)
+
+    def at(self, first: int = 0, count: int = 0) -> None:
+        """Let so many points fail from now on, beginning with that one."""
+        self.passed, self._failing = [], range(first, first + count)
+
+    def _around(self, do: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def done(*arguments: Any, **more: Any) -> None:
+            self._pass(f"before {name}")
+            do(*arguments, **more)
+            self._pass(f"after {name}")
+
+        return done
+
+    def _pass(self, point: str) -> None:
+        self.passed.append(point)
+        if len(self.passed) - 1 in self._failing:
+            raise sqlite3.OperationalError(f"the connection broke off {point}")
+
+
+class Pipe(RawIOBase):
+    """What a worker is told."""
+
+    def __init__(self) -> None:
+        self.told: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.told.append(bytes(data))
+        return len(data)
+
+
+class HandPool(Pool):
+    """Workers that are no processes: they take a step of their work when they are told to."""
+
+    worked: Counter[str]
+
+    def warm(self, busy: int) -> None:
+        """None is started ahead."""
+
+    def _start(self, lane: str) -> WorkerProcess:
+        process: Any = SimpleNamespace(pid=os.getpid(), stdin=Pipe(), told=0)
+        worker = WorkerProcess(lane, process, birth(os.getpid()), ready=True)
+        self._workers.append(worker)
+        return worker
+
+    def step(self, runs: Path) -> None:
+        """Each that was told a job goes one step further: takes it up, then ends it and says so."""
+        for worker in self._workers:
+            process: Any = worker.process
+            if len(process.stdin.told) == process.told:
+                continue
+            assert worker.job is not None
+            run = Run(runs / worker.job)
+            if run.state is State.QUEUED:
+                run.enter(State.PREPARING)
+                self.worked[run.id] += 1
+                continue
+            for state in (State.PRODUCING, State.DONE) if not run.state.final else ():
+                run.enter(state)
+            process.told += 1
+            self._news.put(Told(worker, {"done": run.id, "disk_mb": 1}))
+
+
+class Place:
+    """A service with a scheduler whose rounds the test goes itself."""
+
+    def __init__(self, home: Path) -> None:
+        settings = Settings(runs_dir=home / "runs", data_dir=home / "data", workers=1)
+        self.service: Service = make_service(settings, Catalogue(load=["mleredux.testing.toys"]))
+        with self.service.database.writing() as session:
+            make_user(session, "root", admin=True)
+        with self.service.database.reading() as session:
+            user, project = session.scalars(select(User)).one(), session.scalars(select(Project)).one()
+        self.caller = Caller(user.id, user.name, True, "tok", "t", frozenset({"admin"}), {project.id: "owner"})
+        self.dispatcher = Dispatcher(self.service)
+        self.pool = HandPool(settings, self.service.catalogue, self.service.wake.set, self.dispatcher.tally)
+        self.pool.worked = Counter()
+        self.dispatcher._pool = self.pool
+        self.breaking = Breaking(self.service.database)
+
+    def make(self, count: int) -> list[str]:
+        planned = [plan_run(self.service, ASKED) for _ in range(count)]
+        return [row.id for row in make_runs(self.service, self.caller, planned, ASKED)]
+
+    def round(self) -> None:
+        """As the thread's, but without its pauses."""
+        dispatcher = self.dispatcher
+        dispatcher._look_around_at = 0.0
+        dispatcher._not_before.clear()
+        try:
+            dispatcher._tick(True)
+        except OperationalError:
+            dispatcher._look_at = 0.0
+        self.pool.step(self.service.store.path)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is worked on, as far as the scheduler knows."""
+        return not any(worker.job for worker in self.pool._workers) and not self.dispatcher._jobs.started
+
+    def states(self, ids: list[str]) -> set[tuple[str, str]]:
+        with self.service.database.reading() as session:
+            found = session.execute(
+                select(Job.state, RunRow.status).join(RunRow, RunRow.id == Job.id).where(Job.id.in_(ids))
+            )
+            return {(job, row) for job, row in found}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with structlog.testing.capture_logs():
+        made = Place(Path(tmp_path_factory.mktemp("breaking")))
+        yield made
+        made.service.database.close()
+
+
+def rounds_until_the_end(place: Place, ids: list[str]) -> int:
+    """Rounds without faults until all have ended."""
+    for number in range(30):
+        if place.states(ids) == {("ended", "done")}:
+            return number
+        place.round()
+    with place.service.database.reading() as session:
+        jobs = [(job.id, job.state, job.attempts) for job in session.scalars(select(Job).where(Job.id.in_(ids)))]
+    raise AssertionError(f"without an end: {place.states(ids)} {jobs} {place.dispatcher._jobs.started}")
+
+
+@pytest.mark.parametrize("count", [1, 25], ids=["once", "for-a-while"])
+def test_wherever_the_database_breaks_off_each_run_ends_and_is_worked_on_once(place: Place, count: int) -> None:
+    """Two runs and one worker: the second is handed out when the first has ended."""
+    ids = place.make(2)
+    place.breaking.at()
+    for _ in range(12):
+        place.round()
+    points = list(place.breaking.passed)
+    assert place.idle and place.states(ids) == {("ended", "done")}
+    for first, point in enumerate(points):
+        if "commit" not in point and first % EVERY:
+            continue
+        ids = place.make(2)
+        place.breaking.at(first, count)
+        while len(place.breaking.passed) < first + count:
+            place.round()
+        failed = place.breaking.passed[first]
+        place.breaking.at()
+        rounds_until_the_end(place, ids)
+        place.round()
+        assert place.idle, failed
+        assert [place.pool.worked[run_id] for run_id in ids] == [1, 1], failed
+        assert len(place.pool._workers) <= 2, failed
