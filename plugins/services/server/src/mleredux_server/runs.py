@@ -15,15 +15,13 @@ from sqlalchemy.orm import Session
 from mleredux_server.admission import check_quota, fit_to_quota
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, now
 from mleredux_server.idempotency import Answer, Claim
-from mleredux_server.making import drop_uncreated, make_jobs, settle_left
+from mleredux_server.making import make_jobs
 from mleredux_server.problems import Problem
 from mleredux_server.queueing.adoption import write_note
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
-
-__all__ = ["Planned", "drop_uncreated", "make_runs", "plan_matrix", "plan_run", "settle_left"]
 
 MOST_RUNS = 5000
 """Of one experiment."""

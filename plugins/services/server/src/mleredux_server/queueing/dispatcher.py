@@ -13,6 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from mleredux_server.database.tables import Job, Project, now
+from mleredux_server.making import settle_left
 from mleredux_server.queueing.broken import BrokenSandboxes
 from mleredux_server.queueing.decision import Allowance, Demand, Running, World, decide
 from mleredux_server.queueing.jobs import Jobs, Started
@@ -20,7 +21,6 @@ from mleredux_server.queueing.pool import OTHER_LANES, Pool, WorkerProcess
 from mleredux_server.queueing.queued import held_back, queued_runs, tell_waiting
 from mleredux_server.queueing.startup import recover, sweep
 from mleredux_server.queueing.tally import Tally
-from mleredux_server.runs import settle_left
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.service import Service
 

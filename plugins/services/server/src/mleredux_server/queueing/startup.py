@@ -10,12 +10,12 @@ from mleredux.store.trees import remove_tree
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.database.tables import BuildRow, Idempotency, Job, Member, RunLabel, RunRow, Submission, User
+from mleredux_server.database.tables import Idempotency, Job, Member, RunLabel, RunRow, User
+from mleredux_server.making import drop_uncreated
 from mleredux_server.queueing.actions import TRASH
 from mleredux_server.queueing.adoption import adopted
 from mleredux_server.queueing.facts import facts_of, run_at
 from mleredux_server.queueing.jobs import Started, end_damaged, end_run
-from mleredux_server.runs import drop_uncreated
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
@@ -75,16 +75,9 @@ def sweep_sandbox(service: Service, name: str) -> None:
 
 def _drop_uncreated(service: Service) -> None:
     with service.database.reading() as session:
-        uncreated = session.execute(select(Job.id, Job.kind).where(Job.state == "creating")).all()
-    if runs := [job_id for job_id, kind in uncreated if kind == "run"]:
-        drop_uncreated(service, runs)
-    others = [(job_id, kind) for job_id, kind in uncreated if kind != "run"]
-    for job_id, kind in others:
-        remove_tree(service.job_dir(kind, job_id))
+        uncreated = session.scalars(select(Job.id).where(Job.state == "creating")).all()
+    drop_uncreated(service, uncreated)
     with service.database.writing() as session:
-        for job_id, _ in others:
-            for table in (Submission, BuildRow, Job):
-                session.execute(delete(table).where(table.id == job_id))
         session.execute(delete(Idempotency).where(Idempotency.status.is_(None)))
 
 
