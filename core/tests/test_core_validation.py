@@ -216,7 +216,7 @@ def test_millions_of_rows_take_no_memory(
     message, _, kilobytes = told.stdout.strip().rpartition(" ")
     assert message.startswith(begins), told
     assert int(kilobytes) < 60_000
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 0
 
 

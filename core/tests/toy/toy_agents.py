@@ -60,7 +60,7 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
         {},
     ),
     "hydra": (
-        "import os, time\nopen('heads', 'w').close()\nend = time.time() + 20\n"
+        "import os, time\nopen('heads', 'w').close()\nend = time.time() + 60\n"
         "for i in range(6):\n  if os.fork() == 0: break\nelse: time.sleep(60)\n"
         "while time.time() < end:\n  if os.fork() == 0: continue\n  else: time.sleep(0.02); os._exit(0)",
         {},
