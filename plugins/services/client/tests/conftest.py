@@ -232,7 +232,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def client(fake: Fake, pauses: list[float]) -> Iterator[Client]:
-    with Client(fake.url, TOKEN, timeout=5) as opened:
+    with Client(fake.url, TOKEN, timeout=60) as opened:
         yield opened
 
 

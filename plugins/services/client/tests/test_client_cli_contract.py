@@ -183,17 +183,16 @@ def test_what_a_server_refuses_is_one_sentence(there: StandIn, given: Answer, se
 
 
 def test_a_server_that_is_away_for_a_while_is_waited_for(there: StandIn) -> None:
-    ended = states("running", "done", "done", report=REPORT)
-    there.answers |= {"POST /v1/runs": answer(RUN, 201), f"GET /v1/runs/{RUN['id']}": ended}
+    there.answers |= {"POST /v1/runs": answer(RUN, 201), f"GET /v1/runs/{RUN['id']}": states("running")}
     again: list[StandIn] = []
 
     def go_away() -> None:
-        while len(there.asked) < 2:
+        until = time.monotonic() + 60
+        while len(there.asked) < 2 and time.monotonic() < until:
             time.sleep(0.01)
         there.close()
         time.sleep(1)
-        again.append(StandIn(there.port))
-        again[0].answers = there.answers
+        again.append(StandIn(there.port, {f"GET /v1/runs/{RUN['id']}": states("done", report=REPORT)}))
 
     away = threading.Thread(target=go_away)
     away.start()
@@ -213,8 +212,9 @@ def watched(there: StandIn, *options: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+    until = time.monotonic() + 120
     while sum(asked.method == "GET" for asked in there.asked) < 2:
-        assert process.poll() is None, process.stderr
+        assert process.poll() is None and time.monotonic() < until, [asked.path for asked in there.asked]
         time.sleep(0.02)
     return process
 
@@ -222,7 +222,7 @@ def watched(there: StandIn, *options: str) -> subprocess.Popen[str]:
 def test_ctrl_c_stops_watching_and_not_the_run(there: StandIn) -> None:
     process = watched(there)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=20)
+    _, told = process.communicate(timeout=90)
     assert process.returncode == 130
     assert "what was asked for goes on" in told and f"mleredux runs cancel {RUN['id']}`" in told
     assert "Traceback" not in told and not any(asked.path.endswith("/cancel") for asked in there.asked)
@@ -236,7 +236,7 @@ def test_ctrl_c_cancels_where_that_was_asked_for(there: StandIn) -> None:
     there.answers[f"POST /v1/runs/{RUN['id']}/cancel"] = cancel
     process = watched(there, "--cancel-on-interrupt")
     process.send_signal(signal.SIGTERM)
-    out, told = process.communicate(timeout=20)
+    out, told = process.communicate(timeout=90)
     assert process.returncode == 130 and "digits · dummy · cancelled" in told and "cancelled" in out
 
 

@@ -218,7 +218,7 @@ def test_a_service_that_says_nothing_is_given_up(pauses: list[float]) -> None:
         begun = time.monotonic()
         with Client(url, "t", timeout=0.05, retries=1) as client, pytest.raises(sdk.Unreachable, match="in time"):
             client.me()
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 60
 
 
 def test_the_token_is_in_no_representation_no_error_and_no_log(

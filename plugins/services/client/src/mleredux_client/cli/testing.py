@@ -97,8 +97,8 @@ class StandIn:
         gone: Whether connections are dropped without an answer.
     """
 
-    def __init__(self, port: int = 0) -> None:
-        self.answers: dict[str, Any] = {}
+    def __init__(self, port: int = 0, answers: dict[str, Any] | None = None) -> None:
+        self.answers: dict[str, Any] = answers or {}
         self.asked: list[Asked] = []
         self.gone = False
         outer = self
