@@ -110,7 +110,7 @@ def run(sandbox: DockerSandbox) -> Callable[[Launch], tuple[Exit, bytes]]:
     return to_the_end
 
 
-def wait(handle: Handle, seconds: float = 60) -> Exit:
+def wait(handle: Handle, seconds: float = 180) -> Exit:
     """Wait until the agent has ended."""
     until = time.monotonic() + seconds
     while (ended := handle.poll()) is None:

@@ -85,7 +85,7 @@ def test_an_image_is_built_once_by_content(sandbox, package, request_for, tmp_pa
     request = request_for(packages=(package.name,))
     begun = time.monotonic()
     second = sandbox.build(request)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 20
     assert (first.cached, second.cached) == (False, True)
     assert request.said == []
     assert re.fullmatch(r"sha256:[0-9a-f]{64}", second.identity)
@@ -271,11 +271,11 @@ def test_a_build_is_ended_at_its_time_limit_and_leaves_no_container(sandbox, req
     marker = uuid.uuid4().hex
     dockerfile = f"ARG BASE_IMAGE\nFROM ${{BASE_IMAGE}}\nRUN echo {marker}; sleep 300\n"
     begun = time.monotonic()
-    with pytest.raises(BuildFailed, match=r"not built within 4 s; it was at step 3"):
-        sandbox.build(request_for(context=context_with(tmp_path, dockerfile), time_limit=4))
-    assert time.monotonic() - begun < 30
+    with pytest.raises(BuildFailed, match=r"not built within 8 s; it was at step 3"):
+        sandbox.build(request_for(context=context_with(tmp_path, dockerfile), time_limit=8))
+    assert time.monotonic() - begun < 120
     client = connect()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 90
     while any(marker in container["Command"] for container in client.containers(all=True)):
         assert time.monotonic() < until, "the build's container is still there"
         time.sleep(0.2)
@@ -324,6 +324,6 @@ def test_an_engine_that_does_not_answer_holds_nobody_up(monkeypatch, tmp_path):
         findings = []
         thread = threading.Thread(target=lambda: findings.extend(DockerSandbox().check()), daemon=True)
         thread.start()
-        thread.join(40)
+        thread.join(90)
         assert [finding.ok for finding in findings] == [False]
-        assert time.monotonic() - begun < 40
+        assert time.monotonic() - begun < 90

@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.docker
 
-SILENCE = 3
+SILENCE = 8
 
 
 class _Gateway(socketserver.StreamRequestHandler):

@@ -48,7 +48,7 @@ def test_a_long_output_and_lines_longer_than_any_buffer_are_complete(make_launch
 
 
 def test_both_streams_are_taken_down_after_what_the_log_holds_already(make_launch, run):
-    launch = make_launch("sh", "-c", "echo out; sleep 0.2; echo err >&2; sleep 0.2; printf end")
+    launch = make_launch("sh", "-c", "echo out; sleep 1; echo err >&2; sleep 1; printf end")
     launch.log.write_bytes(b"an earlier attempt\n")
     assert run(launch)[1] == b"an earlier attempt\nout\nerr\nend\n", "the last line is ended"
 
@@ -61,7 +61,7 @@ def start_elsewhere(launch, tmp_path, first=""):
     return program
 
 
-def until_logged(launch, needle, seconds=30):
+def until_logged(launch, needle, seconds=120):
     until = time.monotonic() + seconds
     while not launch.log.exists() or needle not in launch.log.read_bytes():
         assert time.monotonic() < until, "the output does not come"

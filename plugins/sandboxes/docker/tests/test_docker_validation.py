@@ -144,7 +144,7 @@ def test_the_forwarder_is_nobodys_child_and_holds_nothing_up(make_launch, run, e
     begun = time.monotonic()
     ended, log = run(launch)
     assert (ended.code, log) == (0, b"no child\n")
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 90
 
 
 def test_without_python_the_agent_starts_all_the_same(make_launch, run, endpoint, sandbox, tmp_path):

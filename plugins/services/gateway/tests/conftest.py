@@ -29,7 +29,7 @@ key_env = "PLANTED_KEY"
 models = ["priced", "unpriced", "gpt-*"]
 rename = {{ alias = "priced" }}
 headers = {{ X-Conversation = "{{run}}" }}
-timeout = 5
+timeout = 60
 
 [upstreams.claude]
 protocol = "anthropic"

@@ -35,18 +35,18 @@ def test_chat_with_tools_is_forwarded_counted_and_priced(opened):
 
 def test_a_stream_comes_piece_by_piece_and_is_counted_though_the_agent_asked_for_no_usage(opened):
     agent = opened()
-    began, times, text = time.monotonic(), [], ""
+    times, text = [], ""
     for chunk in agent.ai.chat.completions.create(model="priced", messages=user("dripping"), stream=True):
-        times.append(time.monotonic() - began)
+        times.append(time.monotonic())
         assert chunk.choices, "a chunk of usage was not asked for"
         text += chunk.choices[0].delta.content or ""
     assert text == "drip " * 30
-    assert times[0] < times[-1] / 2, "it came all at once"
+    assert times[-1] - times[0] > 0.5, "it came all at once"
     use = agent.close()
     assert (use.prompt_tokens, use.completion_tokens) == (5, 5)
     (call,) = agent.calls()
     assert call["response"]["choices"][0]["message"]["content"] == text
-    assert call["stream"] and call["first_byte_seconds"] < call["seconds"] / 2
+    assert call["stream"] and call["seconds"] - call["first_byte_seconds"] > 0.5
     assert "stream_options" not in call["request"]
 
 
@@ -199,7 +199,7 @@ def test_an_agent_that_opens_too_many_connections_harms_itself_alone(opened):
     port = int(agent.gateway.url.rpartition(":")[2])
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
-        many[-1].settimeout(10)
+        many[-1].settimeout(60)
         assert many[-1].recv(1) == b"", "it was closed at once"
         assert other.say() and many[0].fileno() > 0
     assert agent.say().startswith("Hello"), "it has room again"

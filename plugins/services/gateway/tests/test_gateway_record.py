@@ -112,7 +112,7 @@ from mleredux_gateway.opening import open_gateway
 agent = Agent(id="talker", version="3", title="Talks", command=("true",))
 gateway = open_gateway(Run(Path(sys.argv[1])), agent, Path(sys.argv[2]))
 print(gateway.url, gateway.secrets[0], flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -129,7 +129,7 @@ def killed(opened, tmp_path) -> Run:
         url, token = program.stdout.readline().split()
         body = {"model": "priced", "messages": [{"role": "user", "content": "hello"}]}
         headers = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=url, headers=headers) as client:
+        with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
             assert client.post("/v1/chat/completions", json=body).status_code == 200
             dripping = {**body, "messages": [{"role": "user", "content": "dripping"}], "stream": True}
             with client.stream("POST", "/v1/chat/completions", json=dripping) as answer:
@@ -145,7 +145,7 @@ def killed(opened, tmp_path) -> Run:
 
 def test_after_a_kill_budgets_go_on_from_the_record_with_the_call_that_was_cut_off(killed, opened):
     again = opened(run=killed)
-    left = httpx.get(f"{again.gateway.url}/budget", headers={"X-Api-Key": again.token}).json()
+    left = httpx.get(f"{again.gateway.url}/budget", headers={"X-Api-Key": again.token}, timeout=60).json()
     assert left["llm_calls"] == {"used": 2, "limit": 3}
     again.say()
     use = again.close()
