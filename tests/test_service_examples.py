@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from typing import Any
 
 import pytest
 import yaml
+from mleredux.testing.ports import free_port
 from mleredux_server.cli.serve import command as serve
 from mleredux_server.settings import Settings
 
@@ -197,7 +197,7 @@ class TestProxy:
 
 def fetch(url: str, token: str | None = None) -> str:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return str(answer.read().decode())
 
 
@@ -223,8 +223,7 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for folder in given.values():
         if folder.startswith(str(home)):
             Path(folder).mkdir(parents=True, exist_ok=True)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     words = [port if word == "8000" else word for word in command[1:]]
     process = subprocess.Popen(
         [sys.executable, "-m", "mleredux", *words],
@@ -279,8 +278,7 @@ def test_the_image_is_built_and_serves(docker_base_image: str, tmp_path: Path) -
     )
     assert built.returncode == 0, built.stdout[-3000:] + built.stderr[-3000:]
     (tmp_path / "token").write_text(TOKEN)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     mounted = ["--volume", f"{tmp_path / 'token'}:/run/secrets/serve_token:ro"]
     variables = ["--env", "MLEREDUX_SERVE_TOKEN_FILE=/run/secrets/serve_token"]
     kept = ["--init", "--security-opt", "no-new-privileges:true", "--network", "host"]

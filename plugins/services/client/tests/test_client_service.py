@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import mleredux
 import mleredux_client as sdk
 import nbformat
 import pytest
+from mleredux.testing.ports import free_port
 from mleredux_client import Client, Run
 from mleredux_server.testing import ServerProcess
 from nbclient import NotebookClient
@@ -27,9 +27,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server on a port that it keeps when it is started anew."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with ServerProcess(tmp_path_factory.mktemp("served"), "--workers", "2", "--port", str(port)) as started:
+    port = str(free_port())
+    with ServerProcess(tmp_path_factory.mktemp("served"), "--workers", "2", "--port", port) as started:
         yield started
 
 

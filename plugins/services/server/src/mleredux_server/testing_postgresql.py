@@ -9,12 +9,13 @@ import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from mleredux.testing.ports import free_port
 
 _USER = "service"
 _SETTINGS = {
@@ -57,7 +58,7 @@ class PostgresServer:
         self._as: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self.password = "pg-" + secrets.token_hex(12)
-        self.port = _free_port()
+        self.port = free_port()
         if os.geteuid() == 0:
             owner = _unprivileged()
             self._as = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
@@ -158,14 +159,3 @@ def _unprivileged() -> pwd.struct_passwd:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
     raise RuntimeError("There is neither a user postgres nor a user nobody.")
-
-
-def _free_port() -> int:
-    """One that nobody is given by chance while the server is away: below those of outgoing connections."""
-    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
-    for _ in range(100):
-        port = secrets.choice(range(min(20_000, first - 1000), first))
-        with socket.socket() as taken, contextlib.suppress(OSError):
-            taken.bind(("127.0.0.1", port))
-            return port
-    raise RuntimeError("There is no free port for PostgreSQL.")
