@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 
 import structlog
-from mleredux.errors import MlereduxError
-from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server.queueing.startup import sweep_sandbox
 from mleredux_server.service import Service
@@ -48,7 +46,7 @@ class BrokenSandboxes:
                 try:
                     if name in self._service.catalogue.entries("sandboxes"):
                         sweep_sandbox(self._service, name)
-                except (MlereduxError, SQLAlchemyError, OSError) as error:
+                except Exception as error:  # a sandbox is a plugin's; given up, all its runs would wait for ever
                     _LOG.warning("a sandbox does not work now", sandbox=name, reason=str(error))
                     with self._lock:
                         self._broken[name] = f"the sandbox {name}, which does not work now"

@@ -185,7 +185,10 @@ class Pool:
     def _listen(self, worker: WorkerProcess) -> None:
         assert worker.process.stdout is not None
         for line in worker.process.stdout:
-            said = json.loads(line)
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue  # half a word, of one that was killed
             if "ready" in said:
                 worker.ready = True
             else:

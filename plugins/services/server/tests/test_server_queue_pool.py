@@ -1,0 +1,53 @@
+"""What the scheduler hears of workers and of sandboxes, also of those that end or fail as nobody foresaw."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux.plugins import Catalogue
+from mleredux_server.app import make_service
+from mleredux_server.queueing import broken
+from mleredux_server.queueing.pool import Pool, WorkerProcess
+from mleredux_server.queueing.tally import Tally
+from mleredux_server.settings import Settings
+
+
+@pytest.mark.parametrize("said", ['{"done": "a"}', '{"done": "a", "err', "no word", ""])
+def test_the_end_of_a_worker_is_heard_whatever_it_said_last(tmp_path: Path, said: str) -> None:
+    woken, tally = threading.Event(), Tally()
+    pool = Pool(Settings(runs_dir=tmp_path / "runs"), Catalogue(), woken.set, tally)
+    command = ["sh", "-c", 'printf %s "$1"; kill -9 $$', "sh", said]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    worker = WorkerProcess("run", process, None, job="a")
+    pool._listen(worker)
+    heard = [told.done for told in pool.news()]
+    assert heard == [{"done": "a"}, None] if said.endswith("}") else heard == [None]
+    assert woken.is_set() and worker.gone and tally.workers_died == 1
+
+
+def test_a_sandbox_that_fails_as_nobody_foresaw_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = make_service(Settings(runs_dir=tmp_path / "runs"), Catalogue())
+    asked: list[str] = []
+
+    def sweep(_service: Any, name: str) -> None:
+        asked.append(name)
+        if len(asked) < 3:
+            raise KeyError("nobody thought of that")
+
+    monkeypatch.setattr(broken, "sweep_sandbox", sweep)
+    monkeypatch.setattr(broken, "_AGAIN", 0.01)
+    sandboxes = broken.BrokenSandboxes(service, threading.Event())
+    sandboxes.suspect("process")
+    deadline = time.monotonic() + 60
+    while sandboxes.known():
+        assert time.monotonic() < deadline, asked
+        time.sleep(0.01)
+    assert asked == ["process"] * 3 and service.wake.is_set()
+    service.database.close()
