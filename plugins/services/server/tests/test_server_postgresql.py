@@ -19,11 +19,12 @@ from alembic.runtime.migration import MigrationContext
 from mleredux.errors import MlereduxError
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Base, Job, Project, RunRow
+from mleredux_server.database.types import Words
 from mleredux_server.settings import Settings
 from mleredux_server.testing import ServerProcess
 from mleredux_server.testing_local import LocalServer
 from mleredux_server.testing_postgresql import PostgresServer
-from sqlalchemy import func, select
+from sqlalchemy import func, literal, select
 from sqlalchemy.exc import DBAPIError
 
 pytestmark = pytest.mark.postgresql
@@ -150,6 +151,11 @@ def test_a_nul_character_in_a_text_is_kept_or_refused(admin: httpx.Client) -> No
         assert admin.post("/v1/runs", json={**RUN, **field}).status_code in (201, 404, 422), field
     key = {"Idempotency-Key": "a\\u0000b"}
     assert admin.post("/v1/runs", json=RUN, headers=key).status_code == 201
+
+
+def test_what_a_program_said_is_kept_but_for_what_no_text_may_have(local: LocalServer) -> None:
+    with local.service.database.reading() as session:
+        assert session.scalar(select(literal("a\0b\ud800c", Words))) == "a\ufffdb\ufffdc"
 
 
 def test_the_log_has_no_values_of_the_database(local: LocalServer, admin: httpx.Client) -> None:

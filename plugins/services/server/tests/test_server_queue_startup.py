@@ -15,7 +15,7 @@ from mleredux.plugins import Catalogue
 from mleredux.store import Run, RunStore
 from mleredux_server.accounts import make_user
 from mleredux_server.app import make_service
-from mleredux_server.database.tables import Idempotency, Job, Project, RunRow, User, now
+from mleredux_server.database.tables import BuildRow, Idempotency, Job, Project, RunRow, User, now
 from mleredux_server.queueing.adoption import NOTE_FILE, write_note
 from mleredux_server.queueing.facts import facts_of
 from mleredux_server.queueing.jobs import Jobs, Started, end_run
@@ -200,6 +200,23 @@ def test_workers_that_took_a_job_up_and_died_are_counted(service: Service) -> No
     (run.path / ".attempt").write_text("3")
     assert jobs.follow(Started(run.id, "run", 3, now(), None, None), ours=False)
     assert state_of(service, run.id) == ("ended", "failed")
+
+
+def test_a_build_whose_end_no_database_can_tell_in_full_ends(service: Service) -> None:
+    """What it quotes of a log may be no text: were it refused, the only worker for builds would never be free again."""
+    project, asked = caller(service), now()
+    with service.database.writing() as session:
+        common = {"id": "bld_odd", "project_id": next(iter(project.projects)), "user_id": project.user_id}
+        session.add(Job(**common, kind="build", state="started", created_at=asked))
+        session.add(BuildRow(**common, agent="a", sandbox="docker", options={}, status="building", created_at=asked))
+    folder = service.job_dir("build", "bld_odd")
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text(json.dumps({"result": None, "error": "It said: a\0b\ud800c 🦀"}))
+    jobs = Jobs(service, Tally(), lambda *_: None)
+    assert jobs.follow(Started("bld_odd", "build", 1, asked, None, None), ours=False)
+    with service.database.reading() as session:
+        assert session.get_one(Job, "bld_odd").state == "ended"
+        assert session.get_one(BuildRow, "bld_odd").message == "It said: a\ufffdb\ufffdc 🦀"
 
 
 def attempts(service: Service, run_id: str) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, MetaData, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from mleredux_server.database.types import UtcTime
+from mleredux_server.database.types import UtcTime, Words
 
 _ID = String(128)
 
@@ -178,7 +178,7 @@ class RunRow(Base):
     """As it was asked, for a new run of the same."""
     status: Mapped[str] = mapped_column(String(16), default="queued")
     cause: Mapped[str | None] = mapped_column(String(32))
-    message: Mapped[str | None] = mapped_column(Text)
+    message: Mapped[str | None] = mapped_column(Words)
     score: Mapped[float | None]
     medal: Mapped[str | None] = mapped_column(String(16))
     valid: Mapped[bool | None]
@@ -211,7 +211,7 @@ class Submission(Base):
     size: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(String(64))
     status: Mapped[str] = mapped_column(String(16), default="queued")
-    message: Mapped[str | None] = mapped_column(Text)
+    message: Mapped[str | None] = mapped_column(Words)
     report: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     created_at: Mapped[datetime] = mapped_column(default=now)
     ended_at: Mapped[datetime | None]
@@ -228,7 +228,7 @@ class BuildRow(Base):
     sandbox: Mapped[str] = mapped_column(String(64))
     options: Mapped[dict[str, Any]]
     status: Mapped[str] = mapped_column(String(16), default="queued")
-    message: Mapped[str | None] = mapped_column(Text)
+    message: Mapped[str | None] = mapped_column(Words)
     image: Mapped[str | None] = mapped_column(Text)
     cached: Mapped[bool | None]
     created_at: Mapped[datetime] = mapped_column(default=now)

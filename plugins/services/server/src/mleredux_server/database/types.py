@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime
+from sqlalchemy import DateTime, Text
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
@@ -31,3 +31,19 @@ class UtcTime(TypeDecorator[datetime]):
             return None
         found: datetime = value
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+class Words(TypeDecorator[str]):
+    """What a program said, of which a database may be unable to keep all: that becomes `U+FFFD`.
+
+    PostgreSQL keeps no NUL, and no database half of a surrogate pair; both are in logs that messages quote.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Without what can't be kept."""
+        if value is None:
+            return None
+        return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
