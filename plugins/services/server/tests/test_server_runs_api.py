@@ -15,6 +15,7 @@ from fastapi import Request, Response
 from mleredux_server.database.tables import Job, Project, RunLabel, RunRow, User
 from mleredux_server.run_lists import Wanted, conditions, runs_page, shown_runs
 from mleredux_server.schemas.pages import Paging
+from mleredux_server.security import Caller
 from mleredux_server.testing_local import LocalServer
 from sqlalchemy import delete, insert, select, text
 
@@ -225,30 +226,40 @@ def asking(limit: int = 50, cursor: str | None = None) -> Paging:
     return Paging(Request(scope), Response(), limit, cursor)
 
 
+def _took(local: LocalServer, caller: Caller, wanted: Wanted) -> float:
+    """Seconds of CPU for the first page of a list."""
+    took = []
+    for _ in range(4):
+        with local.service.database.reading() as session:
+            began = time.process_time()
+            runs_page(session, caller, wanted, asking())
+            took.append(time.process_time() - began)
+    return min(took)
+
+
 def test_ten_thousand_runs_are_listed_by_an_index_and_fast(local: LocalServer) -> None:
+    lists = (
+        Wanted(),
+        Wanted(sort="created_at"),
+        Wanted(sort="-score"),
+        Wanted(sort="score"),
+        Wanted(task="wine"),
+        Wanted(statuses=["failed"]),
+        Wanted(medal="gold"),
+        Wanted(cause="out_of_memory"),  # nothing fits: everything is looked at
+        Wanted(labels=["batch:7"]),
+        Wanted(task="digits", labels=["batch:7"], sort="-score"),
+    )
     local.user("many")
-    seed_rows(local, "many", 10_000, seed=2)
     everybody = local.caller("admin")
+    few = seed_rows(local, "many", 100, seed=3)
+    of_few = max(_took(local, everybody, wanted) for wanted in lists)
+    forget_rows(local, few)
+    seed_rows(local, "many", 10_000, seed=2)
     for caller in (local.caller("many"), everybody):
-        for wanted in (
-            Wanted(),
-            Wanted(sort="created_at"),
-            Wanted(sort="-score"),
-            Wanted(sort="score"),
-            Wanted(task="wine"),
-            Wanted(statuses=["failed"]),
-            Wanted(medal="gold"),
-            Wanted(cause="out_of_memory"),  # nothing fits: everything is looked at
-            Wanted(labels=["batch:7"]),
-            Wanted(task="digits", labels=["batch:7"], sort="-score"),
-        ):
-            took = []
-            for _ in range(3):
-                with local.service.database.reading() as session:
-                    began = time.process_time()
-                    runs_page(session, caller, wanted, asking())
-                    took.append(time.process_time() - began)
-            assert min(took) < 0.02, (wanted, took)
+        for wanted in lists:
+            taken = _took(local, caller, wanted)
+            assert taken < 3 * of_few + 0.01, (wanted, taken, of_few)
     with local.service.database.reading() as session:
         for caller in (local.caller("many"), everybody):
             for wanted in (Wanted(), Wanted(task="wine"), Wanted(statuses=["failed"])):
