@@ -171,6 +171,17 @@ def test_runs_are_found_by_part_of_their_id_and_never_guessed(store: RunStore) -
         store.get("nothing-like-it")
 
 
+def test_the_newest_runs_of_a_task_are_read_one_by_one(store: RunStore) -> None:
+    assert list(store.newest("digits")) == []
+    for number, task in enumerate(("digits", "iris", "digits", "digits-2", "imbalance@digits", "digits")):
+        name = store.new_id(task, "copy")
+        store.create(f"20260101-00000{number}{name[15:]}", **{**ASKED, "task": task})
+    (store.path / "20260101-000009-digits-torn-abcdef").mkdir()
+    assert [run.id[:15] for run in store.newest("digits")] == [f"20260101-00000{number}" for number in (5, 2, 0)]
+    assert [run.id[:15] for run in store.newest("imbalance@digits")] == ["20260101-000004"]
+    assert list(store.newest("nothing")) == []
+
+
 def test_a_run_somebody_works_on_is_alive_and_not_deleted(store: RunStore) -> None:
     run = store.create(**ASKED)
     holder = Run(run.path)

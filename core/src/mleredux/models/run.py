@@ -94,6 +94,8 @@ class RunSpec(Model):
     data_dir: str
     context: str | None = None
     """Further text for the agent, where given."""
+    project: str | None = None
+    """Whose it is, where several share a runs directory: plugins tell of a run only to those of the same project."""
     created_at: datetime
 
 

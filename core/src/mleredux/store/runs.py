@@ -49,8 +49,8 @@ class RunStore:
 
     def new_id(self, task: str, agent: str, digits: int = 6) -> str:
         """An id for a run that is not made yet: the time, the task, the agent, and `digits` random ones."""
-        task = re.sub(r"[^A-Za-z0-9.-]+", "-", task)[:48]
-        return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{task}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
+        now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        return f"{now}-{_task_part(task)}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
 
     def create(self, run_id: str | None = None, **asked: Any) -> Run:
         """Make a new run, in state `queued`.
@@ -103,6 +103,19 @@ class RunStore:
         """Ids of all runs on disk."""
         if self.path.is_dir():
             yield from (path.parent.name for path in self.path.glob("*/run.json"))
+
+    def newest(self, task: str) -> Iterator[Run]:
+        """Runs of a task, the newest first, found by their names; the index is not asked, which looks at each run."""
+        if not self.path.is_dir():
+            return
+        part = f"-{_task_part(task)}-"
+        for path in sorted((path for path in self.path.iterdir() if part in path.name), reverse=True):
+            try:
+                run = Run(path)
+            except (MlereduxError, ValueError, OSError):
+                continue  # damaged, or removed meanwhile
+            if run.spec.task == task:
+                yield run
 
     def watch(self, run: Run) -> Run:
         """Keep the index up to date with a run's state changes."""
@@ -240,6 +253,11 @@ def _begin(database: sqlite3.Connection) -> None:
     """Take the write lock now, so that nobody's newer row is overwritten by what is read after this."""
     if not database.in_transaction:
         database.execute("BEGIN IMMEDIATE")
+
+
+def _task_part(task: str) -> str:
+    """A task's id, as far as it is part of a run's."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", task)[:48]
 
 
 def _short(agent: str) -> str:

@@ -44,11 +44,15 @@ def make_run(tmp_path: Path) -> MakeRun:
     """A run on disk: code by name, the commands of its rollout, its log."""
 
     def make(
-        code: dict[str, str] | None = None, *commands: str, agent: str = "some-agent", log: str = "", rows: int = 100
+        code: dict[str, str] | None = None,
+        *commands: str,
+        agent: str = "some-agent",
+        log: str = "",
+        rows: int = 100,
+        project: str | None = None,
     ) -> Run:
-        run = RunStore(tmp_path / "runs").create(
-            task="a-task", agent=agent, sandbox="docker", seed=0, limits=Limits(), data_dir=str(tmp_path)
-        )
+        asked = {"task": "a-task", "agent": agent, "sandbox": "docker", "seed": 0, "project": project}
+        run = RunStore(tmp_path / "runs").create(**asked, limits=Limits(), data_dir=str(tmp_path))
         (run.output_dir / "code").mkdir()
         for name, text in (code or {}).items():
             (run.output_dir / "code" / name).write_text(text)
@@ -144,6 +148,18 @@ def test_copied_code_is_found_among_references_and_other_runs(make_run: MakeRun,
     assert f"of run {other.id}" in checked["findings"][0]["why"]
     same_agent = make_run({"solution.py": renamed})
     assert f"output/code/solution.py of run {same_agent.id}" not in check(run)["compared_with"]
+
+
+def test_runs_of_another_project_are_neither_compared_nor_named(make_run: MakeRun) -> None:
+    run = make_run({"solution.py": HONEST * 3}, project="ours")
+    shared = make_run({"main.py": HONEST * 3}, agent="another", project="ours")
+    for project in ("theirs", None):
+        make_run({"main.py": HONEST * 3}, agent="another", project=project)
+    checked = check(run)
+    assert checked["compared_with"] == [f"output/code/main.py of run {shared.id}"]
+    assert [item["rule"] for item in checked["findings"]] == ["copied"]
+    [alone] = check(make_run({"main.py": HONEST * 3}, agent="third"))["compared_with"]
+    assert alone.startswith("output/code/main.py of run ") and shared.id not in alone
 
 
 def test_hostile_leftovers_do_no_harm(make_run: MakeRun) -> None:

@@ -164,6 +164,15 @@ def test_nobody_sees_anothers_runs_but_an_admin_sees_all(people: dict[str, httpx
     assert theirs.json()["detail"].replace(ann[0]["id"], "X") == none.json()["detail"].replace("none", "X")
 
 
+def test_a_run_s_directory_says_whose_it_is_so_that_plugins_tell_nobody_else(
+    local: LocalServer, people: dict[str, httpx.Client]
+) -> None:
+    asked = {"task": "digits", "agent": "dummy", "sandbox": "docker"}
+    runs = [people[name].post("/v1/runs", json=asked).json() for name in ("ann", "bob")]
+    projects = [local.service.store.get(run["id"]).spec.project for run in runs]
+    assert projects == [run["project"] for run in runs] and projects[0] != projects[1]
+
+
 def test_a_run_is_made_shown_and_found_by_its_label(people: dict[str, httpx.Client]) -> None:
     asked = {"task": "digits", "agent": "dummy", "sandbox": "docker", "seed": 7, "labels": {"who": "ann:1"}}
     made = people["ann"].post("/v1/runs", json={**asked, "priority": 3})

@@ -6,11 +6,12 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.models import Artifact
+from mleredux.models import Artifact, RunSpec
 from mleredux.store import Run, RunStore
 
 from mleredux_conduct.judge import MODEL_VARIABLE, judge
@@ -119,19 +120,17 @@ def _rows(run: Run) -> int | None:
         return max(0, sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) - 1)
 
 
-def _is_other(agent: str, run: Run) -> bool:
-    return agent != run.spec.agent and not agent.startswith("reproduce:")
-
-
 def _of_other_runs(run: Run) -> list[Known]:
-    """Code of the newest other runs of the same task by other agents or other versions of this one."""
+    """Code of the newest other runs of the same task and project, by other agents or other versions of this one."""
     found: list[Known] = []
-    store = RunStore(run.path.parent)
-    rows = [row for row in store.list(task=run.spec.task) if row["id"] != run.id and _is_other(str(row["agent"]), run)]
-    for row in rows[:OTHER_RUNS]:
+    others = filter(lambda other: _is_other(other.spec, run.spec), RunStore(run.path.parent).newest(run.spec.task))
+    for other in islice(others, OTHER_RUNS):
         try:
-            other = store.get(str(row["id"]))
-        except MlereduxError:
+            found += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
+        except (MlereduxError, OSError):
             continue  # removed meanwhile
-        found += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
     return found
+
+
+def _is_other(other: RunSpec, spec: RunSpec) -> bool:
+    return other.project == spec.project and other.agent != spec.agent and not other.agent.startswith("reproduce:")

@@ -150,6 +150,7 @@ def make_runs(
     def rows(session: Session, project: Project) -> list[RunRow]:
         for one in planned:
             fit_to_quota(Quota.model_validate(project.quota), one.fields, one.request, one.sandboxes)
+            one.fields["project"] = project.id
         check_quota(session, project, [one.fields for one in planned])
         if experiment is not None:
             experiment.project_id = project.id
