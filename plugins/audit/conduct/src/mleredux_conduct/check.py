@@ -22,6 +22,9 @@ from mleredux_conduct.texts import code_of, texts_of
 
 REFERENCES_VARIABLE = "MLEREDUX_REFERENCES"
 OTHER_RUNS = 50
+"""Runs that a run is compared with at most, …"""
+LOOKED_AT = 500
+"""… among so many of the task."""
 _ORDER = ("serious", "suspicious", "note")
 
 
@@ -123,8 +126,8 @@ def _rows(run: Run) -> int | None:
 def _of_other_runs(run: Run) -> list[Known]:
     """Code of the newest other runs of the same task and project, by other agents or other versions of this one."""
     found: list[Known] = []
-    others = filter(lambda other: _is_other(other.spec, run.spec), RunStore(run.path.parent).newest(run.spec.task))
-    for other in islice(others, OTHER_RUNS):
+    newest = islice(RunStore(run.path.parent).newest(run.spec.task), LOOKED_AT)
+    for other in islice((other for other in newest if _is_other(other.spec, run.spec)), OTHER_RUNS):
         try:
             found += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
         except (MlereduxError, OSError):
