@@ -49,7 +49,10 @@ def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
 
 @hookspec
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact] | None:
-    """Write artifacts of a finished run into its directory and name them; the results of all plugins are kept."""
+    """Write artifacts of a finished run into its directory and name them; the results of all plugins are kept.
+
+    Whoever sees the run sees them: on a server, tell of other runs only where their `spec.project` is the run's.
+    """
 
 
 # Registration
