@@ -149,13 +149,13 @@ class Dispatcher:
     def _start_runs(self) -> None:
         with self._service.database.reading() as session:
             queued = [run for run in queued_runs(session) if self._due(run.id)]
+            if not queued:
+                return
             held = held_back(session, queued, broken) if (broken := self._broken.known()) else {}
             looked_at = [run for run in queued if run.id not in held]
             started = session.scalars(select(Job).where(Job.state == "started", Job.kind == "run")).all()
             projects = session.scalars(select(Project).where(Project.id.in_({run.project_id for run in looked_at})))
             quotas = {project.id: Quota.model_validate(project.quota) for project in projects}
-        if not queued:
-            return
         running = [
             Running(job.id, job.user_id, job.project_id, _demand(job), (job.started_at or job.created_at).timestamp())
             for job in started
