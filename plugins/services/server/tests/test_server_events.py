@@ -19,7 +19,7 @@ from mleredux_server.streams import tail
 from mleredux_server.testing_local import LocalServer
 from sqlalchemy import delete
 
-pytestmark = pytest.mark.timeout(60)  # a stream that does not end would be waited for for ever
+pytestmark = pytest.mark.timeout(300)  # a stream that does not end would be waited for for ever
 STREAM = {"Accept": "text/event-stream"}
 
 

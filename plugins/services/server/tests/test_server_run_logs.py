@@ -14,7 +14,7 @@ import pytest
 from mleredux.store import Run
 from mleredux_server.testing_local import LocalServer
 
-pytestmark = pytest.mark.timeout(60)  # a stream that does not end would be waited for for ever
+pytestmark = pytest.mark.timeout(300)  # a stream that does not end would be waited for for ever
 STREAM = {"Accept": "text/event-stream"}
 
 

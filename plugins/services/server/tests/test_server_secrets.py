@@ -22,7 +22,7 @@ from mleredux.store import Run
 from mleredux_server.testing import ServerProcess
 from mleredux_server.testing_local import LocalServer
 
-pytestmark = pytest.mark.timeout(120)  # a stream that does not end would be waited for for ever
+pytestmark = pytest.mark.timeout(400)  # a stream that does not end would be waited for for ever
 KEY = 'sk-"pläntëd"-0123456789-küy'
 HALF = len(KEY.encode()) // 2
 STARS = b"*" * len(KEY.encode())
@@ -64,7 +64,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
 @pytest.fixture(scope="module")
 def here(local: LocalServer) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {local.token}"}
-    with httpx.Client(base_url=local.url, headers=headers, timeout=20) as client:
+    with httpx.Client(base_url=local.url, headers=headers, timeout=60) as client:
         yield client
 
 
@@ -79,7 +79,7 @@ def follow(http: httpx.Client, url: str, after: int | None = None, told: list[by
     return b"".join(found)
 
 
-def wait_for(met: Callable[[], Any], seconds: float = 20) -> Any:
+def wait_for(met: Callable[[], Any], seconds: float = 60) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := met()):
         assert time.monotonic() < deadline, "waited in vain"
@@ -116,7 +116,7 @@ class Watched:
 
 def test_a_key_that_is_told_in_pieces_comes_over_http_at_no_time(server: ServerProcess) -> None:
     with (
-        httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=30) as http,
+        httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=60) as http,
         ThreadPoolExecutor(1) as pool,
         ExitStack() as ending,
     ):
@@ -150,7 +150,7 @@ def test_a_key_that_is_told_in_pieces_comes_over_http_at_no_time(server: ServerP
         assert run.packed()["output/notes.txt"] == b"key: " + STARS + b" told\n"
 
         (folder / "output" / "told").touch()
-        assert following.result(60) == WHOLE_LOG
+        assert following.result(120) == WHOLE_LOG
         assert http.get(run.url).json()["status"] == "done"
         assert run.get("logs/agent.log") == log.read_bytes() == WHOLE_LOG
         run.get("events?limit=500")
@@ -182,7 +182,7 @@ def test_a_stream_goes_on_over_the_masking_without_gap_and_repeat(local: LocalSe
         write_manifest(run)
         local.settle(run.id, "done")
         assert run.agent_log.read_bytes() == final
-        assert [one.result(20) for one in following] == [final[begin:] for begin in told]
+        assert [one.result(60) for one in following] == [final[begin:] for begin in told]
 
 
 def test_a_run_that_was_given_up_is_masked_when_read(local: LocalServer, here: httpx.Client) -> None:

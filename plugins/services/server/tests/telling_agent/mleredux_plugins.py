@@ -24,11 +24,11 @@ key = os.environ["TELLING_KEY"].encode()
 half = len(key) // 2
 notes = open("notes.txt", "wb", buffering=0)
 pathlib.Path("model.bin").write_bytes(bytes(range(256)) + key + bytes(range(256)))
-say(b"begun in " + os.environ["TELLING_PLACE"].encode() + b"\\nkey: " + key[:half])
 notes.write(b"key: " + key[:half])
+say(b"begun in " + os.environ["TELLING_PLACE"].encode() + b"\\nkey: " + key[:half])
 wait("told-half")
-say(key[half:] + b" told\\n" + json.dumps({"key": key.decode()}).encode() + b"\\n")
 notes.write(key[half:] + b" told\\n")
+say(key[half:] + b" told\\n" + json.dumps({"key": key.decode()}).encode() + b"\\n")
 wait("told")
 data = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"])
 shutil.copyfile(data / "sample_submission.csv", os.environ["MLEREDUX_SUBMISSION"])
@@ -44,7 +44,7 @@ def mleredux_register_agents() -> Iterable[Agent]:
             id="telling",
             title="Tells its key",
             command=("python", "-c", CODE),
-            limits=Limits(time_limit=120, cpus=0.5, memory_mb=256, disk_mb=100),
+            limits=Limits(time_limit=300, cpus=0.5, memory_mb=256, disk_mb=100),
             secrets=("TELLING_KEY",),
             pass_env=("TELLING_PLACE",),
         )
