@@ -1,7 +1,7 @@
 """Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
 
-`MLEREDUX_REQUIRE=docker,shared,postgresql,faketime` turns skips for want of an engine, of the shared folder, of
-PostgreSQL's programs or of libfaketime into failures.
+`MLEREDUX_REQUIRE=docker,shared,postgresql,faketime,root` turns skips for want of an engine, of the shared folder, of
+PostgreSQL's programs, of libfaketime or of what only root may do into failures.
 """
 
 from __future__ import annotations

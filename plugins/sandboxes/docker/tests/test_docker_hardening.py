@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from mleredux.testing.pytest_plugin import skip_or_fail
 
 pytestmark = pytest.mark.docker
 
@@ -121,8 +122,8 @@ def test_a_link_left_in_place_of_an_output_folder_is_not_followed(make_launch, r
 
 
 def test_data_that_the_agents_user_could_not_read_are_named_before_it_starts(make_launch, sandbox):
-    if os.getuid() != 0:  # CI runs as root
-        pytest.skip("only root can own files that the agent's user can't read")
+    if os.getuid() != 0:
+        skip_or_fail("root", "only root can own files that the agent's user can't read")
     from mleredux.errors import SandboxError
 
     launch = make_launch("true")

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from mleredux.testing.pytest_plugin import skip_or_fail
 from mleredux_server.testing import ServerProcess
 from mleredux_server.testing_docker import PrivateEngine
 
@@ -21,7 +22,7 @@ PLUGINS = {"MLEREDUX_PLUGINS": str(Path(__file__).parent / "slow_agent")}
 @pytest.fixture(scope="module")
 def engine(docker_base_image: str) -> Iterator[PrivateEngine]:
     if os.geteuid() != 0:
-        pytest.skip("only root may start a Docker engine")
+        skip_or_fail("root", "only root may start a Docker engine")
     with PrivateEngine(docker_base_image) as started:
         yield started
 

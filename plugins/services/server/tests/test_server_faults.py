@@ -178,12 +178,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
+        skip_or_fail("root", "only root may mount a small file system")
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", folder], capture_output=True, text=True
     )
     if mounted.returncode:
-        pytest.skip(f"a small file system can't be mounted here: {mounted.stderr.strip()}")
+        skip_or_fail("root", f"a small file system can't be mounted here: {mounted.stderr.strip()}")
     yield folder
     subprocess.run(["umount", "--lazy", folder], check=True)
 
