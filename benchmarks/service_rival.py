@@ -8,7 +8,6 @@ starts it.
 from __future__ import annotations
 
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 import httpx
 import psutil
 from _measuring import machine, table
+from mleredux.testing.ports import free_port
 from service import stored
 
 FILL = """
@@ -39,13 +39,6 @@ print(experiment)
 def memory_mb(process: psutil.Process) -> float:
     """Megabytes of a process and its children."""
     return sum(one.memory_info().rss for one in [process, *process.children(recursive=True)]) / 2**20
-
-
-def free_port() -> int:
-    """A port that nobody has."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def main() -> None:
