@@ -6,8 +6,10 @@ import csv
 import hashlib
 import http.client
 import json
+import random
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ import pytest
 from mleredux.data import DataStore
 from mleredux.plugins import current
 from mleredux.stages.prepare import prepare
+from mleredux.store.trees import remove_tree
 from mleredux_server.database.tables import Job, Project, Submission
+from mleredux_server.files import uploads
 from mleredux_server.testing import ServerProcess
 from mleredux_server.testing_local import LocalServer
 from sqlalchemy import select, update
@@ -258,6 +262,21 @@ def test_an_upload_that_breaks_off_leaves_nothing(local: LocalServer) -> None:
         time.sleep(0.01)
     connection.close()
     _nothing_is_left(local)
+
+
+def test_the_first_uploads_of_a_server_come_at_once_and_none_is_lost(
+    local: LocalServer, client: httpx.Client, sample: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(folder: Path) -> bool:
+        time.sleep(random.random() / 2)
+        return remove_tree(folder)
+
+    if hasattr(local.app.state, "uploading"):
+        del local.app.state.uploading
+    monkeypatch.setattr(uploads, "remove_tree", slowly)
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: submit(client, sample), range(6)))
+    assert [answer.status_code for answer in answers] == [202] * 6, [answer.text for answer in answers]
 
 
 def test_uploads_cost_no_memory(tmp_path: Path, data: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ _AT_ONCE = 256 << 10
 _IDLE_SECONDS = 60.0
 _MOST_OF_ONE = 8
 _FOLDER = "uploads"
+_beginning = threading.Lock()
 
 
 @dataclass
@@ -251,9 +253,10 @@ def _folder(request: Request, service: Service, expected: int) -> Path:
     """Where uploads arrive. What an earlier server left there belongs to nobody."""
     folder = service.settings.state_dir / _FOLDER
     state = request.app.state
-    if not hasattr(state, "uploading"):
-        remove_tree(folder)
-        state.uploading = {}
+    with _beginning:  # else one of two that come first takes the folder away from the other
+        if not hasattr(state, "uploading"):
+            remove_tree(folder)
+            state.uploading = {}
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     free = shutil.disk_usage(folder).free >> 20
     if free < service.settings.min_free_mb + (expected >> 20):
