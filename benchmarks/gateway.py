@@ -34,9 +34,9 @@ SERVE = """
 import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from mleredux.models import Agent, Limits, RunSpec
-from mleredux.store import Run
-from mleredux_gateway.opening import open_gateway
+from mleredux._core.models import Agent, Limits, RunSpec
+from mleredux._core.store import Run
+from mleredux_gateway.endpoint import open_gateway
 home = Path(sys.argv[1])
 spec = RunSpec(id="bench", task="t", agent="a", sandbox="process", seed=0, limits=Limits(llm_tokens=10**12),
                network="gateway", data_dir=str(home), created_at=datetime.now(UTC))

@@ -20,8 +20,8 @@ import numpy
 import pandas
 from _measuring import machine, table
 from _tables import frequent, replaced, sentences, tag_lists, vocabulary
-from mleredux.models import Competition, Grader, GradingInput, Metric, Submission
-from mleredux.plugins import current
+from mleredux._core.models import Competition, Grader, GradingInput, Metric, Submission
+from mleredux._core.plugins import current
 from mleredux_graders.segmentation.runs import common, decode
 
 REPEATS = 3

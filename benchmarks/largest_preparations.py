@@ -27,8 +27,8 @@ import pandas as pd
 from _measuring import machine, table
 from _raw_tables import write_raw
 from _tables import TABLES, Table
-from mleredux_mlebench.blocks import one_hot
-from mleredux_mlebench.blocks.placing import Placer
+from mleredux_competition_mlebench.blocks import one_hot
+from mleredux_competition_mlebench.blocks.placement import Placer
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 Figures = dict[str, Any]

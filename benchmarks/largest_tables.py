@@ -44,14 +44,14 @@ sys.exit(code)
 PLUGIN = '''
 import os
 from mleredux import hookimpl
-from mleredux.models import Competition
-from mleredux.plugins.loading import resolve
+from mleredux._core.models import Competition
+from mleredux._core.plugins.loader import resolve
 
 @hookimpl
 def mleredux_register_tasks():
     """The measured task without its published checksums, as the data are made up."""
-    import mleredux_mlebench
-    for ref in mleredux_mlebench.mleredux_register_tasks():
+    import mleredux_competition_mlebench
+    for ref in mleredux_competition_mlebench.mleredux_register_tasks():
         if ref.id == os.environ["BENCH_TASK"]:
             real = resolve(ref, None)
             sample = real.submission.model_copy(update={"sample": "sample.csv"})
@@ -78,8 +78,8 @@ def write(chosen: Table, folder: Path) -> None:
 def in_process(task_id: str, submission: Path, answers: Path, rounds: int) -> dict[str, float]:
     """Median wall and CPU seconds of reading and of grading, in turns."""
     import pandas
-    from mleredux.models import GradingInput
-    from mleredux.plugins import current
+    from mleredux._core.models import GradingInput
+    from mleredux._core.plugins import current
 
     task = current().task(task_id)
     grader = task.metric.grader if not isinstance(task.metric.grader, str) else current().grader(task.metric.grader)

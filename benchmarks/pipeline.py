@@ -20,7 +20,7 @@ from mleredux import Agent, Limits, hookimpl
 def mleredux_register_agents():
     return [Agent(id="bench-no-op", title="Nothing", command=("true",), limits=Limits(cpus=1, memory_mb=256))]
 """
-EMPTY = "import mleredux.cli, mleredux.pipeline, mleredux.testing.toys"
+EMPTY = "import mleredux._core.cli, mleredux._core.pipeline, mleredux_testing.toys"
 
 
 def image() -> str | None:
@@ -38,7 +38,7 @@ def main() -> None:
     program = str(Path(sys.executable).with_name("mleredux"))
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "bench_plugin.py").write_text(PLUGIN)
-        command = [program, "-p", "mleredux.testing.toys", "-p", f"{folder}/bench_plugin.py", "run", "toy", "--json"]
+        command = [program, "-p", "mleredux_testing.toys", "-p", f"{folder}/bench_plugin.py", "run", "toy", "--json"]
         command += ["--agent", "bench-no-op", "--runs-dir", f"{folder}/runs", "--data-dir", f"{folder}/data"]
         commands = {
             "a no-op run in the process sandbox": [*command, "--sandbox", "process"],

@@ -29,11 +29,11 @@ from typing import Any
 import httpx
 import psutil
 from _measuring import machine, table
-from mleredux_server.testing import ServerProcess
+from mleredux_testing.server import ServerProcess
 
 PLUGIN = """
 from mleredux import hookimpl
-from mleredux.models import Agent, Limits
+from mleredux._core.models import Agent, Limits
 
 mleredux_contract = 1
 LIMITS = Limits(time_limit=600, cpus=0.25, memory_mb=128, disk_mb=50)
@@ -76,7 +76,7 @@ class Times:
 def serving(home: Path, *options: str) -> Iterator[tuple[ServerProcess, psutil.Process]]:
     """A server with the agents above, and its process."""
     (home / "noop_agents.py").write_text(PLUGIN, encoding="utf-8")
-    env = {"MLEREDUX_PLUGINS": f"mleredux.testing.toys,{home / 'noop_agents.py'}", "MLEREDUX_CPUS": "2"}
+    env = {"MLEREDUX_PLUGINS": f"mleredux_testing.toys,{home / 'noop_agents.py'}", "MLEREDUX_CPUS": "2"}
     more = ("--data-dir", str(home / "data"), "--log-level", "warning", "--requests-per-minute", "1000000")
     with ServerProcess(home / "runs", *more, *options, env=env) as server:
         yield server, psutil.Process(server.process.pid)
@@ -277,16 +277,16 @@ def stored(home: Path, count: int) -> list[Sequence[str]]:
 
 def waiting(home: Path, users: int, runs: int) -> list[Sequence[str]]:
     """Let the scheduler look at a long queue, on a machine that is full."""
-    from mleredux.plugins import Catalogue
+    from mleredux._core.plugins import Catalogue
     from mleredux_server.accounts import make_user
     from mleredux_server.app import make_service
     from mleredux_server.database.tables import Job, Project, now
-    from mleredux_server.queueing.dispatcher import Dispatcher
+    from mleredux_server.scheduler.dispatcher import Dispatcher
     from mleredux_server.settings import Settings
     from sqlalchemy import insert, select
 
     settings = Settings(runs_dir=home / "runs", data_dir=home / "data", workers=1)
-    service = make_service(settings, Catalogue(load=["mleredux.testing.toys"]))
+    service = make_service(settings, Catalogue(load=["mleredux_testing.toys"]))
     with service.database.writing() as session:
         whose = []
         for number in range(users):

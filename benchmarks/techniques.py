@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 from _measuring import machine, table
-from mleredux.data import DataStore, Prepared
+from mleredux._core.data import DataStore, Prepared
+from mleredux._core.models import GradingInput
+from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
-from mleredux.models import GradingInput
-from mleredux.plugins import Catalogue
-from mleredux.stages.prepare import prepare
 from mleredux_techniques import facts, gaming
 from mleredux_techniques.dataset import Dataset, load, save
 from mleredux_techniques.efficacy import measure

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-import mleredux_mlebench
+import mleredux_competition_mlebench
 from mleredux import hookspecs
-from mleredux.cli.remote import PREFIX, note_server
-from mleredux.cli.root import root
-from mleredux.models import CAUSES, Model, Report, RunSpec, RunUse, Task
-from mleredux.models.agent import Agent, Limits
-from mleredux.models.report import Ledger
-from mleredux.models.run import Outcome, State
-from mleredux.plugins import Catalogue
-from mleredux.plugins.loading import resolve
-from mleredux.store.states import TRANSITIONS
+from mleredux._core.cli.remote import PREFIX, note_server
+from mleredux._core.cli.root import root
+from mleredux._core.models import CAUSES, Model, Report, RunSpec, RunUse, Task
+from mleredux._core.models.agent import Agent, Limits
+from mleredux._core.models.report import Ledger
+from mleredux._core.models.run import Outcome, State
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.loader import resolve
+from mleredux._core.store.states import TRANSITIONS
 
 DOCS = Path(__file__).parent
 _MADE = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -221,7 +221,10 @@ def fixed_table() -> str:
 
 def fixed_variants() -> dict[str, Any]:
     """The variants `fixed` of all competitions that have one."""
-    found = {ref.id: resolve(ref, None).variants.get("fixed") for ref in mleredux_mlebench.mleredux_register_tasks()}
+    found = {
+        ref.id: resolve(ref, None).variants.get("fixed")
+        for ref in mleredux_competition_mlebench.mleredux_register_tasks()
+    }
     return {name: variant for name, variant in found.items() if variant is not None}
 
 

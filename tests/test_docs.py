@@ -12,8 +12,8 @@ from types import ModuleType
 
 import mleredux
 import pytest
-from mleredux.cli.root import VERBS
-from mleredux.models import CAUSES, State
+from mleredux._core.cli.root import VERBS
+from mleredux._core.models import CAUSES, State
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

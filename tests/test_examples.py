@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-OURS = ("core", "plugins/graders", "plugins/agents/dummy")
+OURS = ("core", "testing", "plugins/graders", "plugins/agents/dummy")
 EXAMPLES = ("examples/task-bundle", "examples/agent")
 
 pytestmark = pytest.mark.slow

@@ -19,14 +19,14 @@ from typing import Any
 
 import pytest
 import yaml
-from mleredux.testing.ports import free_port
 from mleredux_server.cli.serve import command as serve
 from mleredux_server.settings import Settings
+from mleredux_testing.ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "examples" / "service"
 TOKEN = "mlr_" + "0123456789abcdef" * 2
-IN_IMAGE = ("mleredux", "mleredux-server", "mleredux-docker", "mleredux-agent-dummy")
+IN_IMAGE = ("mleredux", "mleredux-server", "mleredux-sandbox-docker", "mleredux-agent-dummy")
 _VARIABLE = re.compile(r"\$\{([A-Z_]+)(:-([^}]*))?\}")
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import psutil
 import pytest
-from mleredux.api import plan
-from mleredux.data import DataStore
-from mleredux.models import Task
-from mleredux.pipeline import Pipeline
-from mleredux.plugins import Catalogue
-from mleredux.plugins.catalogue import set_current
-from mleredux.store import Run, RunStore
+from mleredux._core.api import plan
+from mleredux._core.data import DataStore
+from mleredux._core.models import Task
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.store import Run, RunStore
 
 TOY = Path(__file__).parent / "toy"
 
@@ -67,7 +67,7 @@ class Toy:
         """The real program, `mleredux run …`, in a process of its own."""
         return subprocess.Popen(
             [
-                *(sys.executable, "-c", "from mleredux.cli import main; main()", "-p", str(TOY), "run"),
+                *(sys.executable, "-c", "from mleredux._core.cli import main; main()", "-p", str(TOY), "run"),
                 *arguments,
                 *("--runs-dir", str(self.store.path), "--data-dir", str(self.data.path)),
             ],

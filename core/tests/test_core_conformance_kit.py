@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
-from mleredux.models import Agent, Grader, GradingInput, Limits, Metric, Submission, Thresholds
-from mleredux.plugins import Catalogue
-from mleredux.sandboxes.process import ProcessSandbox
-from mleredux.testing import TOY_PLUGIN, NotConforming, toy_agent, toy_task
-from mleredux.testing.toys import prepare, score
+from mleredux._core.models import Agent, Grader, GradingInput, Limits, Metric, Submission, Thresholds
+from mleredux._core.plugins import Catalogue
+from mleredux._core.sandboxes.process import ProcessSandbox
+from mleredux_testing import TOY_PLUGIN, NotConforming, toy_agent, toy_task
+from mleredux_testing.toys import prepare, score
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_plugins_that_do_not_conform_are_told_why(name: str, tmp_path: Path) -> 
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
         (info / "entry_points.txt").write_text(f"[mleredux]\n{name} = plugin_{name}\n")
     program = (
-        "import sys\nfrom mleredux import testing\n"
+        "import sys\nimport mleredux_testing as testing\n"
         "try:\n    testing.check_plugin(sys.argv[1])\n"
         "except testing.NotConforming as error:\n    print(*(f.name for f in error.findings.wrong), sep='\\n')\n"
     )

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.data import DataStore, as_prepared
+from mleredux._core.data import DataStore, as_prepared
+from mleredux._core.models import Task
+from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError, TaskBroken
-from mleredux.models import Task
-from mleredux.stages.prepare import prepare
 
 
 def prepared(toy: Any, task: Task | None = None, **more: Any) -> Any:
@@ -26,7 +26,7 @@ def prepared(toy: Any, task: Task | None = None, **more: Any) -> Any:
 
 def test_an_interrupted_preparation_is_never_mistaken_for_a_finished_one(toy: Any, until: Any) -> None:
     gate = toy.hold("preparing")
-    code = "import sys; from mleredux.cli import main; sys.argv[0] = 'mleredux'; main()"
+    code = "import sys; from mleredux._core.cli import main; sys.argv[0] = 'mleredux'; main()"
     program = subprocess.Popen(
         [
             *(sys.executable, "-c", code, "-p", str(Path(__file__).parent / "toy")),

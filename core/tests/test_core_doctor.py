@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from mleredux import doctor
-from mleredux.data import DataStore
-from mleredux.plugins import Catalogue, Plugin
-from mleredux.plugins.catalogue import Entry, Ref
-from mleredux.protocols import Finding
-from mleredux.store import RunStore
-from mleredux.testing import TOY_PLUGIN
+from mleredux._core import doctor
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import Catalogue, Plugin
+from mleredux._core.plugins.catalogue import Entry, Ref
+from mleredux._core.protocols import Finding
+from mleredux._core.store import RunStore
+from mleredux_testing import TOY_PLUGIN
 
 KAGGLE_VARIABLES = ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_API_TOKEN", "KAGGLE_CONFIG_DIR")
 
@@ -157,7 +157,7 @@ def test_the_command_prints_one_json_document_and_its_exit_code_says_whether_it_
         word for name in load for word in ("-p", name)
     ]
     asked = subprocess.run(
-        [sys.executable, "-c", "from mleredux.cli import main; main()", *options, "doctor", "--json"],
+        [sys.executable, "-c", "from mleredux._core.cli import main; main()", *options, "doctor", "--json"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -169,7 +169,7 @@ def test_the_command_prints_one_json_document_and_its_exit_code_says_whether_it_
 def test_docker_is_not_imported_where_its_plugin_is_blocked(tmp_path: Path) -> None:
     program = (
         "import sys; sys.argv = ['mleredux', '--block', 'docker', 'doctor', '--json']\n"
-        "from mleredux.cli import main\n"
+        "from mleredux._core.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "assert 'docker' not in sys.modules"

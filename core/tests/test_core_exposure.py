@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.canary import CANARY_FILE, canary
-from mleredux.stages.exposure import exposures
-from mleredux.stages.prepare import prepare
+from mleredux._core.canary import CANARY_FILE, canary
+from mleredux._core.stages.exposure import exposures
+from mleredux._core.stages.prepare import prepare
 
 
 @pytest.fixture

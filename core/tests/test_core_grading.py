@@ -12,10 +12,10 @@ from typing import Any
 
 import psutil
 import pytest
+from mleredux._core.models import Ledger, Report
+from mleredux._core.stages.grade import ONLINE, grade, make_report, score_in_child
+from mleredux._core.stages.prepare import prepare
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.models import Ledger, Report
-from mleredux.stages.grade import ONLINE, grade, make_report, score_in_child
-from mleredux.stages.prepare import prepare
 
 MLE_BENCH_FIELDS = (
     "competition_id", "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold",
@@ -88,7 +88,7 @@ def test_a_grader_that_kept_the_network_is_noted_in_the_ledger(
     answer: dict[str, Any], toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
-    monkeypatch.setattr("mleredux.stages.grade.ask_child", lambda *_, **__: [{**answer, "offline": False}])
+    monkeypatch.setattr("mleredux._core.stages.grade.ask_child", lambda *_, **__: [{**answer, "offline": False}])
     report = grade(task, path, prepared.private, toy.catalogue, ledger=Ledger(notes=("before",)))
     assert report.ledger is not None and report.ledger.notes == ("before", ONLINE)
     assert grade(task, path, prepared.private, toy.catalogue).ledger is None
@@ -116,7 +116,7 @@ def test_a_grader_that_hangs_is_ended(toy: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidSubmission, match="took longer than 4 seconds"):
         score_in_child(task, path, prepared.private, toy.catalogue, seconds=4)
     below = psutil.Process().children(recursive=True)  # others may be grading on this machine
-    assert not [one for one in below if "mleredux.stages.grade_child" in _command(one)]
+    assert not [one for one in below if "mleredux._core.stages.grade_child" in _command(one)]
 
 
 def test_a_grader_is_ended_with_the_program_that_asked_it(toy: Any, until: Any) -> None:
@@ -124,7 +124,7 @@ def test_a_grader_is_ended_with_the_program_that_asked_it(toy: Any, until: Any) 
 
     def graders() -> list[psutil.Process]:
         mine = psutil.Process(program.pid).children(recursive=True)
-        return [one for one in mine if "mleredux.stages.grade_child" in _command(one)]
+        return [one for one in mine if "mleredux._core.stages.grade_child" in _command(one)]
 
     [grader] = until(graders)
     program.kill()
@@ -160,7 +160,7 @@ def test_what_the_grader_says_of_a_submission_is_the_sentence(toy: Any, tmp_path
 def test_plugins_named_by_a_relative_path_are_found_by_the_child(
     toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mleredux.plugins import Catalogue
+    from mleredux._core.plugins import Catalogue
 
     task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
     monkeypatch.chdir(Path(__file__).parent)
@@ -180,7 +180,7 @@ def _may_leave_the_network() -> bool:
     import subprocess
     import sys
 
-    code = "from mleredux.stages.grade_child import leave_network; raise SystemExit(not leave_network())"
+    code = "from mleredux._core.stages.grade_child import leave_network; raise SystemExit(not leave_network())"
     return subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

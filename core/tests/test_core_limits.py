@@ -9,8 +9,8 @@ from typing import Any
 
 import psutil
 import pytest
-from mleredux.models import Cause, State
-from mleredux.store import Run
+from mleredux._core.models import Cause, State
+from mleredux._core.store import Run
 
 
 def types(run: Run) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from mleredux.masking import Mask, forms
-from mleredux.stages import produce
+from mleredux._core.masks import Mask, forms
+from mleredux._core.stages import produce
 
 KEY = "sk-0123456789abcdef"
 SECRETS = st.lists(st.text("ab*", min_size=6, max_size=9), max_size=3)

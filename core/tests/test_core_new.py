@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from mleredux.cli.root import root
-from mleredux.data import DataStore
-from mleredux.plugins import Catalogue, Plugin
-from mleredux.plugins.indexing import make_index
-from mleredux.stages.grade import grade
-from mleredux.stages.prepare import prepare
-from mleredux.testing import TOY_PLUGIN, toy_task
+from mleredux._core.cli.root import root
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import Catalogue, Plugin
+from mleredux._core.plugins.index import make_index
+from mleredux._core.stages.grade import grade
+from mleredux._core.stages.prepare import prepare
+from mleredux_testing import TOY_PLUGIN, toy_task
 
 
 def new(*arguments: str) -> Result:
@@ -70,7 +70,7 @@ def test_nothing_is_ever_overwritten(bundle: Path) -> None:
 
 def test_a_name_that_is_installed_is_refused(tmp_path: Path) -> None:
     made = CliRunner().invoke(
-        root, ["-p", "mleredux.testing.toys", "new", "task-bundle", "toy", "--path", str(tmp_path)]
+        root, ["-p", "mleredux_testing.toys", "new", "task-bundle", "toy", "--path", str(tmp_path)]
     )
     assert made.exit_code == 1
     assert "installed here already" in str(made.exception)
@@ -102,8 +102,8 @@ def run_python(folder: Path, *arguments: str, **env: str) -> None:
 
 def test_the_task_conforms_as_it_is_written(bundle: Path) -> None:
     program = (
-        "from mleredux import testing\n"
-        "from mleredux.plugins import Catalogue\n"
+        "import mleredux_testing as testing\n"
+        "from mleredux._core.plugins import Catalogue\n"
         "testing.check_task('spring-tides', catalogue=Catalogue(load=['spring_tides']))"
     )
     run_python(bundle, "-c", program)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux._core.models import Cause, State
+from mleredux._core.store import Run
 from mleredux.errors import ResumeRefused, SandboxError
-from mleredux.models import Cause, State
-from mleredux.store import Run
 
 STAGES = ("preparing", "building", "running", "grading", "producing")
 
@@ -155,7 +155,7 @@ def test_an_agent_goes_on_while_nobody_watches_and_is_found_again(toy: Any, unti
 
 
 def test_an_agent_that_ended_while_nobody_watched_is_not_run_again(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mleredux.submissions.snapshots import Snapshots
+    from mleredux._core.submissions.snapshots import Snapshots
 
     def die(self: Any) -> Any:
         raise KeyboardInterrupt  # as good as a kill: no stage event is written
@@ -299,7 +299,7 @@ def test_a_cancelled_run_that_is_queued_again_goes_on(toy: Any) -> None:
 def test_an_agent_whose_start_was_cut_off_is_ended_before_the_next_one(
     toy: Any, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mleredux.sandboxes import process
+    from mleredux._core.sandboxes import process
 
     def die(*_: Any) -> None:
         raise KeyboardInterrupt  # as good as a kill before it is noted which process was started

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 
 GOOD = """
 from pathlib import Path
@@ -30,7 +30,7 @@ AGENT = Agent(id="{name}-agent", title="A", command=("true",))
 """
 LIST = """
 import json, sys
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 catalogue = Catalogue()
 tasks, agents = list(catalogue.entries("tasks")), list(catalogue.entries("agents"))
 print(json.dumps({"tasks": tasks, "agents": agents, "problems": catalogue.problems(), "modules": sorted(sys.modules),
@@ -137,7 +137,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "wordy": ("mleredux_contract = 'two'", "which is no number"),
     "declaration": (
         "from mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): return ['a task']",
-        "a str was given where a mleredux.models.Task (or a Ref to one) belongs); mend mleredux_register_tasks",
+        "a str was given where a mleredux._core.models.Task (or a Ref to one) belongs); mend mleredux_register_tasks",
     ),
     "exits later": (
         "import sys\nfrom mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): sys.exit(1)",
@@ -203,7 +203,7 @@ def test_an_index_of_another_contract_is_not_believed(site: Site) -> None:
 
 GET = """
 from mleredux.errors import MlereduxError
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 catalogue = Catalogue()
 for name in sys.argv[1:] or {names!r}:
     try:
@@ -262,7 +262,7 @@ def test_plugins_are_blocked_by_name(site: Site) -> None:
 
 def _main(site: Site, folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     code = f"import os; os.chdir({str(folder)!r}); sys.argv[1:] = {list(arguments)!r}\n"
-    return site.python(code + "from mleredux.cli import main; main()", **environment)
+    return site.python(code + "from mleredux._core.cli import main; main()", **environment)
 
 
 def test_the_command_line_blocks_loads_and_traces(site: Site, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_plugin_file_does_not_take_the_place_of_another_module(site: Site, tmp
 def test_hook_calls_can_be_traced(site: Site) -> None:
     site.good("alpha")
     code = """
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 catalogue = Catalogue()
 task = catalogue.task("alpha-task")
 catalogue.hook("mleredux_grade").get_hookimpls()
@@ -299,7 +299,7 @@ catalogue.hook("mleredux_produce_artifacts")(run=None)
 
 
 def test_the_index_of_what_is_built_in_is_current() -> None:
-    from mleredux.plugins.indexing import make_index
+    from mleredux._core.plugins.index import make_index
 
     path, content = make_index("core")
     assert path.read_text(encoding="utf-8") == content, "write it again: mleredux plugins index core"

@@ -10,14 +10,14 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from mleredux.cli.remote import note_server, server_of
-from mleredux.cli.root import root
+from mleredux._core.cli.remote import note_server, server_of
+from mleredux._core.cli.root import root
 
 PLUGIN = """
 import click
 from mleredux import hookimpl
-from mleredux.cli.remote import server_of
-from mleredux.plugins import Ref
+from mleredux._core.cli.remote import server_of
+from mleredux._core.plugins import Ref
 
 @click.command("list")
 @click.argument("kind", default="tasks")
@@ -119,7 +119,7 @@ def test_help_and_lists_import_nothing_of_http(monkeypatch: pytest.MonkeyPatch) 
     """With every plugin of this environment: neither the client nor anything it needs."""
     monkeypatch.delenv("MLEREDUX_BLOCK_PLUGINS")
     program = (
-        "import sys; from mleredux.cli.root import root; root.main(['--help'], standalone_mode=False);"
+        "import sys; from mleredux._core.cli.root import root; root.main(['--help'], standalone_mode=False);"
         f"root.main(['--server', {URL!r}, '--help'], standalone_mode=False);"
         "root.main(['list', 'agents', '--json'], standalone_mode=False);"
         "print([name for name in sys.modules if name.partition('.')[0] in"

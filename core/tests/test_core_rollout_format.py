@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.rollout import (
+from mleredux._core.rollout import (
     InvalidRollout,
     StepExtra,
     Trajectory,
@@ -208,7 +208,7 @@ def test_there_are_at_least_two_examples() -> None:
 def test_the_committed_json_schema_is_current() -> None:
     committed = REPOSITORY / "docs" / "schemas" / "rollout.schema.json"
     assert json.loads(committed.read_text(encoding="utf-8")) == json_schema(), (
-        f"write {committed.name} again: python -m mleredux.rollout > docs/schemas/{committed.name}"
+        f"write {committed.name} again: python -m mleredux._core.rollout > docs/schemas/{committed.name}"
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mleredux.rollout import (
+from mleredux._core.rollout import (
     InvalidRollout,
     Problem,
     StepExtra,
@@ -21,7 +21,7 @@ from mleredux.rollout import (
     run_extra,
     step_extra,
 )
-from mleredux.rollout.checking import MAX_PROBLEMS
+from mleredux._core.rollout.validation import MAX_PROBLEMS
 
 HEAD = b'{"agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":""}]'
 NOT_JSON = {

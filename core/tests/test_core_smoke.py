@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.models import Cause, Smoke, State
+from mleredux._core.models import Cause, Smoke, State
 
 
 @pytest.fixture

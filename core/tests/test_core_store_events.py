@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mleredux._core.store.events import EventLog
 from mleredux.errors import MlereduxError
-from mleredux.store.events import EventLog
 
 DATA = st.dictionaries(
     st.text(min_size=1, max_size=5).filter(lambda key: key not in ("type_", "self")),

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.protocols import Usage
-from mleredux.sandboxes.timeline import COLUMNS, Sample, Timeline, gpu_usage, read_timeline
+from mleredux._core.protocols import Usage
+from mleredux._core.sandboxes.timeline import COLUMNS, Sample, Timeline, gpu_usage, read_timeline
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux.models import Column, Submission, SubmissionSchema, Task, Verdict
-from mleredux.submissions import validation
-from mleredux.submissions.schema import read_schema, write_schema
-from mleredux.submissions.validation import open_below, validate, validate_below
-from mleredux.testing.pytest_plugin import skip_or_fail
+from mleredux._core.models import Column, Submission, SubmissionSchema, Task, Verdict
+from mleredux._core.submissions import validation
+from mleredux._core.submissions.schema import read_schema, write_schema
+from mleredux._core.submissions.validation import open_below, validate, validate_below
+from mleredux_testing.pytest_plugin import skip_or_fail
 
 HEADER = "id,y,flag,note\n"
 ROWS = [f"{i},{i / 2},True,text" for i in range(5)]
@@ -187,8 +187,8 @@ def test_a_row_without_end_is_refused_before_it_fills_the_memory(
 _MEASURED = """
 import resource, sys, time
 from pathlib import Path
-from mleredux.submissions.schema import read_schema
-from mleredux.submissions.validation import validate
+from mleredux._core.submissions.schema import read_schema
+from mleredux._core.submissions.validation import validate
 schema = read_schema(Path(sys.argv[1]))
 if sys.argv[3] == "open":
     schema = schema.model_copy(update={"rows": None, "ids": None})
@@ -222,7 +222,7 @@ def test_millions_of_rows_take_no_memory(
 
 
 def test_answers_are_never_opened(toy: Any) -> None:
-    from mleredux.stages.prepare import prepare
+    from mleredux._core.stages.prepare import prepare
 
     prepared = prepare(toy.task(), toy.catalogue, toy.data)
     shutil.rmtree(prepared.private)

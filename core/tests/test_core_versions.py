@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.data import Prepared
-from mleredux.models import State
-from mleredux.stages import grade_versions as module
-from mleredux.stages.grade_versions import grade_versions, spread
-from mleredux.stages.prepare import prepare
-from mleredux.store.run import SubmissionVersion
+from mleredux._core.data import Prepared
+from mleredux._core.models import State
+from mleredux._core.stages import grade_versions as module
+from mleredux._core.stages.grade_versions import grade_versions, spread
+from mleredux._core.stages.prepare import prepare
+from mleredux._core.store.run import SubmissionVersion
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

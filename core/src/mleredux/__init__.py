@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from mleredux.api import grade, prepare, run, tasks, validate
-    from mleredux.errors import InvalidSubmission, MlereduxError
-    from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
-    from mleredux.models import (
+    from mleredux._core.api import grade, prepare, run, tasks, validate
+    from mleredux._core.models import (
         Agent,
         Artifact,
         Build,
@@ -29,14 +27,16 @@ if TYPE_CHECKING:
         Task,
         Thresholds,
     )
-    from mleredux.plugins import Ref
-    from mleredux.store import Run
+    from mleredux._core.plugins import Ref
+    from mleredux._core.store import Run
+    from mleredux.errors import InvalidSubmission, MlereduxError
+    from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
 
 _HOME = {
-    "mleredux.api": ("grade", "prepare", "run", "tasks", "validate"),
+    "mleredux._core.api": ("grade", "prepare", "run", "tasks", "validate"),
     "mleredux.errors": ("InvalidSubmission", "MlereduxError"),
     "mleredux.hookspecs": ("CONTRACT_VERSION", "hookimpl"),
-    "mleredux.models": (
+    "mleredux._core.models": (
         "Agent",
         "Artifact",
         "Build",
@@ -52,8 +52,8 @@ _HOME = {
         "Task",
         "Thresholds",
     ),
-    "mleredux.plugins": ("Ref",),
-    "mleredux.store": ("Run",),
+    "mleredux._core.plugins": ("Ref",),
+    "mleredux._core.store": ("Run",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 

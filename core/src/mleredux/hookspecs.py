@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     import click
 
-    from mleredux.models import Agent, Artifact, Event, Grader, Outcome, Score, Task, Technique
-    from mleredux.plugins import Ref
-    from mleredux.protocols import Gateway, Sandbox
-    from mleredux.store import Run
+    from mleredux._core.models import Agent, Artifact, Event, Grader, Outcome, Score, Task, Technique
+    from mleredux._core.plugins import Ref
+    from mleredux._core.protocols import Gateway, Sandbox
+    from mleredux._core.store import Run
 
 CONTRACT_VERSION = 1
 PROJECT = "mleredux"

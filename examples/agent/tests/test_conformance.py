@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
 
 
 @pytest.mark.parametrize("check", testing.checks("nearest-rows"))

@@ -11,8 +11,8 @@ from typing import Any
 import mleredux_graders
 import numpy as np
 import pandas as pd
+from mleredux._core.models import Grader, GradingInput, Metric, Submission, Task
 from mleredux.errors import InvalidSubmission
-from mleredux.models import Grader, GradingInput, Metric, Submission, Task
 from mleredux_graders.frame.grading import UNEXPECTED
 
 ROWS = 24

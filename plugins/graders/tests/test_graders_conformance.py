@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
-from mleredux.plugins import current
+from mleredux._core.plugins import current
 
 LISTS = {"answers": testing.TOY_ANSWERS["lists"]}
 ROWS = [[str(row), f"g{row % 3}", str(row % 4)] for row in range(24)]

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mleredux._core.models import GradingInput
+from mleredux._core.plugins.index import make_index
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.models import GradingInput
-from mleredux.plugins.indexing import make_index
 
 sys.path.insert(0, str(Path(__file__).parent))
 from graders_cases import CASES, ROWS, WITHOUT_TABLE, Desk, assert_sentence, load

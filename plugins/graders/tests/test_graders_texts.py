@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mleredux._core.models import GradingInput, Metric, Submission, Task
 from mleredux.errors import InvalidSubmission
-from mleredux.models import GradingInput, Metric, Submission, Task
 from mleredux_graders.classification.f1_multilabel import f1_multilabel
 from mleredux_graders.classification.roc_auc import GRADER as ROC_AUC
 from mleredux_graders.frame import cells, utf8

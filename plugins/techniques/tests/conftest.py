@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.data import DataStore, Prepared
-from mleredux.models import Task
-from mleredux.plugins import Catalogue
-from mleredux.plugins.catalogue import set_current
-from mleredux.stages.prepare import prepare
+from mleredux._core.data import DataStore, Prepared
+from mleredux._core.models import Task
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.stages.prepare import prepare
 
 PLUGIN = Path(__file__).with_name("shop_plugin.py")
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
-from mleredux.data import Prepared
-from mleredux.plugins.indexing import make_index
-from mleredux.rollout import check_rollout
+from mleredux._core.data import Prepared
+from mleredux._core.plugins.index import make_index
+from mleredux._core.rollout import check_rollout
 from mleredux_techniques import facts
 from mleredux_techniques.preparing import TRUTH_FILE
 from mleredux_techniques.schemas import DOCUMENTS

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.data import Prepared
+from mleredux._core.data import Prepared
+from mleredux._core.models import GradingInput
 from mleredux.errors import NotApplicable, NotFound
-from mleredux.models import GradingInput
 from mleredux_techniques.grading import score
 from mleredux_techniques.perfect import perfect
 

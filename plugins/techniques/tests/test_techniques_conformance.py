@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
-from mleredux.plugins.indexing import make_index
+from mleredux._core.plugins.index import make_index
 from mleredux_techniques import TECHNIQUES
 from mleredux_techniques.schemas import DOCUMENTS
 from mleredux_techniques.texts import TITLES
@@ -31,7 +31,7 @@ def test_every_technique_has_its_parts() -> None:
 
 def test_listing_imports_no_pandas() -> None:
     program = (
-        "import sys; from mleredux.plugins import current; found = current().entries('techniques'); "
+        "import sys; from mleredux._core.plugins import current; found = current().entries('techniques'); "
         "assert {'cv', 'leakage'} <= set(found); assert not {'pandas', 'numpy', 'sklearn'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux.data import Prepared
+from mleredux._core.data import Prepared
 from mleredux_techniques import efficacy
 from mleredux_techniques.dataset import Dataset, GroupColumn, load, save
 from mleredux_techniques.efficacy.comparison import Choice, judge

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from mleredux.data import Prepared
+from mleredux._core.data import Prepared
 from mleredux_techniques import facts
 from mleredux_techniques.dataset import load
 from mleredux_techniques.description import example

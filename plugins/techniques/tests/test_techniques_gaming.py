@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mleredux.data import Prepared
-from mleredux.models import GradingInput
+from mleredux._core.data import Prepared
+from mleredux._core.models import GradingInput
 from mleredux_techniques import facts, gaming
 from mleredux_techniques.grading import combined, score
 from mleredux_techniques.perfect import perfect

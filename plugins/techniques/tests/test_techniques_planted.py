@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux.checksums import tree_digest
-from mleredux.data import Prepared
+from mleredux._core.checksums import tree_digest
+from mleredux._core.data import Prepared
 from mleredux.errors import NotApplicable
 from mleredux_techniques import facts
 from mleredux_techniques.dataset import Dataset, load

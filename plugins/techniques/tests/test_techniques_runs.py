@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.data import Prepared
+from mleredux._core.data import Prepared
 from mleredux_techniques.curriculum import Lesson, text
 from mleredux_techniques.perfect import perfect
 

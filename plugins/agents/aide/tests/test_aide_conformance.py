@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
-from mleredux.plugins.indexing import make_index
+from mleredux._core.plugins.index import make_index
 
 
 @pytest.mark.parametrize("check", testing.checks("aide"))

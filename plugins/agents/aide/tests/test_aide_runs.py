@@ -14,13 +14,13 @@ from typing import Any
 import mleredux
 import pytest
 import yaml
-from mleredux.api import plan
-from mleredux.data import DataStore
-from mleredux.pipeline import Pipeline
-from mleredux.plugins.catalogue import current, set_current
-from mleredux.rollout import read_rollout, step_extra
-from mleredux.store import Run, RunStore
-from mleredux_scripted import ScriptedLlm
+from mleredux._core.api import plan
+from mleredux._core.data import DataStore
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plugins.catalogue import current, set_current
+from mleredux._core.rollout import read_rollout, step_extra
+from mleredux._core.store import Run, RunStore
+from mleredux_scripted_llm import ScriptedLlm
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"

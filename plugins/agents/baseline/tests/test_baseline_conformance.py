@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
 
 QUICK = {"options": {"candidates": 3, "folds": 3}, "time_limit": 240}
 """Little to do, and much time for it: a busy machine is no failure."""

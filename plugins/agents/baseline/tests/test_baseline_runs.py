@@ -12,13 +12,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from mleredux.medals import medals
-from mleredux.models import GradingInput, Score, Task, Verdict
-from mleredux.plugins import current
-from mleredux.plugins.indexing import make_index
-from mleredux.rollout import check_rollout, read_rollout, step_extra
-from mleredux.submissions.endpoint import ValidationEndpoint
-from mleredux.submissions.schema import read_schema, write_schema
+from mleredux._core.medals import medals
+from mleredux._core.models import GradingInput, Score, Task, Verdict
+from mleredux._core.plugins import current
+from mleredux._core.plugins.index import make_index
+from mleredux._core.rollout import check_rollout, read_rollout, step_extra
+from mleredux._core.submissions.endpoint import ValidationEndpoint
+from mleredux._core.submissions.schema import read_schema, write_schema
 
 FEW = {"MLEREDUX_OPTIONS": json.dumps({"candidates": 4, "folds": 3})}
 """Enough for a medal, at a third of the work."""

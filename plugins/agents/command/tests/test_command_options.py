@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux._core.plugins import current
 from mleredux.errors import MlereduxError
-from mleredux.plugins import current
 from mleredux_agent_command.agent import START
 from mleredux_agent_command.recipes import RECIPES
 

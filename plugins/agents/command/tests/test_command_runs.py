@@ -7,10 +7,10 @@ from pathlib import Path
 
 import mleredux
 import pytest
-from mleredux.plugins.catalogue import set_current
-from mleredux.rollout import read_rollout
-from mleredux.store import Run
-from mleredux_scripted import ScriptedLlm
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.rollout import read_rollout
+from mleredux._core.store import Run
+from mleredux_scripted_llm import ScriptedLlm
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 HERE = Path(__file__).parent

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
-from mleredux.plugins.indexing import make_index
-from mleredux.rollout import check_rollout
+from mleredux._core.plugins.index import make_index
+from mleredux._core.rollout import check_rollout
 
 
 def run_dummy(tmp_path: Path, sample: str | None) -> tuple[subprocess.CompletedProcess[str], Path]:

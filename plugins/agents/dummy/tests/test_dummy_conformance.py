@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
 
 
 @pytest.mark.parametrize("check", testing.checks("dummy"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mleredux._core.plugins import current
 from mleredux.errors import MlereduxError
-from mleredux.plugins import current
 
 
 def test_libraries_decide_what_is_installed() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mleredux_agent_mlagentbench.driver.models import Models, NoMoreCalls
 from mleredux_agent_mlagentbench.options import Options
-from mleredux_scripted import ScriptedLlm
+from mleredux_scripted_llm import ScriptedLlm
 
 RULES: dict[str, Any] = {
     "rules": [

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.index import make_index
 from mleredux.errors import MlereduxError
-from mleredux.plugins import Catalogue
-from mleredux.plugins.indexing import make_index
 
 
 def test_the_index_is_current() -> None:

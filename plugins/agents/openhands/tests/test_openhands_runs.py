@@ -7,10 +7,10 @@ from pathlib import Path
 
 import mleredux
 import pytest
-from mleredux.plugins.catalogue import set_current
-from mleredux.rollout import check_rollout, read_rollout, step_extra, text_of
-from mleredux.store import Run
-from mleredux_scripted import ScriptedLlm
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.rollout import check_rollout, read_rollout, step_extra, text_of
+from mleredux._core.store import Run
+from mleredux_scripted_llm import ScriptedLlm
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
-from mleredux.plugins.indexing import make_index
-from mleredux_repo.manifest import BadManifest, read_manifest
+from mleredux._core.plugins.index import make_index
+from mleredux_agent_repo.manifest import BadManifest, read_manifest
 
 AGENT = '[agent]\nid = "x"\ncommand = ["python", "x.py"]\n'
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from mleredux.errors import MlereduxError
-from mleredux_repo import sources
-from mleredux_repo.agents import agent_of
-from mleredux_repo.references import Reference, parse
+from mleredux_agent_repo import sources
+from mleredux_agent_repo.agents import agent_of
+from mleredux_agent_repo.references import Reference, parse
 
 
 def got(reference: str) -> sources.Source:

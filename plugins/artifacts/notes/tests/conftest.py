@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from mleredux.api import plan
-from mleredux.data import DataStore
-from mleredux.pipeline import Pipeline
-from mleredux.plugins import Catalogue
-from mleredux.plugins.catalogue import set_current
-from mleredux.store import Run, RunStore
+from mleredux._core.api import plan
+from mleredux._core.data import DataStore
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.store import Run, RunStore
 
 HEAD = "import os, random, sys, time\ndata, out = os.environ['MLEREDUX_DATA_DIR'], os.environ['MLEREDUX_OUTPUT_DIR']\n"
 PLUGIN = """\

@@ -8,18 +8,18 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import nbformat
 import pytest
-from mleredux import testing
+from mleredux._core.models import State
+from mleredux._core.plugins import current
+from mleredux._core.plugins.index import make_index
+from mleredux._core.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 from mleredux.errors import MlereduxError
-from mleredux.models import State
-from mleredux.plugins import current
-from mleredux.plugins.indexing import make_index
-from mleredux.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
-from mleredux_notes.comparing import compare
-from mleredux_notes.diffs import diff_of
-from mleredux_notes.reproduce import reproduce
-from mleredux_notes.solutions import entry_of, solutions_of
+from mleredux_artifact_notes.comparison import compare
+from mleredux_artifact_notes.diffs import diff_of
+from mleredux_artifact_notes.reproduce import reproduce
+from mleredux_artifact_notes.solutions import entry_of, solutions_of
 
 SOLUTION = """\
 import csv, sys
@@ -120,7 +120,7 @@ def test_links_out_of_the_code_are_not_followed(run_agent: Any) -> None:
     run = run_agent(SOLUTION)
     (run.output_dir / "code" / "leak.py").symlink_to("/etc/passwd")
     (run.output_dir / "code" / "folder").symlink_to("/etc")
-    from mleredux_notes.solutions import final_code
+    from mleredux_artifact_notes.solutions import final_code
 
     assert set(final_code(run)) == {"solution.py"}
 
@@ -151,7 +151,7 @@ def test_submissions_are_compared_by_bytes_and_values(
 @pytest.mark.usefixtures("docker_engine")
 def test_a_container_s_run_is_repeated_in_its_own_image(mleredux_home: Path) -> None:
     import mleredux
-    from mleredux.store import RunStore
+    from mleredux._core.store import RunStore
 
     run = mleredux.run("wine", agent="dummy", sandbox="docker", runs_dir=mleredux_home / "runs")
     assert run.state is State.DONE, run.message

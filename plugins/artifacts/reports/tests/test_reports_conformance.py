@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux import testing
+import mleredux_testing as testing
 
 
 def test_conforms() -> None:

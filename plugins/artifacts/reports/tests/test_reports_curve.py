@@ -9,8 +9,8 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner, Result
-from mleredux.cli.root import root
-from mleredux_reports.page import produce_report
+from mleredux._core.cli.root import root
+from mleredux_artifact_reports.page import produce_report
 from PIL import Image
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from mleredux.models import Ledger
-from mleredux.rollout import (
+from mleredux._core.models import Ledger
+from mleredux._core.rollout import (
     AgentInfo,
     Observation,
     ObservationResult,
@@ -25,9 +25,9 @@ from mleredux.rollout import (
     Trajectory,
     dump_rollout,
 )
-from mleredux.store import Run
-from mleredux_reports import mleredux_produce_artifacts
-from mleredux_reports.charts import progress_of, scale_of
+from mleredux._core.store import Run
+from mleredux_artifact_reports import mleredux_produce_artifacts
+from mleredux_artifact_reports.charts import progress_of, scale_of
 
 from .conftest import report_of
 
@@ -284,9 +284,9 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_words_stand_out_from_what_is_behind_them(theme: int) -> None:
-    import mleredux_reports
+    import mleredux_artifact_reports
 
-    style = Path(str(mleredux_reports.__file__)).parent / "templates" / "report.css"
+    style = Path(str(mleredux_artifact_reports.__file__)).parent / "templates" / "report.css"
     block = re.findall(r":root \{(.*?)\n ?\}|:root \{(.*?)\}", style.read_text(encoding="utf-8"), re.DOTALL)[theme]
     colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", "".join(block)))
     pairs = [(front, back) for front in ("text", "soft", "accent") for back in ("page", "card", "sunk")]
@@ -325,7 +325,7 @@ def test_the_best_so_far_never_gets_worse() -> None:
 
 
 def test_the_index_of_the_plugin_is_current() -> None:
-    from mleredux.plugins.indexing import make_index
+    from mleredux._core.plugins.index import make_index
 
     path, content = make_index("reports")
     assert json.loads(path.read_text(encoding="utf-8")) == json.loads(content)

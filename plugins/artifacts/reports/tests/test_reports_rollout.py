@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mleredux.plugins.catalogue as catalogue
+import mleredux._core.plugins.catalogue as catalogue
 import pytest
-from mleredux.models import Agent
-from mleredux.rollout import (
+from mleredux._core.models import Agent
+from mleredux._core.rollout import (
     AgentInfo,
     Step,
     StepExtra,
@@ -23,8 +23,8 @@ from mleredux.rollout import (
     step_extra,
     text_of,
 )
-from mleredux.store import Run
-from mleredux_reports.rollouts import produce_rollout
+from mleredux._core.store import Run
+from mleredux_artifact_reports.rollouts import produce_rollout
 
 
 def own(**changes: Any) -> Trajectory:

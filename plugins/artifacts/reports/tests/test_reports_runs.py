@@ -6,16 +6,16 @@ import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
-from mleredux.api import plan
-from mleredux.data import DataStore
-from mleredux.models import State
-from mleredux.pipeline import Pipeline
-from mleredux.plugins import Catalogue
-from mleredux.plugins.catalogue import set_current
-from mleredux.rollout import check_rollout, run_extra, step_extra
-from mleredux.store import Run, RunStore
+from mleredux._core.api import plan
+from mleredux._core.data import DataStore
+from mleredux._core.models import State
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.rollout import check_rollout, run_extra, step_extra
+from mleredux._core.store import Run, RunStore
 
 HOSTILE = '''
 from mleredux import Agent, hookimpl

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux.models import Metric, Submission, Task
-from mleredux_audit.audit import audit
-from mleredux_audit.report import AuditReport
+from mleredux._core.models import Metric, Submission, Task
+from mleredux_audit_leaks.audit import audit
+from mleredux_audit_leaks.report import AuditReport
 
 
 @dataclass

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from mleredux.cli.root import root
-from mleredux.data import DataStore
+from mleredux._core.cli.root import root
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError
-from mleredux.plugins import Catalogue
-from mleredux.stages.prepare import prepare
-from mleredux_audit.audit import audit
-from mleredux_audit.report import AuditReport
+from mleredux_audit_leaks.audit import audit
+from mleredux_audit_leaks.report import AuditReport
 
-TOYS = "mleredux.testing.toys"
+TOYS = "mleredux_testing.toys"
 STARTERS = ("breast-cancer", "cell-nuclei", "diabetes", "digits", "wine")
 
 

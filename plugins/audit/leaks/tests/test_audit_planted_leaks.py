@@ -327,11 +327,11 @@ def test_of_large_archives_tables_are_read_and_the_rest_is_listed(
     plant: Plant, toy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(toy)
-    monkeypatch.setattr("mleredux_audit.inventory.KEPT_BYTES", 6000)
-    monkeypatch.setattr("mleredux_audit.inventory.LARGEST_MEMBER", 50_000)
+    monkeypatch.setattr("mleredux_audit_leaks.inventory.KEPT_BYTES", 6000)
+    monkeypatch.setattr("mleredux_audit_leaks.inventory.LARGEST_MEMBER", 50_000)
     report = toy.audit()
     assert [one for one in report.findings if "notes/full.csv" in one.message], report.text()
-    monkeypatch.setattr("mleredux_audit.inventory.KEPT_BYTES", 10)
+    monkeypatch.setattr("mleredux_audit_leaks.inventory.KEPT_BYTES", 10)
     report = toy.audit()
     assert report.clean, "what is not unpacked can't be judged"
     assert any("only names, sizes and times were looked at" in note for note in report.notes)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mleredux.plugins import Catalogue
-from mleredux_audit.audit import audit
-from mleredux_audit.report import AuditReport
+from mleredux._core.plugins import Catalogue
+from mleredux_audit_leaks.audit import audit
+from mleredux_audit_leaks.report import AuditReport
 
 sys.path.insert(0, str(Path(__file__).parent / "published"))
 from leak_files import (

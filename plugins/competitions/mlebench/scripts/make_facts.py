@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "mleredux_mlebench"
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "mleredux_competition_mlebench"
 OWN_SET = "mlebench"
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import pytest
-from mleredux.plugins.loading import resolve
-from mleredux_mlebench.blocks import Preparation
+from mleredux._core.plugins.loader import resolve
+from mleredux_competition_mlebench.blocks import Preparation
 
 Cases = Callable[[Path], Path]
 
@@ -19,7 +19,7 @@ Cases = Callable[[Path], Path]
 @pytest.fixture(scope="session")
 def golden_case(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     """From a golden case's folder to one with its `raw`, `public` and `private` files; they are only read."""
-    refs = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+    refs = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 
     @cache
     def prepared(case: Path) -> Path:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux.errors import DataError
-from mleredux_mlebench.blocks import (
+from mleredux_competition_mlebench.blocks import (
     Csv,
     Preparation,
     SevenZip,

@@ -9,14 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import pytest
-from mleredux.models import Competition
-from mleredux.plugins.indexing import make_index
-from mleredux.plugins.loading import resolve
-from mleredux_mlebench.facts import all_facts
+from mleredux._core.models import Competition
+from mleredux._core.plugins.index import make_index
+from mleredux._core.plugins.loader import resolve
+from mleredux_competition_mlebench.facts import all_facts
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 SPONSORS = ("kaggle", "google", "tensorflow", "lyft", "rsna", "siim", "osic", "aptos", "h&m", "mle-bench")
 
 
@@ -76,7 +76,7 @@ def test_preparing_all_of_them_takes_less_than_5000_lines() -> None:
 
     Left out is what does not prepare: descriptions, tables of facts, leaderboards, and getting data from Kaggle.
     """
-    package = Path(mleredux_mlebench.__file__).parent
+    package = Path(mleredux_competition_mlebench.__file__).parent
     files = [*package.glob("*.py"), *(package / "blocks").rglob("*.py"), *(package / "competitions").rglob("*.py")]
     lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     assert len(lines) < 5000

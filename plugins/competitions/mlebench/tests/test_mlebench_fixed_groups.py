@@ -8,18 +8,18 @@ import json
 import zipfile
 from pathlib import Path
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux.models import Competition
-from mleredux.plugins.loading import resolve
-from mleredux_mlebench.blocks import Preparation
-from mleredux_mlebench.blocks.likeness import linked, looks
-from mleredux_mlebench.blocks.trees import Folder
-from mleredux_mlebench.competitions.stanford_covid_vaccine import families
+from mleredux._core.models import Competition
+from mleredux._core.plugins.loader import resolve
+from mleredux_competition_mlebench.blocks import Preparation
+from mleredux_competition_mlebench.blocks.likeness import linked, looks
+from mleredux_competition_mlebench.blocks.trees import Folder
+from mleredux_competition_mlebench.competitions.stanford_covid_vaccine import families
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 
 
 class Prepared:

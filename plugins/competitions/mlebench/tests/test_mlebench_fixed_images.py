@@ -6,17 +6,17 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import pandas as pd
 import pytest
+from mleredux._core.models import Competition, GradingInput
+from mleredux._core.plugins import current
+from mleredux._core.plugins.loader import resolve
 from mleredux.errors import InvalidSubmission
-from mleredux.models import Competition, GradingInput
-from mleredux.plugins import current
-from mleredux.plugins.loading import resolve
 
 pytestmark = pytest.mark.shared
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 
 
 def prepared(competition: str, shared: Path, folder: Path) -> tuple[Competition, Competition]:

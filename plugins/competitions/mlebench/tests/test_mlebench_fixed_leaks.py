@@ -6,19 +6,19 @@ import json
 import zipfile
 from pathlib import Path
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import pandas as pd
 import py7zr
 import pytest
+from mleredux._core.models import Competition, GradingInput
+from mleredux._core.plugins import current
+from mleredux._core.plugins.loader import resolve
 from mleredux.errors import DataError, InvalidSubmission
-from mleredux.models import Competition, GradingInput
-from mleredux.plugins import current
-from mleredux.plugins.loading import resolve
-from mleredux_mlebench.blocks import Preparation
+from mleredux_competition_mlebench.blocks import Preparation
 
 pytestmark = pytest.mark.shared
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 
 
 class Mended:

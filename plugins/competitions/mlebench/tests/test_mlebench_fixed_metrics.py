@@ -6,18 +6,18 @@ import math
 import zipfile
 from pathlib import Path
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import numpy as np
 import pandas as pd
 import pytest
+from mleredux._core.models import Competition, GradingInput
+from mleredux._core.plugins import current
+from mleredux._core.plugins.loader import resolve
 from mleredux.errors import InvalidSubmission
-from mleredux.models import Competition, GradingInput
-from mleredux.plugins import current
-from mleredux.plugins.loading import resolve
 
 pytestmark = pytest.mark.shared
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 
 
 class Variant:

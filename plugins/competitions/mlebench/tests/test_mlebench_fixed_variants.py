@@ -5,19 +5,19 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import numpy as np
 import pandas as pd
 import pytest
+from mleredux._core.models import Competition, GradingInput
+from mleredux._core.plugins import current
+from mleredux._core.plugins.loader import resolve
 from mleredux.errors import InvalidSubmission
-from mleredux.models import Competition, GradingInput
-from mleredux.plugins import current
-from mleredux.plugins.loading import resolve
-from mleredux_mlebench.blocks import Preparation
+from mleredux_competition_mlebench.blocks import Preparation
 
 pytestmark = pytest.mark.shared
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 GROUPS = {
     "chaii-hindi-and-tamil-question-answering": "context",
     "facebook-recruiting-iii-keyword-extraction": "Title",

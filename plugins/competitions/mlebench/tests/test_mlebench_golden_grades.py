@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import pytest
+from mleredux._core.models import GradingInput, Task
+from mleredux._core.plugins import current
+from mleredux._core.plugins.loader import resolve
 from mleredux.errors import InvalidSubmission
-from mleredux.models import GradingInput, Task
-from mleredux.plugins import current
-from mleredux.plugins.loading import resolve
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 
 
 def grade(task: Task, submission: Path, private: Path) -> float | None:

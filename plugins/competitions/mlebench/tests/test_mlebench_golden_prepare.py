@@ -11,15 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import pandas as pd
 import py7zr
 import pytest
+from mleredux._core.plugins.loader import resolve
 from mleredux.errors import DataError
-from mleredux.plugins.loading import resolve
-from mleredux_mlebench.blocks import Preparation
+from mleredux_competition_mlebench.blocks import Preparation
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 ARCHIVES = (".zip", ".7z", ".tar.gz")
 ONLY_PICTURES = {"alaska2-image-steganalysis", "plant-seedlings-classification"}  # loose ones, never opened
 

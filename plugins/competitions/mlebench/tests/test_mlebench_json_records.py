@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mleredux.errors import DataError
-from mleredux_mlebench.blocks import Workspace
-from mleredux_mlebench.blocks.json_records import IndentedJson
-from mleredux_mlebench.blocks.per_category import split_categories
+from mleredux_competition_mlebench.blocks import Workspace
+from mleredux_competition_mlebench.blocks.json_records import IndentedJson
+from mleredux_competition_mlebench.blocks.per_category import split_categories
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 documents = st.recursive(

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mleredux._core.medals import read_leaderboard
+from mleredux._core.progress import Step, listening
 from mleredux.errors import DataError
-from mleredux.medals import read_leaderboard
-from mleredux.progress import Step, listening
-from mleredux_mlebench.kaggle import KaggleData, KaggleLeaderboard
-from mleredux_mlebench.kaggle.fetching import ENDPOINT_VARIABLE
+from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
+from mleredux_competition_mlebench.kaggle.download import ENDPOINT_VARIABLE
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fake_kaggle import KEY, TOKEN, USER, FakeKaggle, zip_of
@@ -223,7 +223,7 @@ def test_leaderboards_are_read_page_by_page(kaggle: FakeKaggle, raw: Path) -> No
 
 def test_without_the_package_it_names_the_extra(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"pip install 'mleredux-mlebench\[kaggle\]'"):
+    with pytest.raises(DataError, match=r"pip install 'mleredux-competition-mlebench\[kaggle\]'"):
         fetch(raw)
 
 

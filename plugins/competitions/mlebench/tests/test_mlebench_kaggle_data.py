@@ -6,11 +6,11 @@ import hashlib
 import zipfile
 from pathlib import Path
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import pytest
-from mleredux.plugins.loading import resolve
+from mleredux._core.plugins.loader import resolve
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 COMPETITIONS = (
     "detecting-insults-in-social-commentary",
     "leaf-classification",

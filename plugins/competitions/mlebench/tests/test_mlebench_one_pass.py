@@ -7,8 +7,8 @@ from typing import IO
 
 import pytest
 from mleredux.errors import DataError
-from mleredux_mlebench.blocks import Preparation, Workspace, Zip
-from mleredux_mlebench.blocks.one_pass import one_pass
+from mleredux_competition_mlebench.blocks import Preparation, Workspace, Zip
+from mleredux_competition_mlebench.blocks.one_pass import one_pass
 
 
 def halves(even: IO[bytes], odd: IO[bytes]) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import mleredux_mlebench
+import mleredux_competition_mlebench
 import pandas as pd
 import pytest
+from mleredux._core.plugins.loader import resolve
 from mleredux.errors import DataError
-from mleredux.plugins.loading import resolve
-from mleredux_mlebench.blocks.parquet import Parquet, read_parquet
-from mleredux_mlebench.facts import all_facts
+from mleredux_competition_mlebench.blocks.parquet import Parquet, read_parquet
+from mleredux_competition_mlebench.facts import all_facts
 
-REFS = {ref.id: ref for ref in mleredux_mlebench.mleredux_register_tasks()}
+REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
 TABLE = pd.DataFrame({"event_id": [3, 1], "azimuth": [0.5, 1 / 3]}, index=[7, 5])
 
 

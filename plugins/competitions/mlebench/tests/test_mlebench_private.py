@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from mleredux.data import DataStore
+from mleredux._core.data import DataStore
+from mleredux._core.installation import installation_salt, salt_path
+from mleredux._core.models import Competition
+from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError, MlereduxError
-from mleredux.installation import installation_salt, salt_path
-from mleredux.models import Competition
-from mleredux.plugins import Catalogue
-from mleredux.stages.prepare import prepare
 
 
 @pytest.fixture(autouse=True)

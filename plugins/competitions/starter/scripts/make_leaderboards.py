@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from mleredux.medals import thresholds
-from mleredux.models import GradingInput, Score, Task
-from mleredux.plugins import current
-from mleredux_starter import COMPETITIONS
+from mleredux._core.medals import thresholds
+from mleredux._core.models import GradingInput, Score, Task
+from mleredux._core.plugins import current
+from mleredux_competition_starter import COMPETITIONS
 from reference_models import classifiers, regressors
 from sklearn.multioutput import MultiOutputRegressor
 

@@ -16,19 +16,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux.medals import medals, read_leaderboard, thresholds
-from mleredux.models import Competition, GradingInput, Score
-from mleredux.plugins import current
-from mleredux.plugins.indexing import make_index
-from mleredux_starter import COMPETITIONS
-from mleredux_starter.tables import number, shuffled, test_rows
+from mleredux._core.medals import medals, read_leaderboard, thresholds
+from mleredux._core.models import Competition, GradingInput, Score
+from mleredux._core.plugins import current
+from mleredux._core.plugins.index import make_index
+from mleredux_competition_starter import COMPETITIONS
+from mleredux_competition_starter.tables import number, shuffled, test_rows
 
 held_out_rows = test_rows
 del test_rows  # or pytest would take it for a test
 
 
 def declaration(task: str) -> Competition:
-    found = importlib.import_module(f"mleredux_starter.{COMPETITIONS[task]}").competition
+    found = importlib.import_module(f"mleredux_competition_starter.{COMPETITIONS[task]}").competition
     assert isinstance(found, Competition)
     return found
 
@@ -194,7 +194,9 @@ def test_numbers_read_back_as_they_were(value: float) -> None:
 
 
 def test_importing_the_plugin_imports_neither_scikit_learn_nor_pandas(python: Any) -> None:
-    loaded = python("import sys; from mleredux.plugins import current; current().task('digits'); print(*sys.modules)")
+    loaded = python(
+        "import sys; from mleredux._core.plugins import current; current().task('digits'); print(*sys.modules)"
+    )
     assert not {"sklearn", "pandas", "numpy"} & set(loaded.split())
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.models import Agent, Build, Limits
-from mleredux.protocols import BuildRequest, Built, Exit, Handle, Launch
-from mleredux.testing.pytest_plugin import skip_or_fail
-from mleredux_docker.engine import connect, find_image
-from mleredux_docker.images import BASE_VARIABLE, base_image
-from mleredux_docker.sandbox import DockerSandbox
+from mleredux._core.models import Agent, Build, Limits
+from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch
+from mleredux_sandbox_docker.engine import connect, find_image
+from mleredux_sandbox_docker.images import BASE_VARIABLE, base_image
+from mleredux_sandbox_docker.sandbox import DockerSandbox
+from mleredux_testing.pytest_plugin import skip_or_fail
 
 MADE_HERE = "mleredux/debian-python:trixie"
 OWNER = "tests-of-mleredux-docker"

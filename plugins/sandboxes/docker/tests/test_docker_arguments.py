@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from mleredux.models import Agent, Limits
-from mleredux.protocols import Built, Exit, Launch
-from mleredux_docker import container, doctor, host
-from mleredux_docker.sandbox import DockerSandbox
+from mleredux._core.models import Agent, Limits
+from mleredux._core.protocols import Built, Exit, Launch
+from mleredux_sandbox_docker import container, doctor, host
+from mleredux_sandbox_docker.sandbox import DockerSandbox
 
 
 @pytest.fixture
@@ -143,12 +143,12 @@ def test_certificates_may_be_left_out(monkeypatch, tmp_path):
 
 
 def test_the_index_of_the_plugin_is_current():
-    from mleredux.plugins.indexing import make_index
+    from mleredux._core.plugins.index import make_index
 
     path, text = make_index("docker")
     assert path.read_text(encoding="utf-8") == text
 
 
 def test_docker_is_imported_only_when_it_is_used():
-    look = "import sys, mleredux_docker.sandbox; sys.exit('docker' in sys.modules or 'requests' in sys.modules)"
+    look = "import sys, mleredux_sandbox_docker.sandbox; sys.exit('docker' in sys.modules or 'requests' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", look], check=False).returncode == 0

@@ -17,11 +17,11 @@ import uuid
 import zipfile
 
 import pytest
+from mleredux._core.models import Agent, Build
+from mleredux._core.protocols import BuildRequest
 from mleredux.errors import BuildFailed, SandboxError
-from mleredux.models import Agent, Build
-from mleredux.protocols import BuildRequest
-from mleredux_docker.engine import connect
-from mleredux_docker.sandbox import DockerSandbox
+from mleredux_sandbox_docker.engine import connect
+from mleredux_sandbox_docker.sandbox import DockerSandbox
 
 pytestmark = pytest.mark.docker
 
@@ -104,9 +104,9 @@ def test_an_image_is_built_once_by_content(sandbox, package, request_for, tmp_pa
 BUILD_ELSEWHERE = """
 import sys
 from pathlib import Path
-from mleredux.models import Agent, Build
-from mleredux.protocols import BuildRequest
-from mleredux_docker.sandbox import sandbox
+from mleredux._core.models import Agent, Build
+from mleredux._core.protocols import BuildRequest
+from mleredux_sandbox_docker.sandbox import sandbox
 agent = Agent(id="built", title="Built", command=("true",), build=Build(context=Path(sys.argv[1])))
 built = sandbox.build(BuildRequest(agent=agent, log=Path(sys.argv[2])))
 print(built.identity, built.cached)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from mleredux.testing.pytest_plugin import skip_or_fail
+from mleredux_testing.pytest_plugin import skip_or_fail
 
 pytestmark = pytest.mark.docker
 
@@ -199,7 +199,7 @@ def test_agents_with_a_network_do_not_see_one_another(make_launch, run, sandbox,
     first = make_launch("python", "-c", serve, network="open", run_id="test-first")
     handle = sandbox.start(first)
     try:
-        from mleredux_docker.engine import connect
+        from mleredux_sandbox_docker.engine import connect
 
         client = connect()
         (address,) = [

@@ -9,10 +9,10 @@ from typing import Any
 
 import mleredux
 import pytest
-from mleredux.canary import canary
-from mleredux.plugins import Catalogue
-from mleredux.plugins.catalogue import set_current
-from mleredux_docker import folders
+from mleredux._core.canary import canary
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux_sandbox_docker import folders
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 

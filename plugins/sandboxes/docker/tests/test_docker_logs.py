@@ -18,7 +18,7 @@ pytestmark = pytest.mark.docker
 
 FOLLOW = """
 import pickle, sys, time
-from mleredux_docker.sandbox import DockerSandbox
+from mleredux_sandbox_docker.sandbox import DockerSandbox
 with open(sys.argv[1], "rb") as file:
     launch = pickle.load(file)
 handle = DockerSandbox().start(launch)
@@ -93,7 +93,7 @@ def test_a_container_is_adopted_after_the_program_was_killed_and_no_byte_is_lost
     assert sandbox.attach(launch) is None
 
 
-SMALL_ENGINE_LOG = "from mleredux_docker import container\ncontainer.LOG_FILES, container.LOG_FILE_MB = 2, 1\n"
+SMALL_ENGINE_LOG = "from mleredux_sandbox_docker import container\ncontainer.LOG_FILES, container.LOG_FILE_MB = 2, 1\n"
 MUCH = """
 import sys, time
 for n in range(17_000):
@@ -109,7 +109,7 @@ for n in range(17_000, 17_600):
 
 
 def engine_log(launch, containers):
-    from mleredux_docker.engine import connect
+    from mleredux_sandbox_docker.engine import connect
 
     client = connect()
     try:
@@ -162,7 +162,7 @@ def test_nothing_is_adopted_where_nothing_was_started(make_launch, sandbox):
 
 
 def test_a_container_that_was_made_but_never_started_is_removed_not_adopted(make_launch, sandbox, containers, plain):
-    from mleredux_docker.engine import connect, labels
+    from mleredux_sandbox_docker.engine import connect, labels
 
     launch = make_launch("true")
     client = connect()
@@ -176,7 +176,7 @@ def test_a_container_that_was_made_but_never_started_is_removed_not_adopted(make
 def test_what_a_killed_program_left_behind_is_swept_away_and_nothing_else(
     network, make_launch, sandbox, tmp_path, containers
 ):
-    from mleredux_docker.engine import connect
+    from mleredux_sandbox_docker.engine import connect
 
     mark = f"{network}-{secrets.token_hex(4)}"  # other tests may run beside this one on the same engine
     alive, stranger_id = f"test-alive-{mark}", f"test-stranger-{mark}"
@@ -201,7 +201,7 @@ def test_what_a_killed_program_left_behind_is_swept_away_and_nothing_else(
 
 
 def test_a_start_that_fails_leaves_nothing_behind(make_launch, sandbox, containers, monkeypatch):
-    from mleredux_docker.engine import connect
+    from mleredux_sandbox_docker.engine import connect
 
     launch = make_launch("true", network="open")
     monkeypatch.setenv("MLEREDUX_DOCKER_RUNTIME", "no-such-runtime")
@@ -214,7 +214,7 @@ def test_a_start_that_fails_leaves_nothing_behind(make_launch, sandbox, containe
 
 
 def test_a_container_that_somebody_removed_is_an_end_not_a_crash(make_launch, sandbox):
-    from mleredux_docker.engine import connect
+    from mleredux_sandbox_docker.engine import connect
 
     launch = make_launch("sleep", "300")
     handle = sandbox.start(launch)

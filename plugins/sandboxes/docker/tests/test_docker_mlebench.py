@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from mleredux.models import Agent, Build, Column, SubmissionSchema
-from mleredux.protocols import BuildRequest
-from mleredux.submissions.endpoint import ValidationEndpoint
+from mleredux._core.models import Agent, Build, Column, SubmissionSchema
+from mleredux._core.protocols import BuildRequest
+from mleredux._core.submissions.endpoint import ValidationEndpoint
 
 pytestmark = pytest.mark.docker
 
@@ -52,8 +52,8 @@ PROGRAM
 @pytest.fixture
 def image(base, tmp_path):
     """An image as its authors would make it; the agent names it as a ready image, and no command."""
-    from mleredux_docker.building import Builder
-    from mleredux_docker.recipe import from_context
+    from mleredux_sandbox_docker.building import Builder
+    from mleredux_sandbox_docker.recipe import from_context
 
     context = tmp_path / "context"
     context.mkdir()

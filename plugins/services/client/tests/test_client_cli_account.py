@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
 from mleredux.errors import MlereduxError
 from mleredux_client.cli.servers import check_token, clean_url, in_the_clear, keep_token, token_of
-from mleredux_client.cli.testing import Answer, StandIn, answer, mleredux, page, problem
+from mleredux_testing.commands import Answer, StandIn, answer, mleredux, page, problem
 
 TOKEN = "mlr_only-for-this-test"
 ME = {
@@ -204,7 +204,7 @@ def test_the_plugin_keeps_the_contract() -> None:
 
 def test_finding_the_verbs_imports_nothing_of_http() -> None:
     program = (
-        "import sys; from mleredux.plugins import Catalogue; found = Catalogue().entries('commands');"
+        "import sys; from mleredux._core.plugins import Catalogue; found = Catalogue().entries('commands');"
         "assert 'remote run' in found and 'login' in found;"
         "print([name for name in ('httpx', 'pydantic', 'mleredux_client') if name in sys.modules])"
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux_client.cli import testing
-from mleredux_client.cli.testing import Told
-from mleredux_server.testing import ServerProcess
+from mleredux_testing import commands as testing
+from mleredux_testing.commands import Told
+from mleredux_testing.server import ServerProcess
 
 Mleredux = Callable[..., Told]
 
@@ -42,7 +42,7 @@ def mleredux(server: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.fixture(scope="module")
 def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some well-formed predictions, and not the best."""
-    from mleredux.api import prepare
+    from mleredux._core.api import prepare
 
     sample = prepare("digits").public / "sample_submission.csv"
     path = tmp_path_factory.mktemp("submission") / "submission.csv"

@@ -6,12 +6,12 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
-import mleredux.models as core
-import mleredux.rollout as core_rollout
+import mleredux._core.models as core
+import mleredux._core.rollout as core_rollout
 import mleredux_client.models as client
 import pytest
-from mleredux.models.run import State
-from mleredux.sandboxes.timeline import Sample
+from mleredux._core.models.run import State
+from mleredux._core.sandboxes.timeline import Sample
 
 SAME = [
     (getattr(core, name), getattr(client, name))

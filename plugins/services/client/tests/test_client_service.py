@@ -13,9 +13,9 @@ import mleredux
 import mleredux_client as sdk
 import nbformat
 import pytest
-from mleredux.testing.ports import free_port
 from mleredux_client import Client, Run
-from mleredux_server.testing import ServerProcess
+from mleredux_testing.ports import free_port
+from mleredux_testing.server import ServerProcess
 from nbclient import NotebookClient
 
 PACKAGE = Path(__file__).parents[1]

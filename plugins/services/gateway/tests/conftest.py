@@ -14,11 +14,11 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from mleredux.models import Agent, Limits, LlmUse, RunSpec
-from mleredux.store import Run
+from mleredux._core.models import Agent, Limits, LlmUse, RunSpec
+from mleredux._core.store import Run
 from mleredux_gateway import read_calls
-from mleredux_gateway.opening import RunGateway, open_gateway
-from mleredux_scripted import ScriptedLlm
+from mleredux_gateway.endpoint import RunGateway, open_gateway
+from mleredux_scripted_llm import ScriptedLlm
 
 UPSTREAM_KEY = "sk-planted-5f1d0c77e2"
 CONFIG = """

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from mleredux import testing
+import mleredux_testing as testing
 
 
 def test_the_plugin_keeps_the_contract() -> None:
@@ -15,7 +15,7 @@ def test_the_plugin_keeps_the_contract() -> None:
 
 def test_planning_a_run_imports_no_server() -> None:
     program = (
-        "import sys, json; from mleredux.plugins import Catalogue;"
+        "import sys, json; from mleredux._core.plugins import Catalogue;"
         "assert Catalogue().hook('mleredux_open_gateway').get_hookimpls();"
         "print(json.dumps([m for m in ('aiohttp', 'litellm') if m in sys.modules]))"
     )

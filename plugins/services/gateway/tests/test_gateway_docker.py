@@ -19,20 +19,20 @@ from typing import Any
 
 import psutil
 import pytest
-from mleredux.api import plan
-from mleredux.data import DataStore
-from mleredux.installation import installation_salt
-from mleredux.models import State
-from mleredux.pipeline import Pipeline
-from mleredux.plugins import Catalogue
-from mleredux.plugins.catalogue import set_current
-from mleredux.rollout import check_rollout
-from mleredux.store import Run, RunStore
-from mleredux.testing.pytest_plugin import skip_or_fail
-from mleredux.testing.toys import TOY_PLUGIN
+from mleredux._core.api import plan
+from mleredux._core.data import DataStore
+from mleredux._core.installation import installation_salt
+from mleredux._core.models import State
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.rollout import check_rollout
+from mleredux._core.store import Run, RunStore
 from mleredux_gateway import read_calls
 from mleredux_gateway.secrets import run_token
-from mleredux_scripted import ScriptedLlm
+from mleredux_scripted_llm import ScriptedLlm
+from mleredux_testing.pytest_plugin import skip_or_fail
+from mleredux_testing.toys import TOY_PLUGIN
 
 pytestmark = pytest.mark.docker
 
@@ -41,7 +41,7 @@ CALLS = 12
 MADE_HERE = "mleredux/debian-python:trixie"
 PLUGIN = """
 from mleredux.hookspecs import hookimpl
-from mleredux.models import Agent
+from mleredux._core.models import Agent
 
 @hookimpl
 def mleredux_register_agents():
@@ -94,8 +94,8 @@ def probed(
     config_text: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[list[Probed]]:
-    from mleredux_docker.engine import connect, find_image
-    from mleredux_docker.images import base_image
+    from mleredux_sandbox_docker.engine import connect, find_image
+    from mleredux_sandbox_docker.images import base_image
 
     home = tmp_path_factory.mktemp("probed")
     script = (Path(__file__).parent / "probing_agent.py").read_text()

@@ -17,7 +17,7 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux.store import Run
+from mleredux._core.store import Run
 from mleredux_gateway.record import Record, read_calls
 from mleredux_gateway.secrets import Mask, run_token
 from mleredux_gateway.streams import Frames
@@ -106,9 +106,9 @@ def test_tokens_of_runs_differ_and_stay(tmp_path):
 SERVE = """
 import sys, time
 from pathlib import Path
-from mleredux.models import Agent
-from mleredux.store import Run
-from mleredux_gateway.opening import open_gateway
+from mleredux._core.models import Agent
+from mleredux._core.store import Run
+from mleredux_gateway.endpoint import open_gateway
 agent = Agent(id="talker", version="3", title="Talks", command=("true",))
 gateway = open_gateway(Run(Path(sys.argv[1])), agent, Path(sys.argv[2]))
 print(gateway.url, gateway.secrets[0], flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from mleredux_gateway.room import Room
+from mleredux_gateway.bounds import Room
 
 
 def test_who_finds_no_room_waits_until_there_is_some() -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.rollout import check_rollout
-from mleredux.store import Run
-from mleredux.testing.toys import TOY_PLUGIN
+from mleredux._core.rollout import check_rollout
+from mleredux._core.store import Run
+from mleredux_testing.toys import TOY_PLUGIN
 
 PLUGIN = """
 from mleredux.hookspecs import hookimpl
-from mleredux.models import Agent
+from mleredux._core.models import Agent
 
 @hookimpl
 def mleredux_register_agents():

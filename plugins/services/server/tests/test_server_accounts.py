@@ -11,10 +11,10 @@ import httpx
 import pytest
 import structlog
 from click.testing import CliRunner
-from mleredux.cli.root import root
+from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
 from mleredux_server.database.tables import Audit
-from mleredux_server.testing_local import LocalServer
+from mleredux_testing.server_local import LocalServer
 from sqlalchemy import select
 
 

@@ -19,9 +19,9 @@ from urllib.parse import unquote
 import httpx
 import psutil
 import pytest
-from mleredux.stages.produce import write_manifest
-from mleredux.store import Run
-from mleredux_server.testing_local import LocalServer
+from mleredux._core.stages.produce import write_manifest
+from mleredux._core.store import Run
+from mleredux_testing.server_local import LocalServer
 
 HOSTILE = [
     b"..\\..\\evil.txt",

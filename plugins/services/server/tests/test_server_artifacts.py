@@ -13,11 +13,11 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux.stages.produce import write_manifest
-from mleredux.store import Run
-from mleredux.submissions.intake import readable
+from mleredux._core.stages.produce import write_manifest
+from mleredux._core.store import Run
+from mleredux._core.submissions.intake import readable
 from mleredux_server.files.names import archive_name, disposition, path_of
-from mleredux_server.testing_local import LocalServer
+from mleredux_testing.server_local import LocalServer
 
 NAMES = {
     "new line": b"a\nX-Evil: 1",

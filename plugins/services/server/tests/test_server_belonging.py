@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from mleredux._core.plugins import Catalogue
 from mleredux.errors import MlereduxError
-from mleredux.plugins import Catalogue
 from mleredux_server.app import make_service
-from mleredux_server.belonging import bind
+from mleredux_server.ownership import bind
 from mleredux_server.settings import Settings
 
 

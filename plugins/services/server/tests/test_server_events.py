@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from mleredux.models import State
-from mleredux.store import Run
+from mleredux._core.models import State
+from mleredux._core.store import Run
 from mleredux_server.streams import tail
-from mleredux_server.testing_local import LocalServer
+from mleredux_testing.server_local import LocalServer
 from sqlalchemy import delete
 
 pytestmark = pytest.mark.timeout(300)  # a stream that does not end would be waited for for ever

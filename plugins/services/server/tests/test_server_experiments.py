@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from mleredux.models import RunSpec
-from mleredux.store import Run, RunStore
+from mleredux._core.models import RunSpec
+from mleredux._core.store import Run, RunStore
+from mleredux_server.creation import drop_uncreated
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow
-from mleredux_server.making import drop_uncreated
-from mleredux_server.testing_local import LocalServer
+from mleredux_testing.server_local import LocalServer
 from sqlalchemy import func, select, update
 
 ASKED = {"agents": ["dummy"], "sandbox": "docker"}

@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from mleredux.testing.pytest_plugin import skip_or_fail
-from mleredux_server.making import settle_left
-from mleredux_server.testing import ServerProcess
-from mleredux_server.testing_local import LocalServer
+from mleredux_server.creation import settle_left
+from mleredux_testing.pytest_plugin import skip_or_fail
+from mleredux_testing.server import ServerProcess
+from mleredux_testing.server_local import LocalServer
 from sqlalchemy.exc import OperationalError
 
 RUN: dict[str, Any] = {"task": "digits", "agent": "dummy", "sandbox": "process"}

@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx
 import pytest
-from mleredux.store import Run
+from mleredux._core.store import Run
 from mleredux_server.database.tables import Idempotency, Job, RunRow, now
-from mleredux_server.queueing.startup import recover
-from mleredux_server.testing_local import LocalServer
+from mleredux_server.scheduler.startup import recover
+from mleredux_testing.server_local import LocalServer
 from sqlalchemy import func, select, update
 
 RUN = {"task": "digits", "agent": "dummy", "sandbox": "docker"}

@@ -11,14 +11,14 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.testclient import TestClient
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 from mleredux_server.accounts import make_user
 from mleredux_server.app import create_app, make_service
 from mleredux_server.database.tables import Job, Project, RunRow, User, now
 from mleredux_server.metrics import Metrics, Stored
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
-from mleredux_server.testing import ServerProcess
+from mleredux_testing.server import ServerProcess
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 from mleredux_server.app import create_app, make_service
 from mleredux_server.settings import Settings
 

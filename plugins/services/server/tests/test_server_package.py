@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from mleredux.plugins.indexing import make_index
+from mleredux._core.plugins.index import make_index
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Base
 

@@ -10,13 +10,13 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from mleredux.sandboxes.processes import birth
-from mleredux.store import Run, RunStore
+from mleredux._core.sandboxes.processes import birth
+from mleredux._core.store import Run, RunStore
 from mleredux_server.accounts import make_token, make_user
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Audit, Job, Project
 from mleredux_server.schemas.accounts import Quota
-from mleredux_server.testing import ServerProcess
+from mleredux_testing.server import ServerProcess
 from sqlalchemy import select, update
 
 PLUGIN = Path(__file__).parent / "recovery" / "toy_counting.py"
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     home = tmp_path_factory.mktemp("actions")
     (home / "counts").mkdir()
     env = {
-        "MLEREDUX_PLUGINS": f"mleredux.testing.toys,{PLUGIN}",
+        "MLEREDUX_PLUGINS": f"mleredux_testing.toys,{PLUGIN}",
         "COUNTS": str(home / "counts"),
         "MLEREDUX_CPUS": "2",
         "MLEREDUX_MEMORY_MB": "4000",
@@ -204,7 +204,7 @@ def test_a_job_whose_start_was_noted_but_never_told_is_taken_up(
     idle = next(
         child
         for child in psutil.Process(server.process.pid).children()
-        if "queueing.worker" in " ".join(child.cmdline())
+        if "scheduler.worker" in " ".join(child.cmdline())
     )
 
     def state() -> str | None:

@@ -17,17 +17,17 @@ from typing import Any
 
 import pytest
 import structlog
-from mleredux.models import State
-from mleredux.plugins import Catalogue
-from mleredux.sandboxes.processes import birth
-from mleredux.store import Run
+from mleredux._core.models import State
+from mleredux._core.plugins import Catalogue
+from mleredux._core.sandboxes.processes import birth
+from mleredux._core.store import Run
 from mleredux_server.accounts import make_user
 from mleredux_server.app import make_service
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, Project, RunRow, User
-from mleredux_server.queueing.dispatcher import Dispatcher
-from mleredux_server.queueing.pool import Pool, Told, WorkerProcess
 from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.scheduler.dispatcher import Dispatcher
+from mleredux_server.scheduler.pool import Pool, Told, WorkerProcess
 from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
@@ -124,7 +124,7 @@ class Place:
 
     def __init__(self, home: Path) -> None:
         settings = Settings(runs_dir=home / "runs", data_dir=home / "data", workers=1)
-        self.service: Service = make_service(settings, Catalogue(load=["mleredux.testing.toys"]))
+        self.service: Service = make_service(settings, Catalogue(load=["mleredux_testing.toys"]))
         with self.service.database.writing() as session:
             make_user(session, "root", admin=True)
         with self.service.database.reading() as session:

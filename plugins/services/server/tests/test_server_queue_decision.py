@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mleredux_server.queueing.decision import (
+from mleredux_server.scheduler.decision import (
     NOTHING,
     TURN,
     WORKER,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 from mleredux_server.app import make_service
-from mleredux_server.queueing import broken
-from mleredux_server.queueing.pool import Pool, WorkerProcess
-from mleredux_server.queueing.tally import Tally
+from mleredux_server.scheduler import sandbox_health as broken
+from mleredux_server.scheduler.pool import Pool, WorkerProcess
+from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
 
 

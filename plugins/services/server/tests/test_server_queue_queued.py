@@ -10,9 +10,9 @@ import pytest
 from mleredux_server.accounts import make_user
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, Project, now
-from mleredux_server.queueing import queued
-from mleredux_server.queueing.decision import NOTHING, TURN
-from mleredux_server.queueing.queued import queued_runs, tell_waiting
+from mleredux_server.scheduler import backlog as queued
+from mleredux_server.scheduler.backlog import queued_runs, tell_waiting
+from mleredux_server.scheduler.decision import NOTHING, TURN
 from sqlalchemy import event, select
 
 BEGAN = now()

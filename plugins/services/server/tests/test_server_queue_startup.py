@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.models import Cause, Limits, State
-from mleredux.plugins import Catalogue
-from mleredux.store import Run, RunStore
+from mleredux._core.models import Cause, Limits, State
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import Run, RunStore
 from mleredux_server.accounts import make_user
 from mleredux_server.app import make_service
 from mleredux_server.database.tables import BuildRow, Idempotency, Job, Project, RunRow, User, now
-from mleredux_server.queueing.adoption import NOTE_FILE, write_note
-from mleredux_server.queueing.facts import facts_of
-from mleredux_server.queueing.jobs import Jobs, Started, end_run
-from mleredux_server.queueing.startup import recover, sweep
-from mleredux_server.queueing.tally import Tally
 from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.scheduler.adoption import NOTE_FILE, write_note
+from mleredux_server.scheduler.jobs import Jobs, Started, end_run
+from mleredux_server.scheduler.startup import recover, sweep
+from mleredux_server.scheduler.summary import facts_of
+from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
@@ -33,7 +33,7 @@ ASKED = RunRequest(task="toy", agent="toy-nearest", sandbox="process", labels={"
 
 def opened(home: Path) -> Service:
     settings = Settings(runs_dir=home / "runs", data_dir=home / "data")
-    service = make_service(settings, Catalogue(load=["mleredux.testing.toys"]))
+    service = make_service(settings, Catalogue(load=["mleredux_testing.toys"]))
     with service.database.writing() as session:
         if session.scalar(select(User)) is None:
             make_user(session, "root", admin=True)
@@ -175,7 +175,7 @@ def test_tokens_of_language_models_are_counted_once_for_the_project(service: Ser
 def test_a_worker_that_lives_keeps_its_job_and_one_that_died_loses_it(service: Service) -> None:
     import os
 
-    from mleredux.sandboxes.processes import birth
+    from mleredux._core.sandboxes.processes import birth
 
     run, jobs = new(service), Jobs(service, Tally(), lambda *_: None)
     job = Started(run.id, "run", 1, now(), os.getpid(), birth(os.getpid()))

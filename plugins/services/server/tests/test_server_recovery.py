@@ -18,8 +18,8 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from mleredux.store import Run, RunStore
-from mleredux_server.testing import ServerProcess
+from mleredux._core.store import Run, RunStore
+from mleredux_testing.server import ServerProcess
 
 sys.path.insert(0, str(Path(__file__).parent / "recovery"))
 from forking import ForkedServer
@@ -37,7 +37,7 @@ class Place:
         self.home, self.counts = home, home / "counts"
         self.counts.mkdir()
         variables = {
-            "MLEREDUX_PLUGINS": f"mleredux.testing.toys,{PLUGIN}",
+            "MLEREDUX_PLUGINS": f"mleredux_testing.toys,{PLUGIN}",
             "COUNTS": str(self.counts),
             "MLEREDUX_CPUS": "8",
             "MLEREDUX_MEMORY_MB": "8000",
@@ -81,7 +81,7 @@ class Place:
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 command = process.cmdline()
-                if "mleredux_server.queueing.worker" in command and str(self.server.runs_dir) in command:
+                if "mleredux_server.scheduler.worker" in command and str(self.server.runs_dir) in command:
                     found.append(process)
         return found
 

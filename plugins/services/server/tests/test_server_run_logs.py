@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx
 import pytest
-from mleredux.store import Run
-from mleredux_server.testing_local import LocalServer
+from mleredux._core.store import Run
+from mleredux_testing.server_local import LocalServer
 
 pytestmark = pytest.mark.timeout(300)  # a stream that does not end would be waited for for ever
 STREAM = {"Accept": "text/event-stream"}

@@ -16,11 +16,11 @@ from zipfile import ZipFile
 
 import httpx
 import pytest
-from mleredux.masking import forms
-from mleredux.stages.produce import mask_secrets, write_manifest
-from mleredux.store import Run
-from mleredux_server.testing import ServerProcess
-from mleredux_server.testing_local import LocalServer
+from mleredux._core.masks import forms
+from mleredux._core.stages.produce import mask_secrets, write_manifest
+from mleredux._core.store import Run
+from mleredux_testing.server import ServerProcess
+from mleredux_testing.server_local import LocalServer
 
 pytestmark = pytest.mark.timeout(400)  # a stream that does not end would be waited for for ever
 KEY = 'sk-"pläntëd"-0123456789-küy'

@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 from mleredux_server.limits import RateLimit
-from mleredux_server.testing_local import LocalServer
+from mleredux_testing.server_local import LocalServer
 
 SECRET = "what-nobody-may-read"
 HOSTILE_NAMES = [

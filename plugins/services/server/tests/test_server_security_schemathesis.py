@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from mleredux_server.testing import ServerProcess
+from mleredux_testing.server import ServerProcess
 
 FULL = os.environ.get("MLEREDUX_SCHEMATHESIS") == "full"
 CHECKS = (
@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server with a finished run, whose ids and names are found in its answers and used again."""
     folder = Path(tmp_path_factory.mktemp("schemathesis"))
     options = ("--requests-per-minute", "1000000", "--workers", "1", "--log-level", "warning")
-    env = {"MLEREDUX_PLUGINS": "mleredux.testing.toys"}
+    env = {"MLEREDUX_PLUGINS": "mleredux_testing.toys"}
     with ServerProcess(folder / "runs", *options, env=env) as started:
         with httpx.Client(base_url=started.url, headers=bearer(started.token), timeout=30) as http:
             made = http.post("/v1/runs", json={"task": "toy", "agent": "toy-nearest", "sandbox": "process"})

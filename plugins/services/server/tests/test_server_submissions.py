@@ -16,14 +16,14 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from mleredux.data import DataStore
-from mleredux.plugins import current
-from mleredux.stages.prepare import prepare
-from mleredux.store.trees import remove_tree
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import current
+from mleredux._core.stages.prepare import prepare
+from mleredux._core.store.trees import remove_tree
 from mleredux_server.database.tables import Job, Project, Submission
 from mleredux_server.files import uploads
-from mleredux_server.testing import ServerProcess
-from mleredux_server.testing_local import LocalServer
+from mleredux_testing.server import ServerProcess
+from mleredux_testing.server_local import LocalServer
 from sqlalchemy import select, update
 
 TASK, TECHNIQUE, OTHER = "wine", "cv@wine", "breast-cancer"

@@ -12,9 +12,9 @@ import httpx
 import pytest
 import structlog
 from click.testing import CliRunner
-from mleredux.cli.root import root
-from mleredux.places import default_data_dir
-from mleredux_server.testing_local import LocalServer
+from mleredux._core.cli.root import root
+from mleredux._core.locations import default_data_dir
+from mleredux_testing.server_local import LocalServer
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from mleredux._core.plugins import Ref
 from mleredux.hookspecs import hookimpl
-from mleredux.plugins import Ref
 
 if TYPE_CHECKING:
-    from mleredux.models import Artifact
-    from mleredux.store import Run
+    from mleredux._core.models import Artifact
+    from mleredux._core.store import Run
 
 mleredux_contract = 1
 

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mleredux.models import Artifact
-from mleredux.store.files import write_atomically
+from mleredux._core.models import Artifact
+from mleredux._core.store.files import write_atomically
 
 from mleredux_techniques.texts import TITLES
 
 if TYPE_CHECKING:
-    from mleredux.models import Report
-    from mleredux.store import Run
+    from mleredux._core.models import Report
+    from mleredux._core.store import Run
 
 JSON_FILE, TEXT_FILE = "feedback.json", "feedback.md"
 _LONG = 400

@@ -6,8 +6,8 @@ import re
 from functools import partial
 from pathlib import Path
 
+from mleredux._core.models import Metric, Submission, Task, Technique
 from mleredux.errors import NotApplicable, NotFound
-from mleredux.models import Metric, Submission, Task, Technique
 
 from mleredux_techniques.columns import REGRESSION_METRICS
 from mleredux_techniques.description import compose

@@ -8,15 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mleredux_testing as testing
 import pytest
-from mleredux import testing
 
 _ONE_EVENT = """
 import json, sys
 from datetime import UTC, datetime
-from mleredux.models import Event
-from mleredux.plugins import Catalogue
-from mleredux.store import RunStore
+from mleredux._core.models import Event
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import RunStore
 caller = Catalogue().hook("mleredux_run_event")
 assert [found.plugin_name for found in caller.get_hookimpls()].count("mlflow") == 1
 store = RunStore(sys.argv[1])
@@ -24,7 +24,7 @@ run = store.create(task="t", agent="a", sandbox="s", seed=0, limits={}, data_dir
 for implementation in caller.get_hookimpls():
     event = Event(seq=1, time=datetime.now(UTC), type="state", data={"state": "done"})
     implementation.function(*({"run": run, "event": event}[name] for name in implementation.argnames))
-print(json.dumps(sorted(name for name in ("mlflow", "mleredux_mlflow.following") if name in sys.modules)))
+print(json.dumps(sorted(name for name in ("mlflow", "mleredux_tracker_mlflow.follower") if name in sys.modules)))
 """
 
 
@@ -45,7 +45,7 @@ def test_a_setting_that_makes_no_sense_is_told_in_one_line_and_ends_no_run(tmp_p
     environment = {**os.environ, "MLFLOW_TRACKING_URI": "http://127.0.0.1:9", "MLEREDUX_MLFLOW_WAIT": "soon"}
     command = [sys.executable, "-c", _ONE_EVENT, str(tmp_path)]
     answer = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert json.loads(answer.stdout) == ["mleredux_mlflow.following"], answer.stderr
+    assert json.loads(answer.stdout) == ["mleredux_tracker_mlflow.follower"], answer.stderr
     assert answer.stderr.splitlines() == [
         "Runs are not sent to MLflow: MLEREDUX_MLFLOW_WAIT='soon' is no number from 0 on. Like MLEREDUX_MLFLOW_WAIT=30."
     ]
@@ -53,7 +53,7 @@ def test_a_setting_that_makes_no_sense_is_told_in_one_line_and_ends_no_run(tmp_p
 
 @pytest.mark.parametrize("variable", ["MLFLOW_TRACKING_URI", "MLEREDUX_MLFLOW_TRACKING_URI"])
 def test_the_uri_of_mleredux_comes_before_that_of_mlflow(variable: str) -> None:
-    from mleredux_mlflow.settings import tracking_uri
+    from mleredux_tracker_mlflow.settings import tracking_uri
 
     others = {"MLFLOW_TRACKING_URI": "http://a", "MLEREDUX_MLFLOW_TRACKING_URI": "http://b"}
     assert tracking_uri(others) == "http://b"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from mleredux.cli.root import root
-from mleredux.store import Run
+from mleredux._core.cli.root import root
+from mleredux._core.store import Run
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_sent_again_nothing_is_there_twice(make_run: Any, uri: str, client: Any)
 
 def test_what_was_half_sent_is_completed(make_run: Any, uri: str, client: Any) -> None:
     """The first of two requests with metrics arrived, and the run's own note of it was lost."""
-    from mleredux_mlflow import sending
+    from mleredux_tracker_mlflow import upload as sending
     from mlflow.entities import Metric
 
     run = make_run()
@@ -102,8 +102,8 @@ def test_what_was_half_sent_is_completed(make_run: Any, uri: str, client: Any) -
 
 
 def test_a_run_that_is_resumed_goes_on_as_the_same(make_run: Any, uri: str, client: Any, go_on: Any, at: Any) -> None:
-    from mleredux_mlflow.sending import Sender
-    from mleredux_mlflow.settings import Settings
+    from mleredux_tracker_mlflow.settings import Settings
+    from mleredux_tracker_mlflow.upload import Sender
 
     run = make_run("failed", "environment_broke")
     track(run, run.id, "--to", uri)
@@ -160,10 +160,10 @@ def test_only_one_process_at_a_time_opens_a_database(
     make_run: Any, uri: str, empty_store: Path, tmp_path: Path
 ) -> None:
     """MLflow makes its tables then: workers that began at once broke each other's, and runs were missing."""
-    from mleredux.store.files import FileLock
-    from mleredux_mlflow.connecting import opening_lock
-    from mleredux_mlflow.sending import Sender
-    from mleredux_mlflow.settings import Settings
+    from mleredux._core.store.files import FileLock
+    from mleredux_tracker_mlflow.connection import opening_lock
+    from mleredux_tracker_mlflow.settings import Settings
+    from mleredux_tracker_mlflow.upload import Sender
     from mlflow.tracking import MlflowClient
 
     run, place = make_run(), tmp_path / "not-there-yet.db"

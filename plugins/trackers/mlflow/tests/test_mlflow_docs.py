@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 
 PAGE = Path(__file__).parents[4] / "docs" / "trackers.md"
 

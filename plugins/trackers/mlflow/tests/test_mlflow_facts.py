@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import pytest
-from mleredux_mlflow.facts import facts_of
-from mleredux_mlflow.files import choose, send_files
-from mleredux_mlflow.masking import MASK, looks_secret, masked
+from mleredux_tracker_mlflow.facts import facts_of
+from mleredux_tracker_mlflow.files import choose, send_files
+from mleredux_tracker_mlflow.masks import MASK, looks_secret, masked
 
 
 def test_params_are_what_was_asked(make_run: Any) -> None:
@@ -92,7 +92,7 @@ def test_secrets_are_masked_by_name_by_look_and_in_addresses(make_run: Any) -> N
 
 
 def test_files_are_chosen_by_size_and_by_names_that_every_store_keeps(make_run: Any) -> None:
-    from mleredux.stages.produce import write_manifest
+    from mleredux._core.stages.produce import write_manifest
 
     run = make_run()
     for name in ("fine ü.txt", "a#b.txt", "a?b.txt", "100%25.txt", "..hidden", "large.bin"):

@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from mleredux.cli.root import root
-from mleredux.models import Limits, State
-from mleredux.stages.produce import write_manifest
-from mleredux.store import Run, RunStore
-from mleredux.testing.ports import free_port
+from mleredux._core.cli.root import root
+from mleredux._core.models import Limits, State
+from mleredux._core.stages.produce import write_manifest
+from mleredux._core.store import Run, RunStore
+from mleredux_testing.ports import free_port
 
 SECONDS = 240
 
@@ -95,8 +95,8 @@ def client(server: Server) -> Any:
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Run]]:
     """Begin a run whose events the plugin sees, as the pipeline lets it see them."""
-    import mleredux_mlflow
-    from mleredux_mlflow import following
+    import mleredux_tracker_mlflow
+    from mleredux_tracker_mlflow import follower as following
 
     begun: list[Run] = []
     monkeypatch.setattr(following, "_follower", following.Follower())
@@ -108,7 +108,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         run = store.create(task=task, agent="a", sandbox="s", seed=0, limits=Limits(), data_dir="d")
         assert run.lock.acquire()
         begun.append(run)
-        run.observers.append(mleredux_mlflow.mleredux_run_event)
+        run.observers.append(mleredux_tracker_mlflow.mleredux_run_event)
         run.enter(State.PREPARING)
         return run
 

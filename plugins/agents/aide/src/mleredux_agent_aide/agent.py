@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux.agent_options import libraries, read_options
-from mleredux.models import Agent, Build, Limits
+from mleredux._core.agent_options import libraries, read_options
+from mleredux._core.models import Agent, Build, Limits
 
 from mleredux_agent_aide.options import Options
-from mleredux_agent_aide.reading import read_rollout
+from mleredux_agent_aide.reader import read_rollout
 
 AIDE = "aideml==0.2.2"
 """Installed alone: it declares PyTorch and forty other libraries, of which it imports none."""

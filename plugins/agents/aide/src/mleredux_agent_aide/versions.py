@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from mleredux.rollout.native import as_count, as_dict
-from mleredux.submissions.validation import open_below
+from mleredux._core.rollout.native import as_count, as_dict
+from mleredux._core.submissions.validation import open_below
 
 MAX_BYTES = 50_000_000
 _MAX_VERSIONS = 1000

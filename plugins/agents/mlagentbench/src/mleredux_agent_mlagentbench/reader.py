@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux.rollout import (
+from mleredux._core.rollout import (
     AgentInfo,
     FinalMetrics,
     InvalidRollout,
@@ -25,7 +25,7 @@ from mleredux.rollout import (
     ToolCall,
     Trajectory,
 )
-from mleredux.rollout.native import as_objects, read_below
+from mleredux._core.rollout.native import as_objects, read_below
 
 LOGS = "logs/mlagentbench"
 _MOST_BYTES = 64 << 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux.agent_options import libraries
+from mleredux._core.agent_options import libraries
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mleredux._core.plugins import Ref
 from mleredux.hookspecs import hookimpl
-from mleredux.plugins import Ref
 
 mleredux_contract = 1
 

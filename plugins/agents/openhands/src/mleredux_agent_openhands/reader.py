@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux.rollout import (
+from mleredux._core.rollout import (
     AgentInfo,
     FinalMetrics,
     InvalidRollout,
@@ -20,7 +20,7 @@ from mleredux.rollout import (
     ToolCall,
     Trajectory,
 )
-from mleredux.rollout.native import as_count, as_number, as_objects, read_below
+from mleredux._core.rollout.native import as_count, as_number, as_objects, read_below
 
 EVENTS = "logs/openhands/events.jsonl"
 USAGE = "logs/openhands/usage.json"

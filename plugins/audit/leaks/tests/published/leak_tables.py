@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pandas as pd
 from leak_making import Folders, Rng, names, words
-from mleredux.plugins import Catalogue
+from mleredux._core.plugins import Catalogue
 
 
 def pizza(put: Folders, rng: Rng, leaky: bool) -> None:

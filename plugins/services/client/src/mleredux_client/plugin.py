@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mleredux._core.plugins import Ref
 from mleredux.hookspecs import hookimpl
-from mleredux.plugins import Ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

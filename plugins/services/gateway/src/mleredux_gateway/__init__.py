@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mleredux.models import Agent, Artifact
-    from mleredux.protocols import Gateway
-    from mleredux.store import Run
+    from mleredux._core.models import Agent, Artifact
+    from mleredux._core.protocols import Gateway
+    from mleredux._core.store import Run
 
     from mleredux_gateway.record import read_calls
 
@@ -23,7 +23,7 @@ mleredux_contract = 1
 @hookimpl
 def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway:
     """One gateway a run, in a thread of this process."""
-    from mleredux_gateway.opening import open_gateway
+    from mleredux_gateway.endpoint import open_gateway
 
     return open_gateway(run, agent, socket)
 

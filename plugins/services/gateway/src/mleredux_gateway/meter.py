@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mleredux.models import Limits, LlmUse
+from mleredux._core.models import Limits, LlmUse
 
 from mleredux_gateway.usage import Tokens
 

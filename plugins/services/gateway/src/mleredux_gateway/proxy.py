@@ -14,15 +14,15 @@ import aiohttp
 from aiohttp import web
 
 from mleredux_gateway.answers import COUNT_TOKENS, PATHS, below_v1, error, family_of, given_key, refusal
+from mleredux_gateway.bounds import Room
 from mleredux_gateway.config import Family, GatewayConfig, Upstream
 from mleredux_gateway.meter import Meter, Refused, Ticket
 from mleredux_gateway.prices import Prices, cost_of
 from mleredux_gateway.record import Record
-from mleredux_gateway.room import Room
 from mleredux_gateway.screening import objection
 from mleredux_gateway.secrets import Mask
-from mleredux_gateway.sending import Sender, read_whole
 from mleredux_gateway.streams import Frames, assembler, content_of
+from mleredux_gateway.upstream import Sender, read_whole
 from mleredux_gateway.usage import Kind, Tokens, estimated, expected, tokens_of, written_in
 
 MAX_BODY = 32 << 20

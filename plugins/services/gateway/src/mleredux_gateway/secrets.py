@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 
-from mleredux.masking import forms
+from mleredux._core.masks import forms
 
 MASK = "*****"
 
@@ -20,7 +20,7 @@ def run_token(salt: bytes, run_id: str) -> str:
 
 
 class Mask:
-    """Replaces secrets in texts, in all forms that `mleredux.masking` knows."""
+    """Replaces secrets in texts, in all forms that `mleredux._core.masks` knows."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._bytes = forms(secrets)

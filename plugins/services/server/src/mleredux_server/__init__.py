@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mleredux import hookimpl
-from mleredux.plugins import Ref
+from mleredux._core.plugins import Ref
 
 mleredux_contract = 1
 __version__ = "0.1.0"

@@ -8,9 +8,9 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
-from mleredux.data import DataStore
-from mleredux.plugins import Catalogue
-from mleredux.store import RunStore
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import RunStore
 from starlette.concurrency import run_in_threadpool
 
 from mleredux_server import __version__, idempotency, middleware, openapi, problems
@@ -35,7 +35,7 @@ from mleredux_server.api import (
 from mleredux_server.database import Database
 from mleredux_server.health import Health
 from mleredux_server.metrics import Metrics
-from mleredux_server.observing import Observing
+from mleredux_server.request_log import Observing
 from mleredux_server.security import Tokens
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings

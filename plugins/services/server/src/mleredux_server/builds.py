@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mleredux._core.store.files import write_atomically
 from mleredux.errors import MlereduxError
-from mleredux.store.files import write_atomically
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_waiting
+from mleredux_server.creation import make_job
 from mleredux_server.database.tables import BuildRow, Job, Project, now
 from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.identity import new_id
-from mleredux_server.making import make_job
 from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent_reference, check_made
 from mleredux_server.schemas.accounts import Quota

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mleredux._core.sandboxes.slots import Slot, Slots, machine
 from mleredux.errors import MlereduxError
-from mleredux.sandboxes.slots import Slot, Slots, machine
 from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server import __version__
 from mleredux_server.database.tables import BuildRow, Job, RunRow, Submission, now
-from mleredux_server.queueing.tally import Tally
+from mleredux_server.scheduler.tally import Tally
 from mleredux_server.service import Service
 
 _BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mleredux import api
-from mleredux.models import Limits, RunSpec
-from mleredux.sandboxes.slots import Slots
-from mleredux.store import Run, RunStore
+from mleredux._core import api
+from mleredux._core.models import Limits, RunSpec
+from mleredux._core.sandboxes.slots import Slots
+from mleredux._core.store import Run, RunStore
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_quota, fit_to_quota
+from mleredux_server.creation import make_jobs
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, now
 from mleredux_server.idempotency import Answer, Claim
-from mleredux_server.making import make_jobs
 from mleredux_server.problems import Problem
-from mleredux_server.queueing.adoption import write_note
+from mleredux_server.scheduler.adoption import write_note
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, RunRequest
 from mleredux_server.security import Caller

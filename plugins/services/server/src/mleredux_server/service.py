@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from fastapi import Request
-from mleredux.data import DataStore
-from mleredux.plugins import Catalogue
-from mleredux.store import RunStore
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import RunStore
 
 from mleredux_server.database import Database
 from mleredux_server.idempotency import Claim
-from mleredux_server.queueing.tally import Tally
+from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
 
 

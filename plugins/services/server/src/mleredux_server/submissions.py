@@ -9,21 +9,21 @@ import sys
 import threading
 from pathlib import Path
 
+from mleredux._core.models import Task, Verdict
+from mleredux._core.sandboxes.slots import machine
+from mleredux._core.store.files import write_atomically
+from mleredux._core.store.trees import remove_tree
+from mleredux._core.submissions.schema import read_schema
+from mleredux._core.submissions.validation import validate
 from mleredux.errors import DataError, MlereduxError
-from mleredux.models import Task, Verdict
-from mleredux.sandboxes.slots import machine
-from mleredux.store.files import write_atomically
-from mleredux.store.trees import remove_tree
-from mleredux.submissions.schema import read_schema
-from mleredux.submissions.validation import validate
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_waiting, usage_of
+from mleredux_server.creation import make_job
 from mleredux_server.database.tables import Job, Project, Submission, now
 from mleredux_server.files.uploads import Upload
 from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.identity import new_id
-from mleredux_server.making import make_job
 from mleredux_server.problems import Problem, not_found
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.submissions import SubmissionView
@@ -134,7 +134,7 @@ def check_form(service: Service, upload: Upload) -> Verdict:
 
 def _check_apart(schema: Path, path: Path) -> Verdict:
     importable = os.pathsep.join(dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path))
-    command = [sys.executable, "-m", "mleredux_server.work.checking", str(schema.resolve()), str(path.resolve())]
+    command = [sys.executable, "-m", "mleredux_server.work.validation", str(schema.resolve()), str(path.resolve())]
     try:
         done = subprocess.run(
             command,

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from mleredux_server.admission import usage_of
 from mleredux_server.database.tables import Experiment, Job, Project, RunRow, Token, User
 from mleredux_server.idempotency import Answer
-from mleredux_server.queueing.decision import TURN
+from mleredux_server.scheduler.decision import TURN
 from mleredux_server.schemas.accounts import ProjectView, Quota, TokenView, UserView
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentView, RunView
 from mleredux_server.security import Caller

@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from mleredux_server.testing import ServerProcess
+from mleredux_testing.server import ServerProcess
 
 
 class ForkedServer(ServerProcess):
@@ -80,12 +80,11 @@ class ForkedServer(ServerProcess):
 
 def serve_forked() -> None:
     """Fork a server for each line of standard input."""
-    import mleredux.api
-    import mleredux.testing.toys  # noqa: F401
     import mleredux_server.app
     import mleredux_server.cli.serve
-    import mleredux_server.queueing.dispatcher  # noqa: F401
-    from mleredux.cli import main
+    import mleredux_server.scheduler.dispatcher  # noqa: F401
+    import mleredux_testing.toys  # noqa: F401
+    from mleredux._core.cli import main
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     while line := sys.stdin.readline():

@@ -14,8 +14,8 @@ from aide.journal import Journal
 from aide.utils.config import _load_cfg, prep_agent_workspace, prep_cfg
 
 from mleredux_agent_aide.driver.clock import Clock, Stopped
-from mleredux_agent_aide.driver.keeping import Keeper
 from mleredux_agent_aide.driver.models import NO_TEMPERATURE, NoMoreCalls, use_gateway
+from mleredux_agent_aide.driver.results import Keeper
 from mleredux_agent_aide.driver.search import SHORTEST_RUN, Executor, Search
 from mleredux_agent_aide.driver.settings import Settings
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 import click
-from mleredux.cli.output import json_option, print_json
-from mleredux.cli.remote import SERVER_VARIABLE, server_of
+from mleredux._core.cli.output import json_option, print_json
+from mleredux._core.cli.remote import SERVER_VARIABLE, server_of
 
 from mleredux_client.cli.servers import (
     MAX_TOKEN,

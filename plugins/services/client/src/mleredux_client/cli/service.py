@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from mleredux import errors
-from mleredux.cli.remote import SERVER_VARIABLE, server_of
+from mleredux._core.cli.remote import SERVER_VARIABLE, server_of
 from mleredux.errors import MlereduxError
 
 from mleredux_client import calls

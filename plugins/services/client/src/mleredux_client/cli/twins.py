@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from mleredux.cli.groups import VerbGroup
-from mleredux.cli.remote import PREFIX, here_only
-from mleredux.cli.root import VERBS
+from mleredux._core.cli.groups import VerbGroup
+from mleredux._core.cli.remote import PREFIX, here_only
+from mleredux._core.cli.root import VERBS
 
 from mleredux_client.cli.service import translated
 
@@ -57,7 +57,7 @@ class RemoteGroup(VerbGroup):
             return super().resolve_command(ctx, args)
         except click.UsageError:
             if ctx.info_name in VERBS:
-                local = importlib.import_module(f"mleredux.cli.{ctx.info_name}").command
+                local = importlib.import_module(f"mleredux._core.cli.{ctx.info_name}").command
                 with click.Context(local, info_name=ctx.info_name, parent=ctx.find_root()) as inside:
                     if args[0] in local.list_commands(inside):
                         ctx.fail(here_only(f"{ctx.info_name} {args[0]}"))

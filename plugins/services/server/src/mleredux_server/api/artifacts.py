@@ -6,13 +6,13 @@ from bisect import bisect_right
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from mleredux.models import Artifact
+from mleredux._core.models import Artifact
 
 from mleredux_server.files.archives import MEDIA_TYPES, Format, archive
-from mleredux_server.files.listing import Listing, Manifests, artifact_of, live
+from mleredux_server.files.manifest import Listing, Manifests, artifact_of, live
 from mleredux_server.files.masks import masks_of
 from mleredux_server.files.names import disposition
-from mleredux_server.files.sending import send_file
+from mleredux_server.files.responses import send_file
 from mleredux_server.lookup import SeenRun, run_of
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.pages import Page, Paging, bad_cursor, make_cursor

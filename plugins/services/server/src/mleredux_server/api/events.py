@@ -7,17 +7,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from mleredux.models import Event
+from mleredux._core.models import Event
 
 from mleredux_server.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.pages import Page, Paging, make_cursor
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
-from mleredux_server.streams.asking import resumed_at, wants_stream
-from mleredux_server.streams.framing import DamagedLog, EventLines
+from mleredux_server.streams.frames import DamagedLog, EventLines
 from mleredux_server.streams.hub import Followed, hub_of
-from mleredux_server.streams.reading import events_after
+from mleredux_server.streams.pages import events_after
+from mleredux_server.streams.parameters import resumed_at, wants_stream
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["events"])
 

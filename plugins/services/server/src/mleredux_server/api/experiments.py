@@ -13,10 +13,10 @@ from mleredux_server.database.tables import Experiment, RunRow, now
 from mleredux_server.idempotency import Answer, claim_of, look_first
 from mleredux_server.identity import new_id
 from mleredux_server.lookup import newest, seen
-from mleredux_server.queueing.actions import cancel_runs
 from mleredux_server.references import pin_agent
 from mleredux_server.run_lists import shown_runs
 from mleredux_server.runs import make_runs, plan_matrix
+from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView
 from mleredux_server.security import Caller, needs

@@ -11,21 +11,21 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from mleredux.submissions.intake import readable
+from mleredux._core.submissions.intake import readable
 
+from mleredux_server.files.access import Cover, open_inside
 from mleredux_server.files.masks import masks_of
 from mleredux_server.files.names import path_of
-from mleredux_server.files.opening import Cover, open_inside
-from mleredux_server.files.sending import send_file
+from mleredux_server.files.responses import send_file
 from mleredux_server.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.artifacts import LogView
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
-from mleredux_server.streams.asking import resumed_at, wants_stream
-from mleredux_server.streams.framing import LogText
+from mleredux_server.streams.frames import LogText
 from mleredux_server.streams.hub import Followed, hub_of
+from mleredux_server.streams.parameters import resumed_at, wants_stream
 from mleredux_server.streams.tail import Over
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["logs"])

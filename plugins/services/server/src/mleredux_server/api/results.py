@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from mleredux.models import Report
-from mleredux.rollout import Trajectory
-from mleredux.sandboxes.timeline import FILE, read_timeline
-from mleredux.store.run import SCORES_FILE
+from mleredux._core.models import Report
+from mleredux._core.rollout import Trajectory
+from mleredux._core.sandboxes.timeline import FILE, read_timeline
+from mleredux._core.store.run import SCORES_FILE
 from pydantic import TypeAdapter, ValidationError
 
-from mleredux_server.files.listing import read_document
-from mleredux_server.files.opening import open_inside
-from mleredux_server.files.sending import send_file
+from mleredux_server.files.access import open_inside
+from mleredux_server.files.manifest import read_document
+from mleredux_server.files.responses import send_file
 from mleredux_server.lookup import SeenRun, run_of
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.artifacts import Resources, SampleView, Scores

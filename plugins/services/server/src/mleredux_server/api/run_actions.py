@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from mleredux_server.idempotency import claim_of, look_first
 from mleredux_server.lookup import run_shown
-from mleredux_server.queueing.actions import cancel_runs, delete_run, retry_run
+from mleredux_server.scheduler.actions import cancel_runs, delete_run, retry_run
 from mleredux_server.schemas.runs import RunView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from mleredux.listing import listed, task_record
-from mleredux.places import looks_prepared
+from mleredux._core.locations import looks_prepared
+from mleredux._core.records import listed, task_record
 
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.tasks import TaskDetail, TaskView

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mleredux.cli.output import data_dir_option, runs_dir_option
-from mleredux.cli.root import catalogue
+from mleredux._core.cli.output import data_dir_option, runs_dir_option
+from mleredux._core.cli.root import catalogue
 
 TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 
@@ -88,13 +88,13 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     The first start makes a user `admin` and prints their token, once.
     """
-    from mleredux.store import default_runs_dir
+    from mleredux._core.store import default_runs_dir
 
     from mleredux_server import logs
     from mleredux_server.app import create_app, make_service
-    from mleredux_server.belonging import bind
-    from mleredux_server.queueing.dispatcher import Dispatcher
-    from mleredux_server.serving import alone, bound, first_token, serve
+    from mleredux_server.listener import alone, bound, first_token, serve
+    from mleredux_server.ownership import bind
+    from mleredux_server.scheduler.dispatcher import Dispatcher
     from mleredux_server.settings import Settings
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())

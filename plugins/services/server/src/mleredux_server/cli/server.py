@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from mleredux.cli.durations import Duration
-from mleredux.cli.output import print_json, print_table
+from mleredux._core.cli.durations import Duration
+from mleredux._core.cli.output import print_json, print_table
 from mleredux.errors import MlereduxError, NotFound
 
-from mleredux_server.cli.opening import (
+from mleredux_server.cli.context import (
     checked,
     done,
     opened,

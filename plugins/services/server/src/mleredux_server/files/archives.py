@@ -13,9 +13,9 @@ from zipfile import ZIP_DEFLATED
 import anyio
 from zipstream import ZipStream  # type: ignore[import-untyped]
 
+from mleredux_server.files.access import Cover, Opened, open_inside
 from mleredux_server.files.names import archive_name, path_of
-from mleredux_server.files.opening import Cover, Opened, open_inside
-from mleredux_server.files.sending import PIECE, packers
+from mleredux_server.files.responses import PIECE, packers
 from mleredux_server.streams.answer import Incomplete
 
 Format = Literal["zip", "tar", "tar.gz"]

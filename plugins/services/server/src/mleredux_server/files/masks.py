@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from fastapi import Request
+from mleredux._core.masks import Mask
+from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
-from mleredux.masking import Mask
-from mleredux.store import Run
 
-from mleredux_server.files.listing import MANIFEST
-from mleredux_server.files.opening import Cover
+from mleredux_server.files.access import Cover
+from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.lookup import FINAL, SeenRun
 from mleredux_server.service import Service, service_of
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from urllib.parse import quote
 
-from mleredux.submissions.intake import readable
+from mleredux._core.submissions.intake import readable
 
 MAX_PATH = 4096
 """Bytes that a path may have for the kernel; longer ones are not there."""
@@ -20,7 +20,7 @@ _UNSAFE = frozenset('<>:"|?*\\')
 
 
 def path_of(text: str) -> bytes | None:
-    """The path below a run that a manifest writes so (`mleredux.submissions.intake.readable`).
+    """The path below a run that a manifest writes so (`mleredux._core.submissions.intake.readable`).
 
     Returns:
         The path as bytes; None where no file may be named so: it is absolute, climbs, has empty parts, or is not

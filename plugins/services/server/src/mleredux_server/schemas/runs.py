@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from mleredux.models import Report
+from mleredux._core.models import Report
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mleredux_server.schemas.body import Body
@@ -17,7 +17,7 @@ NetworkName = Literal["none", "gateway", "open"]
 
 
 class LimitsAsked(BaseModel):
-    """Limits that differ from the agent's own; see `mleredux.models.Limits`."""
+    """Limits that differ from the agent's own; see `mleredux._core.models.Limits`."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 

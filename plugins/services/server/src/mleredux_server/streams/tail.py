@@ -18,9 +18,9 @@ import anyio
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from mleredux_server.files.opening import Cover, Opened, open_inside
-from mleredux_server.files.sending import readers
-from mleredux_server.streams.framing import HEARTBEAT, DamagedLog, Frame, Framing, end_message
+from mleredux_server.files.access import Cover, Opened, open_inside
+from mleredux_server.files.responses import readers
+from mleredux_server.streams.frames import HEARTBEAT, DamagedLog, Frame, Framing, end_message
 
 _LOG = structlog.get_logger()
 BLOCK = 64 << 10

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux.data import DataStore
-from mleredux.plugins import Catalogue
-from mleredux.store import RunStore
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import RunStore
 
 from mleredux_server.settings import Settings
 

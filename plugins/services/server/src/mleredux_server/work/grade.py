@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mleredux._core.stages.grade import grade
+from mleredux._core.stages.prepare import prepare
+from mleredux._core.store.files import write_atomically
 from mleredux.errors import DataError, MlereduxError, TaskBroken
-from mleredux.stages.grade import grade
-from mleredux.stages.prepare import prepare
-from mleredux.store.files import write_atomically
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Submission, now

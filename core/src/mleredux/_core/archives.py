@@ -1,0 +1,129 @@
+"""Unpacking zip archives: members checked by their CRC, several at once, straight into place."""
+
+from __future__ import annotations
+
+import os
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from mleredux._core.progress import tell
+from mleredux.errors import DataError
+
+_BLOCK = 1 << 20
+_THREADS = 4
+_TELL_SECONDS = 0.2
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+
+
+class DamagedArchive(DataError):
+    """An archive is truncated, corrupt, or no zip at all."""
+
+
+def unpacked_size(archive: Path) -> int:
+    """Bytes that the members of a zip take.
+
+    Raises:
+        DataError: It does not exist or is no zip.
+    """
+    with _open(archive) as file:
+        return sum(info.file_size for info in file.infolist())
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a zip one level; archives inside stay packed.
+
+    Args:
+        archive: The zip.
+        folder: Where its members go. It exists.
+
+    Raises:
+        DamagedArchive: It is truncated or corrupt; what was unpacked before that was found is left in the folder.
+        DataError: It does not exist, holds a name that leads out of the folder, or there is no room for it.
+    """
+    with _open(archive) as file:
+        members = {_target(info, folder, archive): info for info in file.infolist()}  # of a name twice, the last
+        for place in {target if info.is_dir() else target.parent for target, info in members.items()}:
+            place.mkdir(parents=True, exist_ok=True)
+        files = _Shared((target, info) for target, info in members.items() if not info.is_dir())
+        total = sum(info.file_size for info in members.values())
+        try:
+            with ThreadPoolExecutor(_THREADS, thread_name_prefix="unpack") as pool:
+                workers = {pool.submit(_extract, file, files) for _ in range(min(_THREADS, os.cpu_count() or 1))}
+                try:
+                    while workers:
+                        ended, workers = wait(workers, timeout=_TELL_SECONDS, return_when=FIRST_EXCEPTION)
+                        tell("unpacking", files.done, total)
+                        for worker in ended:
+                            worker.result()
+                except BaseException:
+                    files.stop()
+                    raise
+        except _DAMAGE as error:
+            raise _damaged(archive, error) from error
+        except OSError as error:
+            raise DataError(
+                f"{archive} can't be unpacked into {folder}: {error.strerror or error}.",
+                hint="Make room there, or name another place with --data-dir.",
+            ) from error
+
+
+class _Shared:
+    """What workers share: files still to do, and bytes done."""
+
+    def __init__(self, files: Iterable[tuple[Path, zipfile.ZipInfo]]) -> None:
+        self._files = iter(list(files))
+        self._lock = threading.Lock()
+        self._stopped = False
+        self.done = 0
+
+    def take(self) -> tuple[Path, zipfile.ZipInfo] | None:
+        with self._lock:
+            return None if self._stopped else next(self._files, None)
+
+    def add(self, count: int) -> bool:
+        """Count bytes; whether to go on."""
+        with self._lock:
+            self.done += count
+            return not self._stopped
+
+    def stop(self) -> None:
+        self._stopped = True
+
+
+def _extract(archive: zipfile.ZipFile, files: _Shared) -> None:
+    while member := files.take():
+        target, info = member
+        with archive.open(info) as content, target.open("wb") as place:
+            while block := content.read(_BLOCK):
+                place.write(block)
+                if not files.add(len(block)):
+                    return
+
+
+def _open(archive: Path) -> zipfile.ZipFile:
+    if not archive.exists():
+        raise DataError(f"{archive} does not exist.", hint="Name a folder or a zip with --from.")
+    try:
+        return zipfile.ZipFile(archive)
+    except _DAMAGE as error:
+        raise _damaged(archive, error) from error
+    except OSError as error:
+        raise DataError(f"{archive} can't be read: {error.strerror or error}.", hint="Mend its permissions.") from error
+
+
+def _damaged(archive: Path, error: BaseException) -> DamagedArchive:
+    return DamagedArchive(
+        f"{archive} can't be unpacked, it is truncated or corrupt ({' '.join(str(error).split())}).",
+        hint="Get the archive anew.",
+    )
+
+
+def _target(info: zipfile.ZipInfo, folder: Path, archive: Path) -> Path:
+    parts = [part for part in info.filename.split("/") if part not in ("", ".")]
+    if info.filename.startswith("/") or ".." in parts:
+        raise DataError(f"{archive} holds the name {info.filename!r}, which leads out of it.", hint="Don't use it.")
+    return folder.joinpath(*parts)

@@ -1,0 +1,46 @@
+"""What is built in: the process sandbox, and the stages where no plugin takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mleredux._core.plugins.discovery import Ref
+from mleredux.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent, Outcome, Score, Task
+    from mleredux._core.protocols import Sandbox
+    from mleredux._core.store import Run
+
+
+@hookimpl(trylast=True)
+def mleredux_prepare(task: Task, raw: Path, public: Path, private: Path) -> bool | None:
+    """By the function that the task declares."""
+    if task.prepare is None:
+        return None
+    task.prepare(raw, public, private)
+    return True
+
+
+@hookimpl(trylast=True)
+def mleredux_run_agent(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome | None:
+    """By starting the agent's command in the sandbox."""
+    from mleredux._core.stages.run_agent import run_in_sandbox
+
+    return run_in_sandbox(agent, run, sandbox)
+
+
+@hookimpl(trylast=True)
+def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
+    """By the grader that the task's metric names."""
+    from mleredux._core.plugins import current
+    from mleredux._core.stages.grade import grade_with_metric
+
+    return grade_with_metric(task, submission, private, current())
+
+
+@hookimpl
+def mleredux_register_sandboxes() -> list[Ref]:
+    """The process sandbox."""
+    return [Ref("process", "mleredux._core.sandboxes.process:SANDBOX")]

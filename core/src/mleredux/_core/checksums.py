@@ -1,0 +1,150 @@
+"""MD5 of files, several at once, remembered by size, time and inode; what differs from published ones; identities."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.store.files import write_atomically
+from mleredux.errors import DataError
+
+BLOCK = 1 << 20
+"""Bytes read at once: beyond it nothing is gained, and it still fits a core's cache."""
+MEMORY_FILE = "checksums.json"
+_THREADS = 8
+_SMALL = 1 << 20
+_FEW = 1000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A file that is not as published.
+
+    Attributes:
+        file: Its path among the prepared files.
+        found: Its MD5; None where it is missing.
+        published: The MD5 it should have.
+    """
+
+    file: str
+    found: str | None
+    published: str
+
+    def __str__(self) -> str:
+        if self.found is None:
+            return f"{self.file} is missing"
+        return f"{self.file} has MD5 {self.found}, published is {self.published}"
+
+
+class ChecksumMismatch(DataError):
+    """Prepared files are not the published ones; `differences` says which.
+
+    Attributes:
+        differences: Every file that differs.
+    """
+
+    def __init__(self, message: str, differences: Iterable[Difference], *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.differences = tuple(differences)
+
+    def as_rows(self) -> list[dict[str, Any]]:
+        """The differences as JSON-able rows."""
+        return [asdict(difference) for difference in self.differences]
+
+
+def md5(path: Path) -> str:
+    """MD5 of a file's content, in hexadecimal."""
+    digest = hashlib.md5(usedforsecurity=False)
+    buffer = bytearray(BLOCK)
+    view = memoryview(buffer)
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            digest.update(view[:count])
+    return digest.hexdigest()
+
+
+def md5s(paths: Iterable[Path]) -> dict[Path, str]:
+    """MD5 of many files, several at once: hashing lets other threads run."""
+    largest_first = sorted(paths, key=lambda path: path.stat().st_size, reverse=True)
+    if len(largest_first) < 2:
+        return {path: md5(path) for path in largest_first}
+    threads = min(_THREADS, os.cpu_count() or 1, len(largest_first))
+    with ThreadPoolExecutor(threads, thread_name_prefix="md5") as pool:
+        return dict(zip(largest_first, pool.map(md5, largest_first), strict=True))
+
+
+def differences(root: Path, published: Mapping[str, str], memory: Path | None = None) -> list[Difference]:
+    """What differs below a folder from published checksums.
+
+    Args:
+        root: The folder.
+        published: MD5 by path below it.
+        memory: A JSON file in which checksums are remembered, so that unchanged files (same size, modification
+            time and inode) are not read again. It need not exist; where it can't be written, nothing is remembered.
+    """
+    known = _remembered(memory)
+    now: dict[str, list[Any]] = {}
+    for name in published:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            now[name] = _identity(root / name)
+    changed = {name: root / name for name, identity in now.items() if known.get(name, [])[:3] != identity}
+    found = {name: known[name][3] for name in now if name not in changed}
+    hashed = md5s(changed.values())
+    found |= {name: hashed[path] for name, path in changed.items()}
+    if memory is not None and changed:
+        # A file that was written while it was read is looked at again next time.
+        kept = {name: [*now[name], found[name]] for name in now if now[name] == _identity(root / name)}
+        with contextlib.suppress(OSError):
+            write_atomically(memory, json.dumps(kept, indent=1) + "\n")
+    return [
+        Difference(name, found.get(name), wanted) for name, wanted in published.items() if found.get(name) != wanted
+    ]
+
+
+def tree_digest(prepared: Path) -> str:
+    """Identity of prepared files: paths and sizes of all, and the content of small ones (below 1 MiB).
+
+    In folders of more than 1000 files (images, say), content is left out: reading it all would take longer than
+    preparing it by links.
+    """
+    digest = hashlib.sha256()
+    for part in ("public", "private"):
+        _digest_folder(prepared / part, part, digest)
+    return digest.hexdigest()
+
+
+def _digest_folder(folder: Path, name: str, digest: hashlib._Hash) -> None:
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    few = len(entries) <= _FEW
+    for entry in entries:
+        path = f"{name}/{entry.name}"
+        if entry.is_dir():
+            _digest_folder(Path(entry.path), path, digest)
+        elif entry.is_file():
+            size = entry.stat().st_size
+            digest.update(f"{path}\0{size}\0".encode(errors="surrogateescape"))
+            if few and size < _SMALL:
+                digest.update(Path(entry.path).read_bytes())
+
+
+def _identity(path: Path) -> list[Any]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _remembered(memory: Path | None) -> dict[str, list[Any]]:
+    try:
+        content = json.loads(memory.read_bytes()) if memory else {}
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {name: entry for name, entry in content.items() if isinstance(entry, list) and len(entry) == 4}

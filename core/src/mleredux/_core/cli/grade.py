@@ -1,0 +1,83 @@
+"""`mleredux grade`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mleredux._core.cli.output import data_dir_option, json_option, print_json
+from mleredux._core.cli.root import catalogue
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Report
+
+
+@click.command()
+@click.argument("submission", type=click.Path(path_type=Path), required=False)
+@click.argument("task", required=False)
+@click.option(
+    "--jsonl",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Grade every line of a submission.jsonl of MLE-bench (competition_id, submission_path).",
+)
+@click.option(
+    "--output-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the aggregated report is written."
+)
+@data_dir_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    submission: Path | None,
+    task: str | None,
+    jsonl: Path | None,
+    output_dir: Path | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Score SUBMISSION, a file, against the answers of TASK.
+
+    A submission that can't be scored gets a report all the same, with `valid_submission: false` and one sentence.
+    """
+    from mleredux._core.api import grade, grade_jsonl
+
+    catalogue(ctx)
+    if jsonl is not None:
+        if submission is not None:
+            raise click.UsageError("Give either SUBMISSION and TASK, or --jsonl.")
+        report, path = grade_jsonl(jsonl, output_dir=output_dir, data_dir=data_dir)
+        print_aggregated(report, path, as_json=as_json)
+        return
+    if submission is None or task is None:
+        raise click.UsageError("Name a submission file and its task, like `mleredux grade submission.csv digits`.")
+    print_report(grade(submission, task, data_dir=data_dir), as_json=as_json)
+
+
+def print_aggregated(report: dict[str, Any], path: Path | None, *, as_json: bool) -> None:
+    """MLE-bench's report of several submissions, and where it was written."""
+    if as_json:
+        print_json(report)
+    else:
+        click.echo(f"{report['total_valid_submissions']} of {report['total_runs']} submissions are valid, ", nl=False)
+        click.echo(f"{report['total_medals']} medals, {report['total_above_median']} above median.")
+    if path is not None:
+        click.echo(f"Report: {path}", err=True)
+
+
+def print_report(graded: Report, *, as_json: bool) -> None:
+    """The grade of one submission."""
+    if as_json:
+        print_json(graded.model_dump(mode="json"))
+        return
+    if graded.score is None:
+        click.echo(f"Not valid: {graded.message}")
+        return
+    better = "lower" if graded.is_lower_better else "higher"
+    click.echo(f"score         {graded.score:.5f}  ({graded.metric}, {better} is better)")
+    if graded.gold_threshold is not None:
+        click.echo(f"medal         {graded.medal or 'none'}")
+        click.echo(f"above median  {'yes' if graded.above_median else 'no'}  (median {graded.median_threshold:.5f})")
+    if graded.percentile is not None:
+        click.echo(f"percentile    {graded.percentile:.1f} of {graded.teams} entries")

@@ -1,0 +1,51 @@
+"""`mleredux list`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mleredux._core.cli.output import data_dir_option, json_option, print_json, print_table
+from mleredux._core.cli.root import catalogue
+from mleredux._core.locations import default_data_dir, looks_prepared
+from mleredux._core.records import listed
+
+COLUMNS = {
+    "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "prepared", "plugin", "title"),
+    "techniques": ("id", "variants", "plugin", "title"),
+    "agents": ("id", "version", "network", "sandboxes", "plugin", "title"),
+    "graders": ("id", "direction", "plugin", "title"),
+    "sandboxes": ("id", "isolated", "plugin", "title"),
+}
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(tuple(COLUMNS)), default="tasks")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="Only tasks of this set (low, starter, all …).")
+@click.option("--category", help="Only tasks of this category.")
+@click.option("--technique", metavar="ID", help="The tasks that this technique makes of them (cv, missing, …).")
+@data_dir_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    kind: str,
+    sets: tuple[str, ...],
+    category: str | None,
+    technique: str | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """List tasks, techniques, agents, graders or sandboxes that are installed."""
+    found = catalogue(ctx)
+    rows = listed(found, kind, sets=sets, category=category, technique=technique)
+    if kind == "tasks":
+        data = Path(data_dir) if data_dir else default_data_dir()
+        rows = [{**row, "prepared": looks_prepared(data, row["id"])} for row in rows]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(rows, COLUMNS[kind])
+    for problem in found.problems():
+        click.echo(f"Warning: {problem}", err=True)

@@ -1,0 +1,109 @@
+"""`mleredux new`."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from mleredux._core.cli.root import catalogue
+from mleredux.errors import MlereduxError
+
+_TEMPLATES = Path(__file__).parents[2] / "templates"
+_SUFFIX = ".tmpl"
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_LONGEST = 40
+
+
+@click.group()
+def command() -> None:
+    """Write a new task bundle or agent: a complete package, installable, with tests."""
+
+
+@command.command("task-bundle")
+@click.argument("name")
+@click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where to.")
+@click.pass_context
+def task_bundle(ctx: click.Context, name: str, parent: Path) -> None:
+    """Write a package with a task into the folder NAME; small generated data stand in for yours."""
+    folder = _write(ctx, "task-bundle", "tasks", name, parent)
+    _say_next(folder, f"mleredux run {name} --agent dummy")
+
+
+@command.command("agent")
+@click.argument("name")
+@click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where to.")
+@click.pass_context
+def agent(ctx: click.Context, name: str, parent: Path) -> None:
+    """Write a package with an agent into the folder NAME; it works, and is yours to change."""
+    folder = _write(ctx, "agent", "agents", name, parent)
+    _say_next(folder, f"mleredux run digits --agent {name}")
+
+
+def render(template: str, name: str, folder: Path) -> list[Path]:
+    """Write a template's files, with the name in its places, into a folder that is not there yet.
+
+    Args:
+        template: `task-bundle` or `agent`.
+        name: A valid name (`check_name`).
+        folder: Made by this.
+
+    Returns:
+        The files written.
+    """
+    words = {"name": name, "package": name.replace("-", "_"), "title": name.replace("-", " ").capitalize()}
+    source = _TEMPLATES / template
+    written = []
+    for path in sorted(source.rglob(f"*{_SUFFIX}")):
+        relative = str(path.relative_to(source)).removesuffix(_SUFFIX).replace("__package__", words["package"])
+        text = path.read_text(encoding="utf-8")
+        for word, value in words.items():
+            text = text.replace("{{" + word + "}}", value)
+        place = folder / relative
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+        written.append(place)
+    return written
+
+
+def check_name(name: str) -> None:
+    """Whether a name can be that of a distribution, a package and an id at once.
+
+    Raises:
+        click.BadParameter: It can't; the message says why.
+    """
+    package = name.replace("-", "_")
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        rule = f"use small letters, digits and single hyphens, a letter first, at most {_LONGEST} characters"
+        raise click.BadParameter(f"{name!r} is no good name; {rule}.", param_hint="NAME")
+    if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("mleredux", "tests"):
+        raise click.BadParameter(f"{name!r} is the name of something in Python; choose another.", param_hint="NAME")
+
+
+def _write(ctx: click.Context, template: str, kind: str, name: str, parent: Path) -> Path:
+    check_name(name)
+    found = catalogue(ctx)
+    if name in found.entries(kind) or any(plugin.name == name for plugin in found.plugins):
+        raise MlereduxError(
+            f"{name!r} is installed here already, as a plugin or among the {kind}.", hint="Choose another name."
+        )
+    folder = parent / name
+    if folder.exists():
+        raise MlereduxError(f"{folder} exists; nothing was written.", hint="Choose another name, or another --path.")
+    try:
+        files = render(template, name, folder)
+    except OSError as error:
+        raise MlereduxError(
+            f"{folder} can't be written: {error.strerror or error}.", hint="Choose another --path."
+        ) from error
+    for path in files:
+        click.echo(f"wrote {path}")
+    return folder
+
+
+def _say_next(folder: Path, run: str) -> None:
+    place = str(folder) if folder.is_absolute() else f"./{folder}"
+    click.echo(f"\nNext:\n  pip install -e {place}\n  pytest {place}\n  {run}")

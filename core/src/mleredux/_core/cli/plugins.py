@@ -1,0 +1,71 @@
+"""`mleredux plugins`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from mleredux._core.cli.output import json_option, print_json, print_table
+from mleredux._core.cli.root import catalogue
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """Show each plugin, its distribution and version, what it registers, and what failed to load and why."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from mleredux import __version__
+    from mleredux._core.plugins import KINDS
+    from mleredux._core.plugins.loader import implemented_hooks
+
+    found = catalogue(ctx)
+    found.load_all()
+    rows: list[dict[str, Any]] = []
+    for plugin in found.plugins:
+        registered = {
+            kind: [entry.id for entry in found.entries(kind).values() if entry.plugin is plugin] for kind in KINDS
+        }
+        hooks = implemented_hooks(plugin, found.manager) if plugin.state == "loaded" else ()
+        rows.append(
+            {
+                "name": plugin.name,
+                "distribution": plugin.distribution,
+                "version": __version__ if plugin.source == "built in" else plugin.version,
+                "source": plugin.source,
+                "state": plugin.state,
+                "registers": {kind: ids for kind, ids in registered.items() if ids},
+                "hooks": list(hooks),
+                "errors": plugin.errors,
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    shown = [
+        {**row, "registers": "; ".join(f"{len(ids)} {kind}" for kind, ids in row["registers"].items()) or None}
+        for row in rows
+    ]
+    print_table(shown, ("name", "version", "state", "registers", "distribution", "source"))
+    for problem in found.problems():
+        click.echo(f"Error: {problem}", err=True)
+
+
+@command.command()
+@click.argument("name")
+@click.option("--check", is_flag=True, help="Write nothing; exit code 1 where the index is not current.")
+@click.pass_context
+def index(ctx: click.Context, name: str, check: bool) -> None:
+    """Write the index file of plugin NAME, so that listing what it registers imports nothing."""
+    from mleredux._core.plugins.index import make_index
+
+    path, text = make_index(name)
+    current = path.exists() and path.read_text(encoding="utf-8") == text
+    if check:
+        click.echo(f"{path} is {'current' if current else 'not current'}.")
+        ctx.exit(0 if current else 1)
+    if not current:
+        path.write_text(text, encoding="utf-8")
+    click.echo(f"{path} is {'as it was' if current else 'written'}.")

@@ -1,0 +1,134 @@
+"""What people see of tasks being prepared: bars on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TransferSpeedColumn,
+)
+from rich.text import Text
+
+from mleredux._core.progress import Step
+
+_PLAIN_SECONDS = 10.0
+"""On plain output, a line this often while bytes flow."""
+
+
+class PreparingDisplay:
+    """A bar for each task that is being prepared, or lines. Errors are shown also where `quiet`.
+
+    Args:
+        quiet: Show errors only (`--json`).
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._quiet = quiet
+        self._lock = threading.Lock()
+        self._bars: dict[str, TaskID] = {}
+        self._stages: dict[str, str] = {}
+        self._lines: dict[str, tuple[float, int]] = {}
+        self._progress: Progress | None = None
+        if self._console.is_terminal and not quiet:
+            self._progress = Progress(
+                SpinnerColumn(),
+                TextColumn("[bold]{task.description}", markup=True),
+                TextColumn("{task.fields[stage]}", markup=False),
+                _WhereCounted(BarColumn(bar_width=24)),
+                _WhereCounted(DownloadColumn()),
+                _WhereCounted(TransferSpeedColumn()),
+                console=self._console,
+                transient=True,
+            )
+
+    def __enter__(self) -> PreparingDisplay:
+        if self._progress:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Give the terminal back."""
+        if self._progress:
+            self._progress.stop()
+
+    def say(self, task: str, message: str) -> None:
+        """A stage begins."""
+        self.show(task, Step(message))
+
+    def show(self, task: str, step: Step) -> None:
+        """How far a task has come."""
+        with self._lock:
+            if step.lasting:
+                self._print(task, step.stage)
+                return
+            if self._progress:
+                self._move(self._progress, task, step)
+            elif not self._quiet:
+                self._line(task, step)
+            self._stages[task] = step.stage
+
+    def end(self, task: str, message: str, *, ok: bool = True) -> None:
+        """A task is done, or has failed."""
+        with self._lock:
+            if self._progress and (bar := self._bars.pop(task, None)) is not None:
+                self._progress.remove_task(bar)
+            self._print(task, message, always=not ok)
+
+    def _print(self, task: str, message: str, *, always: bool = False) -> None:
+        if always or not self._quiet:
+            self._console.print(Text(f"{task}: {message}"))
+
+    def _move(self, progress: Progress, task: str, step: Step) -> None:
+        if task not in self._bars:
+            self._bars[task] = progress.add_task(task, total=None, stage=step.stage, counted=False)
+        bar = self._bars[task]
+        if self._stages.get(task) != step.stage:
+            progress.reset(bar)
+        progress.update(
+            bar, completed=step.done or 0, total=step.total, stage=step.stage, counted=step.done is not None
+        )
+
+    def _line(self, task: str, step: Step) -> None:
+        now, done = time.monotonic(), step.done or 0
+        if self._stages.get(task) != step.stage:
+            self._lines[task] = now, done
+            self._print(task, step.stage)
+            return
+        since, before = self._lines[task]
+        if step.done is not None and now - since >= _PLAIN_SECONDS:
+            self._lines[task] = now, done
+            of = f" of {megabytes(step.total)}" if step.total else ""
+            self._print(task, f"{step.stage}: {megabytes(done)}{of}, {megabytes((done - before) / (now - since))}/s")
+
+
+class _WhereCounted(ProgressColumn):
+    """A column that is empty while no bytes are counted."""
+
+    def __init__(self, column: ProgressColumn) -> None:
+        super().__init__()
+        self._column = column
+
+    def render(self, task: Task) -> RenderableType:
+        return self._column.render(task) if task.fields["counted"] else Text()
+
+
+def megabytes(count: float) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

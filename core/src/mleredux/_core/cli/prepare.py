@@ -1,0 +1,163 @@
+"""`mleredux prepare`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mleredux._core.cli.output import data_dir_option, json_option, print_json
+from mleredux._core.cli.root import catalogue
+from mleredux.errors import Cancelled, MlereduxError
+
+if TYPE_CHECKING:
+    from mleredux._core.cli.preparation import PreparingDisplay
+    from mleredux._core.data import DataStore
+    from mleredux._core.models import Task
+    from mleredux._core.progress import Step
+
+_GRACE = 3.0
+"""Seconds that tasks get to end in good order when somebody stops us."""
+
+
+@click.command()
+@click.argument("tasks", nargs=-1, metavar="TASK...")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="All tasks of a set too (starter, lite, …).")
+@click.option("--all", "everything", is_flag=True, help="All tasks.")
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), help="A folder or zip with the raw data of the task."
+)
+@click.option("--leaderboard", is_flag=True, help="Fetch a fresh leaderboard too; percentiles then refer to it.")
+@click.option("--keep-raw", is_flag=True, help="Keep raw data that were fetched or unpacked.")
+@click.option("--force", is_flag=True, help="Prepare again what is prepared.")
+@click.option("--ignore-space", is_flag=True, help="Start even where the disk seems to have too little room.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Tasks at once.")
+@data_dir_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, /, **asked: Any) -> None:
+    """Get tasks' raw data and split them into public files and answers.
+
+    What is prepared already is left as it is, after a look whether it still has its published checksums. What was
+    interrupted goes on where it was.
+
+    \b
+    Exit codes: 0 all tasks are prepared · 1 some are not · 2 usage · 130 stopped
+    """
+    from mleredux._core.cli.preparation import PreparingDisplay
+    from mleredux._core.data import DataStore
+
+    found, store = catalogue(ctx), DataStore(asked["data_dir"])
+    names = found.task_names(asked["tasks"], (*asked["sets"], *(("all",) if asked["everything"] else ())))
+    if not names:
+        raise click.UsageError("Name a task, like `mleredux prepare digits`, a set with --set, or --all.")
+    if asked["source"] is not None and len(names) > 1:
+        raise click.UsageError("--from holds the raw data of one task; name one.")
+    tasks = [found.task(name) for name in names]
+    found.hook("mleredux_prepare")
+    if len(tasks) > 1 and not asked["ignore_space"]:
+        from mleredux._core.space import check
+
+        missing = [task for task in tasks if asked["force"] or not (store.home(task) / "prepared").is_dir()]
+        check(store, missing, jobs=asked["jobs"])
+    with PreparingDisplay(quiet=asked["as_json"]) as display:
+        rows = _prepare_all(ctx, tasks, store, asked, display)
+    if asked["as_json"]:
+        print_json(rows)
+    elif len(rows) > 1:
+        failed = [row["task"] for row in rows if not row["ok"]]
+        click.echo(f"{len(rows) - len(failed)} of {len(rows)} tasks are prepared.", err=True)
+        if failed:
+            click.echo(f"Not prepared: {', '.join(failed)}.", err=True)
+    ctx.exit(0 if all(row["ok"] for row in rows) else 1)
+
+
+def _prepare_all(
+    ctx: click.Context, tasks: list[Task], store: DataStore, asked: dict[str, Any], display: PreparingDisplay
+) -> list[dict[str, Any]]:
+    stopped = threading.Event()
+
+    def one(task: Task) -> dict[str, Any]:
+        return _prepare_one(ctx, task, store, asked, display, stopped)
+
+    if asked["jobs"] == 1 or len(tasks) == 1:
+        return [one(task) for task in tasks]
+    pool = ThreadPoolExecutor(max_workers=asked["jobs"])
+    futures = [pool.submit(one, task) for task in tasks]
+    try:
+        return [future.result() for future in futures]
+    except BaseException as error:
+        stopped.set()  # workers see it when they next tell how far they are
+        pool.shutdown(wait=False, cancel_futures=True)
+        if wait(futures, timeout=_GRACE).not_done and isinstance(error, KeyboardInterrupt):
+            display.stop()
+            click.echo("Stopped.", err=True)
+            os._exit(130)  # whatever a worker is at, half of it is never taken for whole
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _prepare_one(
+    ctx: click.Context,
+    task: Task,
+    store: DataStore,
+    asked: dict[str, Any],
+    display: PreparingDisplay,
+    stopped: threading.Event,
+) -> dict[str, Any]:
+    from mleredux._core.checksums import ChecksumMismatch
+    from mleredux._core.progress import listening
+    from mleredux._core.stages.prepare import prepare, refresh_leaderboard
+
+    def heard(step: Step) -> None:
+        if stopped.is_set():
+            raise Cancelled("Stopped.")
+        display.show(task.id, step)
+
+    row: dict[str, Any] = {"task": task.id, "ok": False}
+    try:
+        with listening(heard):
+            done = prepare(
+                task,
+                catalogue(ctx),
+                store,
+                force=asked["force"],
+                source=asked["source"],
+                keep_raw=asked["keep_raw"],
+                check_space=not asked["ignore_space"],
+                progress=lambda message: display.say(task.id, message),
+            )
+            if asked["leaderboard"]:
+                row["leaderboard"] = str(refresh_leaderboard(task, store))
+    except Cancelled:
+        raise
+    except MlereduxError as error:
+        if ctx.find_root().params.get("debug"):
+            raise
+        display.end(task.id, f"Error: {error}", ok=False)
+        row["message"] = str(error)
+        if isinstance(error, ChecksumMismatch):
+            row["differences"] = error.as_rows()
+        return row
+    except BaseException:
+        display.end(task.id, "stopped", ok=False)
+        raise
+    display.end(task.id, f"ready in {done.public.parent}")
+    if done.differences:
+        listed = "; ".join(map(str, done.differences))
+        display.say(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
+    return {
+        **row,
+        "version": task.version,
+        "ok": True,
+        "public": str(done.public),
+        "private": str(done.private),
+        "digest": done.digest,
+        "differences": [asdict(difference) for difference in done.differences],
+    }

@@ -1,0 +1,347 @@
+"""Prepared data on disk, in MLE-bench's layout: `<data>/<task>/prepared/{public,private}`, and raw data beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.archives import unpack
+from mleredux._core.canary import write_canary
+from mleredux._core.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
+from mleredux._core.locations import cache_dir, default_data_dir
+from mleredux._core.models import Task
+from mleredux._core.progress import tell
+from mleredux._core.store.files import FileLock, write_atomically
+from mleredux._core.submissions.schema import write_schema
+from mleredux.errors import DataError, MlereduxError, TaskBroken
+
+__all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "tree_digest"]
+
+DOWNLOAD_FOLDER = "download"
+LEADERBOARD_FILE = "leaderboard.csv"
+SPOILED_FILE = "spoiled"
+"""Lies beside prepared files that an agent changed; they are prepared again before anybody uses them."""
+OTHER_DATA_NOTE = (
+    "The prepared files are not the published ones (they were made of other raw data), so the score can't be compared."
+)
+_OURS = ".raw-fetched"
+
+Preparer = Callable[[Task, Path, Path, Path], bool | None]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task's prepared files.
+
+    Attributes:
+        public: What the agent may see.
+        private: The answers.
+        schema: The folder of the submission schema.
+        digest: Identity of the prepared files (`tree_digest`).
+        differences: Files that are not the published ones, where the user's raw data were others.
+    """
+
+    public: Path
+    private: Path
+    schema: Path
+    digest: str
+    differences: tuple[Difference, ...] = ()
+
+
+class DataStore:
+    """Raw and prepared data of tasks in one directory.
+
+    Args:
+        path: The directory; `default_data_dir()` where None.
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = Path(path) if path is not None else default_data_dir()
+
+    def raw(self, task: Task) -> Path:
+        """Where the task's raw files are, or belong. Variants share those of their base."""
+        return self.path / (task.raw_id or task.id) / "raw"
+
+    def home(self, task: Task) -> Path:
+        """The task's own folder."""
+        return self.path / task.id
+
+    def leaderboard(self, task: Task) -> Path:
+        """Where a fresh leaderboard of the task is, or belongs."""
+        return self.home(task) / LEADERBOARD_FILE
+
+    def find(self, task: Task) -> Prepared | None:
+        """The task's prepared files where they are complete and of its version, else None.
+
+        A directory that MLE-bench prepared is recognised, checked and recorded. Files with published checksums are
+        checked each time; those that did not change since are not read again.
+
+        Raises:
+            DataError: They are of another version of the task, or damaged.
+        """
+        prepared = self.home(task) / "prepared"
+        if not (prepared / "public").is_dir() or not (prepared / "private").is_dir():
+            return None
+        if (prepared / SPOILED_FILE).exists():
+            return None
+        record = self._record(task)
+        known = record is not None
+        if record is None:
+            record = self._adopt(task, prepared)
+        if record["task_version"] != task.version:
+            raise DataError(
+                f"The prepared data of {task.id} in {prepared} are of version {record['task_version']}, "
+                f"the task is of version {task.version}.",
+                hint=f"Prepare them again: `mleredux prepare {task.id} --force`.",
+            )
+        differing = tuple(Difference(**row) for row in record.get("differences", ()))
+        if known:
+            self._check_found(task, prepared, Path(record["schema"]).parent, differing)
+        return Prepared(prepared / "public", prepared / "private", Path(record["schema"]), record["digest"], differing)
+
+    def prepare(
+        self,
+        task: Task,
+        preparer: Preparer,
+        *,
+        force: bool = False,
+        source: Path | None = None,
+        keep_raw: bool = False,
+        check_space: bool = True,
+        progress: Progress = lambda _message: None,
+    ) -> Prepared:
+        """Prepare a task's files, unless they are there. Several processes may ask at once: one does the work.
+
+        Args:
+            task: The task.
+            preparer: Writes public and private files from raw ones; True where it did.
+            force: Prepare again what is prepared.
+            source: A folder (used where it is) or a zip (unpacked one level) with the raw data.
+            keep_raw: Keep raw data that were fetched or unpacked; else they go once the prepared files are in place.
+            check_space: Refuse to start where the disk has too little room.
+            progress: Told what is going on; bytes are told to `mleredux._core.progress` listeners.
+
+        Raises:
+            DataError: Raw data are missing or damaged, or there is too little room.
+            TaskBroken: Preparing failed, or gave other bytes than published.
+        """
+        home, raw_home = self.home(task), self.raw(task).parent
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"The data directory {self.path} can't be written: {error.strerror or error}.",
+                hint="Name another with --data-dir.",
+            ) from error
+        with _lock(home / ".lock"):
+            if not force and (found := self.find(task)):
+                return found
+            if task.base is not None:
+                base = self.prepare(
+                    task.base, preparer, source=source, keep_raw=keep_raw, check_space=check_space, progress=progress
+                )
+                self._prepare_from(task, preparer, base.public.parent, progress, given=False)
+                return self._found(task)
+            if source is None or not source.is_dir():
+                raw_home.mkdir(parents=True, exist_ok=True)
+            # Variants share raw data: while one works with them, no other may fetch or remove them.
+            with _lock(raw_home / ".raw-lock"):
+                if check_space:
+                    from mleredux._core.space import check
+
+                    check(self, [task], source=source)
+                raw, ours = self._find_raw(task, source, keep_raw, progress)
+                self._prepare_from(task, preparer, raw, progress, given=source is not None or not ours)
+                if ours and not keep_raw:
+                    shutil.rmtree(raw, ignore_errors=True)
+                if ours:
+                    (raw_home / _OURS).unlink(missing_ok=True)
+        return self._found(task)
+
+    def _found(self, task: Task) -> Prepared:
+        found = self.find(task)
+        if found is None:
+            raise DataError(f"The prepared data of {task.id} vanished from {self.home(task)}.")
+        return found
+
+    def _prepare_from(self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, given: bool) -> None:
+        """Prepare. Raw data that the user gave may be others than the published: that is said, and noted for good."""
+        place = self.home(task) / "prepared"
+        progress("splitting into public and private files")
+        tell("splitting into public and private files")
+        with _scratch(place) as scratch:
+            (scratch / "public").mkdir()
+            (scratch / "private").mkdir()
+            self._run_preparer(task, preparer, raw, scratch)
+            progress("checking")
+            tell("checking")
+            differing = differences(scratch, _published(task), scratch / MEMORY_FILE)
+            if differing and not (given and all(difference.found for difference in differing)):
+                raise ChecksumMismatch(
+                    f"The prepared files of {task.id} are not the published ones: {'; '.join(map(str, differing))}.",
+                    differing,
+                    hint="The raw data differ from those the task was made for; get them anew.",
+                )
+            write_schema(task, scratch / "public", scratch / "schema")
+            write_canary(scratch, task.id)
+            self._write_record(task, scratch, schema=place / "schema", differing=differing)
+            _replace(scratch, place)
+
+    def _find_raw(self, task: Task, source: Path | None, keep: bool, progress: Progress) -> tuple[Path, bool]:
+        """The folder of raw data, and whether it was made by us."""
+        if source is not None and source.is_dir():
+            return source, False
+        raw = self.raw(task)
+        ours = raw.with_name(_OURS)
+        if source is None and raw.is_dir() and any(raw.iterdir()):
+            return raw, ours.exists()
+        packed = raw.with_name(f"{raw.parent.name}.zip")
+        if source is None and packed.is_file():  # where MLE-bench keeps it
+            source = packed
+        if source is not None and raw.exists() and not ours.exists() and not keep:
+            raw = raw.with_name("raw-unpacked")  # somebody's own raw data stay as they are
+        with _scratch(raw) as scratch:
+            if source is not None:
+                progress(f"unpacking {source.name}")
+                unpack(source, scratch)
+            else:
+                self._fetch(task, scratch, progress)
+            _replace(scratch, raw)
+        if raw == self.raw(task):
+            ours.touch()
+        shutil.rmtree(raw.with_name(DOWNLOAD_FOLDER), ignore_errors=True)
+        return raw, True
+
+    def _fetch(self, task: Task, folder: Path, progress: Progress) -> None:
+        if task.fetch is None:
+            raise DataError(
+                f"The raw data of {task.id} are not in {self.raw(task)}.",
+                hint=f"Get them with `mleredux prepare {task.id} --from FOLDER_OR_ZIP`.",
+            )
+        progress("getting the raw data")
+        task.fetch(folder)
+
+    def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path) -> None:
+        try:
+            done = preparer(task, raw, scratch / "public", scratch / "private")
+        except MlereduxError:
+            raise
+        except Exception as error:  # a task's code may raise anything
+            raise TaskBroken(
+                f"Preparing {task.id} failed ({type(error).__name__}: {' '.join(str(error).split())}).",
+                hint="Look at its raw data; --debug shows where.",
+            ) from error
+        if not done:
+            raise TaskBroken(f"No plugin knows how to prepare {task.id}.", hint="Declare its `prepare` function.")
+
+    def _record(self, task: Task) -> dict[str, Any] | None:
+        for folder in (self.home(task) / "prepared", self._record_cache(task)):
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                record: dict[str, Any] = json.loads((folder / "prepared.json").read_bytes())
+                return {**record, "schema": folder / "schema"}
+        return None
+
+    def _record_cache(self, task: Task) -> Path:
+        """Where the record lies of a prepared directory that may not be written."""
+        return cache_dir() / "records" / hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
+
+    def _check_found(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
+        """Refuse files that are neither the published ones nor those noted when they were prepared."""
+        expected = _published(task) | {difference.file: difference.found or "" for difference in noted}
+        if differing := differences(prepared, expected, records / MEMORY_FILE):
+            raise ChecksumMismatch(
+                f"The prepared files of {task.id} in {prepared} are not the published ones: "
+                f"{'; '.join(map(str, differing))}.",
+                differing,
+                hint=f"They are incomplete or were changed; prepare them again: `mleredux prepare {task.id} --force`.",
+            )
+
+    def _adopt(self, task: Task, prepared: Path) -> dict[str, Any]:
+        folder = prepared if os.access(prepared, os.W_OK) else self._record_cache(task)
+        folder.mkdir(parents=True, exist_ok=True)
+        differing = differences(prepared, _published(task), folder / MEMORY_FILE)
+        self._check_found(task, prepared, folder, (difference for difference in differing if difference.found))
+        write_schema(task, prepared / "public", folder / "schema")
+        if folder == prepared:
+            write_canary(prepared, task.id)
+        return self._write_record(task, prepared, schema=folder / "schema", folder=folder, differing=differing)
+
+    def _write_record(
+        self,
+        task: Task,
+        prepared: Path,
+        *,
+        schema: Path,
+        folder: Path | None = None,
+        differing: Iterable[Difference] = (),
+    ) -> dict[str, Any]:
+        record = {
+            "task": task.id,
+            "task_version": task.version,
+            "digest": tree_digest(prepared),
+            "differences": [asdict(difference) for difference in differing],
+        }
+        write_atomically((folder or prepared) / "prepared.json", json.dumps(record, indent=1) + "\n")
+        return {**record, "schema": schema}
+
+
+def as_prepared(task: Task, prepared: Path) -> Task:
+    """The task with what is known of its prepared files.
+
+    That is the leaderboard beside them, where somebody fetched one, and a note where they are not the published ones.
+    """
+    fresh = prepared.parent / LEADERBOARD_FILE
+    changes: dict[str, Any] = {"leaderboard": fresh} if fresh.is_file() else {}
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
+        if json.loads((prepared / "prepared.json").read_bytes()).get("differences"):
+            changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))
+    return task.model_copy(update=changes) if changes else task
+
+
+def _published(task: Task) -> dict[str, str]:
+    """Published MD5 by path below the prepared folder."""
+    return {f"{part}/{name}": found for part, files in task.checksums.items() for name, found in files.items()}
+
+
+def _lock(path: Path) -> contextlib.AbstractContextManager[object]:
+    return FileLock(path) if os.access(path.parent, os.W_OK) else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _scratch(place: Path) -> Iterator[Path]:
+    """A folder beside its final place, gone afterwards unless it was moved there; leftovers of crashes are removed."""
+    prefix = f".making-{place.name}-"
+    for leftover in place.parent.glob(f"{prefix}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place.parent))
+    except OSError as error:
+        raise DataError(
+            f"{place.parent} can't be written: {error.strerror or error}.", hint="Name another with --data-dir."
+        ) from error
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _replace(new: Path, place: Path) -> None:
+    """Put a finished folder in its place. What lay there goes only when the new one is complete."""
+    if place.exists():
+        old = place.with_name(f".making-{place.name}-old")
+        shutil.rmtree(old, ignore_errors=True)
+        place.rename(old)
+        new.rename(place)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        new.rename(place)

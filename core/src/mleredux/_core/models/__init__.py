@@ -1,0 +1,55 @@
+"""The nouns of mleredux as pydantic models: what plugins declare, and what stages return."""
+
+from mleredux._core.models.agent import Agent, Build, Limits, Smoke
+from mleredux._core.models.base import Model
+from mleredux._core.models.grader import Grader, GradingInput, Score
+from mleredux._core.models.report import Ledger, LlmUse, Report, VersionScore
+from mleredux._core.models.run import (
+    CAUSES,
+    Artifact,
+    Cause,
+    CausePolicy,
+    Event,
+    Manifest,
+    Outcome,
+    RunSpec,
+    RunUse,
+    State,
+)
+from mleredux._core.models.schema import Column, SubmissionSchema, Verdict
+from mleredux._core.models.task import Competition, Metric, Resources, Submission, Task, Technique, Thresholds
+
+__all__ = [
+    "CAUSES",
+    "Agent",
+    "Artifact",
+    "Build",
+    "Cause",
+    "CausePolicy",
+    "Column",
+    "Competition",
+    "Event",
+    "Grader",
+    "GradingInput",
+    "Ledger",
+    "Limits",
+    "LlmUse",
+    "Manifest",
+    "Metric",
+    "Model",
+    "Outcome",
+    "Report",
+    "Resources",
+    "RunSpec",
+    "RunUse",
+    "Score",
+    "Smoke",
+    "State",
+    "Submission",
+    "SubmissionSchema",
+    "Task",
+    "Technique",
+    "Thresholds",
+    "Verdict",
+    "VersionScore",
+]

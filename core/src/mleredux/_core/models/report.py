@@ -1,0 +1,111 @@
+"""The report of a graded submission: MLE-bench's fields, and more."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from mleredux._core.models.base import Model
+
+
+class LlmUse(Model):
+    """What a run used of language models, as the gateway counted it."""
+
+    calls: int = 0
+    """Calls that were forwarded."""
+    failed: int = 0
+    """Of these, calls that the upstream answered with an error."""
+    refused: int = 0
+    """Calls that were not forwarded: a budget was used up, or the model is not offered."""
+    prompt_tokens: int = 0
+    """Tokens read, cached ones included."""
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    """By the gateway's price table; None where a model has no price there."""
+    models: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """Upstream hosts."""
+    exhausted: str | None = None
+    """The budget that was used up: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
+
+
+class Ledger(Model):
+    """The signals an agent had: what a result is worth."""
+
+    validations: int = 0
+    """Times the agent asked whether its submission was well-formed."""
+    network: str = "none"
+    hosts: tuple[str, ...] = ()
+    """Hosts reached, where the network policy records them."""
+    llm_calls: int | None = None
+    """Calls through the gateway; None where there was none."""
+    llm: LlmUse | None = None
+    """What these calls used."""
+    isolated: bool = True
+    """Whether the sandbox is a security boundary; the process sandbox is not."""
+    answers_exposed: bool = False
+    """Whether anything held out lay within the agent's reach."""
+    notes: tuple[str, ...] = ()
+
+
+class VersionScore(Model):
+    """One version of a run's submission, graded after the run."""
+
+    number: int
+    """From 1, in the order in which they were handed in."""
+    time: datetime
+    seconds: float
+    """After the agent's start."""
+    size: int
+    score: float | None
+    """As in the report."""
+    valid: bool
+    medal: str | None = None
+    message: str | None = None
+
+
+class Report(Model):
+    """One graded submission. The first block has the names and meanings of MLE-bench's grading report."""
+
+    competition_id: str
+    score: float | None
+    """Rounded to five decimals; None where there is none. JSON has no NaN and no infinities: there they are null, and
+    `valid_submission` is true."""
+    gold_threshold: float | None = None
+    silver_threshold: float | None = None
+    bronze_threshold: float | None = None
+    median_threshold: float | None = None
+    any_medal: bool = False
+    gold_medal: bool = False
+    silver_medal: bool = False
+    bronze_medal: bool = False
+    above_median: bool = False
+    submission_exists: bool
+    valid_submission: bool
+    is_lower_better: bool
+    created_at: datetime
+    submission_path: str
+
+    message: str | None = None
+    """One sentence on why there is no score."""
+    note: str | None = None
+    """What the score can't be compared with, where the task says so."""
+    task_version: str
+    metric: str
+    percentile: float | None = None
+    """Share of the leaderboard's entries, in percent, that the score beats or equals."""
+    teams: int | None = None
+    """Entries of the leaderboard."""
+    details: dict[str, Any] = {}
+    limit: str | None = None
+    """Which limit ended the agent: time, memory, disk, processes."""
+    ledger: Ledger | None = None
+
+    @property
+    def medal(self) -> str | None:
+        """`gold`, `silver`, `bronze` or None."""
+        for name in ("gold", "silver", "bronze"):
+            if getattr(self, f"{name}_medal"):
+                return name
+        return None

@@ -1,0 +1,45 @@
+"""The submission schema: all that validation ever needs, and no answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from mleredux._core.models.base import Model
+
+ColumnType = Literal["integer", "number", "boolean", "string"]
+
+
+class Column(Model):
+    """One column of a submission."""
+
+    name: str
+    role: Literal["id", "target"]
+    type: ColumnType = "string"
+    nullable: bool = False
+
+
+class SubmissionSchema(Model):
+    """Columns, ids and types of a well-formed submission."""
+
+    task: str
+    task_version: str
+    file: str = "submission.csv"
+    columns: tuple[Column, ...] = ()
+    rows: int | None = None
+    """Exact number of rows, where ids are fixed."""
+    ids: Path | None = None
+    """A CSV with the id columns, in the order of the sample; relative to the schema's own folder."""
+    extra_columns: bool = True
+    json_schema: dict[str, object] | None = None
+    """For a submission that is a JSON document: its JSON schema."""
+    document: str | None = None
+    """The pydantic model behind it, `module:name`."""
+
+
+class Verdict(Model):
+    """Whether a submission is well-formed; never its score."""
+
+    valid: bool
+    message: str
+    """One fixed sentence; names columns and row numbers of the submission, never values of answers."""

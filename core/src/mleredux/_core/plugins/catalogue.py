@@ -1,0 +1,377 @@
+"""What is registered: names first, objects when they are used."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
+from mleredux.errors import MlereduxError, NotFound, PluginError
+
+if TYPE_CHECKING:
+    import pluggy
+
+    from mleredux._core.models import Agent, Grader, Task, Technique
+    from mleredux._core.protocols import Sandbox
+
+TRACE_VARIABLE = "MLEREDUX_TRACE"
+SINGULAR = {
+    "tasks": "task",
+    "techniques": "technique",
+    "agents": "agent",
+    "graders": "grader",
+    "sandboxes": "sandbox",
+    "commands": "command",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered thing, and who registers it."""
+
+    id: str
+    kind: str
+    plugin: Plugin
+    ref: Ref
+    object: Any = None
+
+
+class Catalogue:
+    """All plugins of an environment and what they register.
+
+    Args:
+        block: Names of plugins not to load.
+        load: Further modules or plugin files.
+    """
+
+    def __init__(self, *, block: Iterable[str] = (), load: Iterable[str] = ()) -> None:
+        self.block, self.load = tuple(block), tuple(load)
+        self.plugins = discover(block=self.block, load=self.load)
+        self._entries: dict[str, dict[str, Entry]] = {}
+        self._duplicates: dict[tuple[str, str], str] = {}
+        self._objects: dict[tuple[str, str], Any] = {}
+        self._found_agents: dict[str, Agent] = {}
+        self._lock = threading.RLock()
+
+    @cached_property
+    def manager(self) -> pluggy.PluginManager:
+        """pluggy's manager; importing it is put off until a plugin must be loaded."""
+        from mleredux._core.plugins.loader import make_manager
+
+        traced = os.environ.get(TRACE_VARIABLE, "") not in ("", "0")
+        return make_manager((lambda line: print(line, end="", file=sys.stderr)) if traced else None)
+
+    def load_plugin(self, plugin: Plugin) -> bool:
+        """Import a plugin; whether it is usable."""
+        from mleredux._core.plugins.loader import load
+
+        with self._lock:
+            return load(plugin, self.manager)
+
+    def load_all(self) -> None:
+        """Import every plugin that is not blocked, and look at everything they register."""
+        for plugin in self.plugins:
+            self.load_plugin(plugin)
+        for kind in KINDS:
+            self.entries(kind)
+
+    def hook(self, name: str) -> pluggy.HookCaller:
+        """A hook, with every plugin loaded that implements it (or may)."""
+        for plugin in self.plugins:
+            if plugin.state == "found" and (plugin.hooks is None or name in plugin.hooks):
+                self.load_plugin(plugin)
+        caller: pluggy.HookCaller = getattr(self.manager.hook, name)
+        return caller
+
+    def entries(self, kind: str) -> dict[str, Entry]:
+        """Everything registered of a kind, by id, sorted. Imports only plugins that have no index."""
+        if kind not in self._entries:
+            found: dict[str, Entry] = {}
+            for plugin in self.plugins:
+                for entry in self._registered(plugin, kind):
+                    other = found.setdefault(entry.id, entry)
+                    if other is not entry:
+                        self._report_duplicate(entry, other)
+            self._entries[kind] = dict(sorted(found.items()))
+        return self._entries[kind]
+
+    def get(self, kind: str, name: str) -> Any:
+        """The object registered under an id.
+
+        Raises:
+            NotFound: Nothing of that name is registered; near names are suggested.
+            PluginError: Two plugins register it, or it can't be imported.
+        """
+        key = (kind, name)
+        if key not in self._objects:
+            entries = self.entries(kind)
+            if key in self._duplicates:
+                raise PluginError(self._duplicates[key])
+            if name not in entries:
+                raise NotFound(f"There is no {SINGULAR[kind]} {name!r}.", hint=self._suggest(kind, name))
+            self._objects[key] = self._resolve(entries[name])
+        return self._objects[key]
+
+    def task(self, name: str) -> Task:
+        """A task by id, variants (`id+variant`) and techniques on it (`technique@id`) included.
+
+        Raises:
+            NotFound: There is no such task, variant or technique.
+            NotApplicable: The technique makes no sense of the task.
+        """
+        if "@" in name:
+            return self._derive(name)
+        if name in self.entries("tasks"):
+            task: Task = self.get("tasks", name)
+            return task
+        base, plus, variant = name.partition("+")
+        if not plus:
+            raise NotFound(f"There is no task {name!r}.", hint=self._suggest("tasks", name))
+        task = self.get("tasks", base)
+        if variant not in task.variants:
+            known = ", ".join(f"{base}+{key}" for key in sorted(task.variants))
+            raise NotFound(
+                f"Task {base} has no variant {variant!r}.",
+                hint=f"It has: {known}." if known else "It has no variants.",
+            )
+        try:
+            changed: Task = task.variants[variant](task)
+        except Exception as error:  # a task's code may raise anything
+            raise PluginError(
+                f"Variant {variant!r} of task {base} can't be made ({type(error).__name__}: "
+                f"{' '.join(str(error).split())}).",
+                hint="Mend the variant's function.",
+            ) from error
+        if changed.id != name:  # else it would share the data of another task
+            raise PluginError(f"The variant {name!r} calls itself {changed.id!r}.", hint="Give it its own id.")
+        return changed
+
+    def technique(self, name: str) -> Technique:
+        """A technique by id."""
+        technique: Technique = self.get("techniques", name)
+        return technique
+
+    def _derive(self, name: str) -> Task:
+        """The task that a technique makes of another."""
+        question, _, base = name.partition("@")
+        asked, plus, variant = question.partition("+")
+        technique, task = self.technique(asked), self.task(base)
+        try:
+            derived = technique.derive(task, variant if plus else None)
+        except MlereduxError:
+            raise
+        except Exception as error:  # a plugin's code may raise anything
+            raise PluginError(
+                f"Technique {asked} fails on task {base} ({type(error).__name__}: {' '.join(str(error).split())}).",
+                hint="Mend its function `derive`.",
+            ) from error
+        if derived.id != name:
+            raise PluginError(f"The task {name!r} calls itself {derived.id!r}.", hint="Mend the technique's `derive`.")
+        return derived
+
+    def task_names(self, names: Iterable[str], sets: Iterable[str] = ()) -> list[str]:
+        """Task ids for what a user named: ids, and sets by name (`low`, `starter`; `all`).
+
+        Raises:
+            NotFound: A set has no tasks.
+        """
+        chosen = list(names)
+        for wanted in sets:
+            members = [
+                entry.id
+                for entry in self.entries("tasks").values()
+                if wanted == "all" or wanted in entry.ref.summary.get("sets", ())
+            ]
+            if not members:
+                known = sorted({s for e in self.entries("tasks").values() for s in e.ref.summary.get("sets", ())})
+                raise NotFound(f"There is no set {wanted!r}.", hint=f"Sets are: {', '.join(['all', *known])}.")
+            chosen += members
+        return list(dict.fromkeys(chosen))
+
+    def agent(self, name: str, options: Mapping[str, Any] | None = None) -> Agent:
+        """An agent by id, or by a reference with a scheme (`repo:…`).
+
+        Args:
+            name: The id or reference.
+            options: What a run asks of it, for the agent as these make it.
+
+        Raises:
+            NotFound: There is no such agent, or no plugin knows the scheme.
+            MlereduxError: It has no such option, or the options make no sense.
+        """
+        found = self._agent(name)
+        return found if options is None else _configured(found, options)
+
+    def _agent(self, name: str) -> Agent:
+        if ":" not in name:
+            registered: Agent = self.get("agents", name)
+            return registered
+        if name not in self._found_agents:
+            found: Agent | None = self.hook("mleredux_find_agent")(reference=name)
+            if found is None:
+                scheme = name.partition(":")[0]
+                raise NotFound(f"No plugin knows agents by {scheme!r}.", hint="See `mleredux list agents`.")
+            self._found_agents[name] = self._found_agents[found.reference or name] = found
+        return self._found_agents[name]
+
+    def forget_references(self) -> None:
+        """Look up anew what references stand for that may move, like a branch, when they are next asked for."""
+        with self._lock:
+            self._found_agents = {name: found for name, found in self._found_agents.items() if name == found.reference}
+
+    def grader(self, name: str) -> Grader:
+        """A grader by id."""
+        grader: Grader = self.get("graders", name)
+        return grader
+
+    def sandbox(self, name: str) -> Sandbox:
+        """A sandbox by id."""
+        sandbox: Sandbox = self.get("sandboxes", name)
+        return sandbox
+
+    def problems(self) -> list[str]:
+        """What is wrong with plugins, one sentence each, of what was looked at so far."""
+        return [message for plugin in self.plugins for message in plugin.errors]
+
+    def _registered(self, plugin: Plugin, kind: str) -> Iterable[Entry]:
+        if plugin.state in ("blocked", "failed"):
+            return
+        if plugin.index is not None and kind not in plugin.dynamic:
+            # 1 is what this and every older index says; others need the words of `loading`.
+            if plugin.contract not in (None, 1) and not self._contract_fits(plugin):
+                return
+            yield from (Entry(ref.id, kind, plugin, ref) for ref in plugin.index[kind])
+            return
+        yield from self._declared(plugin, kind)
+
+    def _declared(self, plugin: Plugin, kind: str) -> list[Entry]:
+        """What a plugin's own hook says it registers."""
+        from mleredux._core.plugins.loader import call
+        from mleredux._core.plugins.summaries import check_and_summarise
+
+        if not self.load_plugin(plugin):
+            return []
+        entries = []
+        try:
+            for items in call(plugin, self.manager, f"mleredux_register_{kind}"):
+                for item in items or ():
+                    if isinstance(item, Ref):
+                        entries.append(Entry(item.id, kind, plugin, item))
+                        continue
+                    try:  # one that is wrong does not take the plugin's others along
+                        summary = check_and_summarise(kind, item)
+                    except Exception as error:  # a declaration may be of any kind
+                        self._report_declaration(plugin, kind, error)
+                        continue
+                    name = summary["id"]
+                    entries.append(Entry(name, kind, plugin, Ref(name, None, summary), item))
+        except (Exception, SystemExit) as error:
+            self._report_declaration(plugin, kind, error)
+        return entries
+
+    @staticmethod
+    def _report_declaration(plugin: Plugin, kind: str, error: BaseException) -> None:
+        message = (
+            f"Plugin {plugin.name!r} declares {kind} wrongly ({type(error).__name__}: "
+            f"{' '.join(str(error).split())}); mend mleredux_register_{kind} in {plugin.target}."
+        )
+        if message not in plugin.errors:
+            plugin.errors.append(message)
+
+    @staticmethod
+    def _contract_fits(plugin: Plugin) -> bool:
+        from mleredux._core.plugins.loader import contract_fits
+
+        return contract_fits(plugin)
+
+    def _resolve(self, entry: Entry) -> Any:
+        from mleredux._core.plugins.loader import resolve
+        from mleredux._core.plugins.summaries import check_and_summarise
+
+        if entry.object is not None:
+            return entry.object
+        if entry.ref.target is None:
+            declared = {item.id: item for item in self._declared(entry.plugin, entry.kind)}
+            if entry.id not in declared:
+                loaded = entry.plugin.state == "loaded"
+                why = "Its index is out of date." if loaded else " ".join(entry.plugin.errors)
+                raise PluginError(
+                    f"Plugin {entry.plugin.name!r} lists {SINGULAR[entry.kind]} {entry.id!r} but does not register it.",
+                    hint=f"{why} Write the index again with `mleredux plugins index {entry.plugin.name}`.",
+                )
+            return declared[entry.id].object or self._resolve(declared[entry.id])
+        try:
+            found = resolve(entry.ref, entry.plugin)
+            summary = check_and_summarise(entry.kind, found)
+        except (Exception, SystemExit) as error:
+            message = (
+                f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
+                f"{entry.ref.target} ({type(error).__name__}: {' '.join(str(error).split())})."
+            )
+            entry.plugin.errors.append(message)
+            raise PluginError(message, hint=f"Mend or reinstall {entry.plugin.distribution or 'it'}.") from error
+        if summary["id"] != (entry.id.rpartition(" ")[2] if entry.kind == "commands" else entry.id):
+            raise PluginError(
+                f"{entry.ref.target} of plugin {entry.plugin.name!r} calls itself {summary['id']!r}, not {entry.id!r}.",
+                hint="Use the same id in both places.",
+            )
+        return found
+
+    def _report_duplicate(self, entry: Entry, other: Entry) -> None:
+        message = (
+            f"The {SINGULAR[entry.kind]} id {entry.id!r} is registered by plugin {other.plugin.name!r} "
+            f"({other.plugin.distribution or other.plugin.target}) and by {entry.plugin.name!r} "
+            f"({entry.plugin.distribution or entry.plugin.target}); rename one, or block one with --block NAME."
+        )
+        self._duplicates[entry.kind, entry.id] = message
+        entry.plugin.errors.append(message)
+
+    def _suggest(self, kind: str, name: str) -> str:
+        names = list(self.entries(kind))
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        if near:
+            return f"Did you mean {' or '.join(near)}?"
+        failed = [plugin.name for plugin in self.plugins if plugin.state == "failed"]
+        broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
+        return f"See `mleredux list {kind}`.{broken}"
+
+
+def _configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
+    """The agent as its options make it."""
+    if unknown := sorted(set(options) - set(agent.options)):
+        known = ", ".join(sorted(agent.options)) or "none"
+        raise MlereduxError(f"Agent {agent.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
+    if agent.configure is None:
+        return agent
+    try:
+        return agent.configure({**agent.options, **options})
+    except MlereduxError:
+        raise
+    except Exception as error:  # a plugin's code may raise anything
+        raise PluginError(
+            f"Agent {agent.id} fails on its options ({type(error).__name__}: {' '.join(str(error).split())}).",
+            hint="Mend its function `configure`.",
+        ) from error
+
+
+_current: Catalogue | None = None
+
+
+def current() -> Catalogue:
+    """The catalogue of this process, made when first asked for."""
+    global _current
+    if _current is None:
+        _current = Catalogue()
+    return _current
+
+
+def set_current(catalogue: Catalogue | None) -> None:
+    """Replace the catalogue of this process (the command line does, with its options)."""
+    global _current
+    _current = catalogue

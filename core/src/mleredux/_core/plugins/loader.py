@@ -1,0 +1,162 @@
+"""Importing one plugin, checking it against the contract, and registering it with pluggy, apart from all others."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pluggy
+
+from mleredux import hookspecs
+from mleredux._core.plugins.discovery import Plugin, Ref
+
+_PLUGIN_FILE_MARK = "__mleredux_plugin_file__"
+
+
+def make_manager(trace: Callable[[str], None] | None = None) -> pluggy.PluginManager:
+    """An empty pluggy manager that knows the contract.
+
+    Args:
+        trace: Where each hook call is told, if anywhere.
+    """
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    if trace is not None:
+        manager.trace.root.setwriter(trace)
+        manager.enable_tracing()
+    return manager
+
+
+def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
+    """Import and register a plugin once; whatever goes wrong is written into `plugin.errors`.
+
+    Returns:
+        Whether it is usable.
+    """
+    if plugin.state != "found":
+        return plugin.state == "loaded"
+    if not _contract_fits(plugin, plugin.contract):
+        return False
+    try:
+        plugin.object = _import(plugin)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, and what test runners raise
+        plugin.fail(
+            f"Plugin {plugin.name!r} can't be imported from {plugin.target} "
+            f"({type(error).__name__}: {error}{_where(error)}); mend or uninstall "
+            f"{plugin.distribution or 'it'}, or block it with --block {plugin.name}."
+        )
+        return False
+    if not _contract_fits(plugin, getattr(plugin.object, "mleredux_contract", None)):
+        return False
+    try:
+        manager.register(plugin.object, plugin.name)
+        _refuse_unknown_hooks(plugin, manager)
+    except (pluggy.PluginValidationError, ValueError) as error:
+        if manager.is_registered(plugin.object):
+            manager.unregister(plugin.object)
+        reason = " ".join(str(error).split())
+        plugin.fail(
+            f"Plugin {plugin.name!r} breaks the contract: {reason}. Compare its hooks with mleredux/hookspecs.py."
+        )
+        return False
+    plugin.state = "loaded"
+    return True
+
+
+def call(plugin: Plugin, manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[Any]:
+    """Call one plugin's own implementations of a hook; its exceptions are the caller's to handle."""
+    for implementation in getattr(manager.hook, hook).get_hookimpls():
+        if implementation.plugin is plugin.object:
+            yield implementation.function(*(arguments[name] for name in implementation.argnames))
+
+
+def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[str, ...]:
+    """Names of the hooks that a loaded plugin implements."""
+    callers = manager.get_hookcallers(plugin.object) or ()
+    return tuple(sorted({caller.name for caller in callers}))
+
+
+def contract_fits(plugin: Plugin) -> bool:
+    """Whether a plugin that was not imported yet was made for this contract, as its index says."""
+    return _contract_fits(plugin, plugin.contract)
+
+
+def resolve(ref: Ref, plugin: Plugin) -> Any:
+    """Import what a ref points to.
+
+    Raises:
+        ImportError: There is no such module or attribute.
+    """
+    module_name, _, attribute = (ref.target or "").partition(":")
+    if not module_name or not attribute:
+        raise ImportError(f"{ref.target!r} is not of the form package.module:attribute")
+    module = importlib.import_module(module_name)
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        raise ImportError(f"{module_name} has no {attribute!r}") from None
+
+
+def _import(plugin: Plugin) -> Any:
+    if plugin.source == "file":
+        spec = importlib.util.spec_from_file_location(plugin.name, plugin.target)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{plugin.target} is not a Python file")
+        taken = plugin.name in sys.modules or plugin.name in sys.stdlib_module_names
+        # Another project's plugin file of the same name gives way; any other module does not.
+        if taken and not hasattr(sys.modules.get(plugin.name), _PLUGIN_FILE_MARK):
+            raise ImportError(f"{plugin.name} is the name of another module; rename the file")
+        module = importlib.util.module_from_spec(spec)
+        setattr(module, _PLUGIN_FILE_MARK, True)
+        before = sys.modules.get(plugin.name)
+        sys.modules[plugin.name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[plugin.name]
+            if before is not None:
+                sys.modules[plugin.name] = before
+            raise
+        return module
+    module_name, _, attribute = plugin.target.partition(":")
+    loaded = importlib.import_module(module_name)
+    for part in attribute.split(".") if attribute else ():
+        loaded = getattr(loaded, part)
+    return loaded
+
+
+def _contract_fits(plugin: Plugin, contract: object) -> bool:
+    if contract is None or contract == hookspecs.CONTRACT_VERSION:
+        return True
+    if not isinstance(contract, int):
+        plugin.fail(
+            f"Plugin {plugin.name!r} states the contract {contract!r}, which is no number; "
+            f"write mleredux_contract = {hookspecs.CONTRACT_VERSION} in {plugin.target}."
+        )
+        return False
+    which = "a newer mleredux" if contract > hookspecs.CONTRACT_VERSION else f"a newer version of {plugin.name}"
+    plugin.fail(
+        f"Plugin {plugin.name!r} ({plugin.distribution or plugin.target}) was made for contract {contract}, "
+        f"this mleredux speaks contract {hookspecs.CONTRACT_VERSION}; install {which}."
+    )
+    return False
+
+
+def _refuse_unknown_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> None:
+    known = {name for name in vars(hookspecs) if name.startswith("mleredux_")}
+    unknown = sorted(set(implemented_hooks(plugin, manager)) - known)
+    if unknown:
+        raise ValueError(f"it implements hooks that do not exist: {', '.join(unknown)}")
+
+
+def _where(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "importlib" not in frame.filename and "mleredux/plugins" not in frame.filename]
+    return f", {Path(own[-1].filename).name} line {own[-1].lineno}" if own else ""

@@ -1,0 +1,63 @@
+"""Checking that a registered object is what its kind says, and what `mleredux list` shows of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
+    """The summary of a registered object, JSON-able, with its `id`.
+
+    Raises:
+        TypeError: It is not what a plugin may register as this kind.
+    """
+    from mleredux._core.models import Agent, Grader, Task, Technique
+    from mleredux._core.protocols import Sandbox
+
+    if kind == "tasks" and isinstance(item, Task):
+        return {
+            "id": item.id,
+            "kind": item.kind,
+            "title": item.title,
+            "version": item.version,
+            "category": item.category,
+            "complexity": item.complexity,
+            "sets": list(item.sets),
+            "tags": list(item.tags),
+            "metric": item.metric.id,
+            "direction": item.direction,
+            "size_gb": item.resources.size_gb,
+            "variants": sorted(item.variants),
+        }
+    if kind == "techniques" and isinstance(item, Technique):
+        return {
+            "id": item.id,
+            "title": item.title,
+            "version": item.version,
+            "variants": list(item.variants),
+            "categories": list(item.categories),
+        }
+    if kind == "agents" and isinstance(item, Agent):
+        return {
+            "id": item.id,
+            "title": item.title,
+            "version": item.version,
+            "network": item.network,
+            "sandboxes": list(item.sandboxes),
+            "tags": list(item.tags),
+        }
+    if kind == "graders" and isinstance(item, Grader):
+        return {"id": item.id, "title": item.title, "version": item.version, "direction": item.direction}
+    if kind == "sandboxes" and isinstance(item, Sandbox):
+        return {"id": item.id, "title": item.title, "isolated": item.isolated}
+    if kind == "commands" and hasattr(item, "get_short_help_str"):
+        return {"id": item.name, "title": item.get_short_help_str(limit=80)}
+    expected = {
+        "tasks": "a mleredux._core.models.Task",
+        "techniques": "a mleredux._core.models.Technique",
+        "agents": "a mleredux._core.models.Agent",
+        "graders": "a mleredux._core.models.Grader",
+        "sandboxes": "an object with the methods of mleredux._core.protocols.Sandbox",
+        "commands": "a click.Command",
+    }[kind]
+    raise TypeError(f"a {type(item).__name__} was given where {expected} (or a Ref to one) belongs")

@@ -1,0 +1,23 @@
+"""`python -m mleredux._core.rollout` prints the JSON schema; with files, it checks them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from mleredux._core.rollout import check_rollout, json_schema
+
+
+def main(arguments: list[str]) -> int:
+    """Print the schema, or the problems of the files named; 1 where there is any."""
+    if not arguments:
+        print(json.dumps(json_schema(), indent=1, ensure_ascii=False))
+        return 0
+    found = [f"{name}: {problem}" for name in arguments for problem in check_rollout(Path(name))]
+    print("\n".join(found) or "valid")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,382 @@
+"""ATIF as pydantic models: the same fields and the same rules as Harbor's, and nothing besides."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+SchemaVersion = Literal[
+    "ATIF-v1.0",
+    "ATIF-v1.1",
+    "ATIF-v1.2",
+    "ATIF-v1.3",
+    "ATIF-v1.4",
+    "ATIF-v1.5",
+    "ATIF-v1.6",
+    "ATIF-v1.7",
+    "ATIF-v1.8",
+]
+SCHEMA_VERSION: SchemaVersion = "ATIF-v1.8"
+"""What new documents are written as."""
+
+ImageType = Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
+AudioType = Literal[
+    "audio/wav", "audio/mpeg", "audio/mp4", "audio/aac", "audio/ogg", "audio/flac", "audio/webm", "audio/aiff"
+]
+
+AGENT_ONLY = ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics")
+"""Fields of a step that only an agent's step may have."""
+NO_CALL = ("metrics", "reasoning_content")
+"""Fields that a step made without calling a language model (`llm_call_count` 0) can't have."""
+
+Extra = dict[str, Any]
+
+
+class _First(FailFast):
+    """Report only the first bad item of a list, so that a hostile document can't make a million errors."""
+
+    __hash__ = object.__hash__  # members of a union must have one
+
+
+_FIRST = _First()
+
+
+def _broken(rule: str, sentence: str, **values: Any) -> PydanticCustomError:
+    """An error whose value `at`, where given, is the place beneath the model (`.steps[3]`)."""
+    return PydanticCustomError(rule, sentence, values)
+
+
+class _Part(BaseModel):
+    """What all parts of a document share. Types are exact: `"1"` is no integer, `1` no text."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        ser_json_inf_nan="null",
+        use_attribute_docstrings=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_not_a_million_unknown_fields(cls, value: Any) -> Any:
+        """pydantic makes an error of each, which takes minutes and gigabytes for a hostile document."""
+        if isinstance(value, dict) and len(value) > len(cls.model_fields) + 100:
+            raise _broken("extra_forbidden_many", "the format has none of most of these {n} fields", n=len(value))
+        return value
+
+
+class Source(_Part):
+    """Where an image or a recording is."""
+
+    media_type: Literal[ImageType, AudioType]
+    path: str
+    """Relative to the document, or a URL."""
+    duration_sec: Annotated[float, Field(ge=0)] | None = None
+    """Seconds; of recordings only."""
+
+
+class ContentPart(_Part):
+    """A piece of a message of several kinds."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"type": {"const": "text"}}},
+            "then": {
+                "required": ["text"],
+                "properties": {"text": {"type": "string"}, "source": {"type": "null"}},
+            },
+            "else": {
+                "required": ["source"],
+                "properties": {"text": {"type": "null"}, "source": {"type": "object"}},
+            },
+        }
+    )
+
+    type: Literal["text", "image", "audio"]
+    text: str | None = None
+    source: Source | None = None
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> ContentPart:
+        if self.type == "text":
+            if self.text is None or self.source is not None:
+                raise _broken("content_part", "a part of type text has `text` and no `source`")
+            return self
+        if self.source is None or self.text is not None:
+            raise _broken("content_part", "a part of type {type} has `source` and no `text`", type=self.type)
+        if not self.source.media_type.startswith(f"{self.type}/"):
+            raise _broken(
+                "content_part",
+                "a part of type {type} can't hold {media_type}",
+                type=self.type,
+                media_type=self.source.media_type,
+            )
+        if self.source.media_type in get_args(ImageType) and self.source.duration_sec is not None:
+            raise _broken("content_part", "only a recording has a `duration_sec`")
+        return self
+
+
+def _branch_of(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "<text>"
+    if isinstance(value, list):
+        return "<parts>"
+    return "<number>" if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+BRANCHES = ("<text>", "<parts>", "<number>")
+"""Names of the members of unions, which pydantic mentions in the place of an error."""
+
+Message = Annotated[
+    Annotated[str, Tag("<text>")] | Annotated[list[ContentPart], _FIRST, Tag("<parts>")],
+    Discriminator(
+        _branch_of,
+        custom_error_type="message",
+        custom_error_message="a message is text, or an array of parts",
+    ),
+]
+Effort = Annotated[
+    Annotated[str, Tag("<text>")] | Annotated[float, Tag("<number>")],
+    Discriminator(_branch_of, custom_error_type="effort", custom_error_message="an effort is text or a number"),
+]
+
+
+class SubagentTrajectoryRef(_Part):
+    """Points to the trajectory of an agent that this one started."""
+
+    trajectory_id: str | None = None
+    """That of an embedded document (`Trajectory.subagent_trajectories`)."""
+    session_id: str | None = None
+    """For information; nothing is found by it."""
+    trajectory_path: str | None = None
+    """A file or URL."""
+    extra: Extra | None = None
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> SubagentTrajectoryRef:
+        if self.trajectory_id is None and self.trajectory_path is None:
+            raise _broken("subagent_ref", "a reference needs `trajectory_id` or `trajectory_path`")
+        return self
+
+
+class ToolCall(_Part):
+    """An action of the agent."""
+
+    tool_call_id: str
+    function_name: str
+    arguments: dict[str, Any]
+    extra: Extra | None = None
+
+
+class ObservationResult(_Part):
+    """What came back from one action."""
+
+    source_call_id: str | None = None
+    """The `tool_call_id` of an action of the same step; None where no action asked for it."""
+    content: Message | None = None
+    subagent_trajectory_ref: Annotated[list[SubagentTrajectoryRef], _FIRST] | None = None
+    extra: Extra | None = None
+
+
+class Observation(_Part):
+    """What came back from the environment."""
+
+    results: Annotated[list[ObservationResult], _FIRST]
+
+
+class Metrics(_Part):
+    """What one step's calls of a language model took."""
+
+    prompt_tokens: int | None = None
+    """Cached ones included."""
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+    prompt_token_ids: Annotated[list[int], _FIRST] | None = None
+    completion_token_ids: Annotated[list[int], _FIRST] | None = None
+    logprobs: Annotated[list[float], _FIRST] | None = None
+    extra: Extra | None = None
+
+
+class FinalMetrics(_Part):
+    """What the whole trajectory took."""
+
+    total_prompt_tokens: int | None = None
+    total_completion_tokens: int | None = None
+    total_cached_tokens: int | None = None
+    total_cost_usd: float | None = None
+    total_steps: Annotated[int, Field(ge=0)] | None = None
+    """May differ from the number of steps in the document, where copied context is not counted."""
+    extra: Extra | None = None
+
+
+class Step(_Part):
+    """One turn: of the system, of a user, or of the agent with its actions and what came back."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [
+                {
+                    "if": {"properties": {"source": {"enum": ["system", "user"]}}},
+                    "then": {"properties": {name: {"type": "null"} for name in AGENT_ONLY}},
+                },
+                {
+                    "if": {"properties": {"llm_call_count": {"const": 0}}, "required": ["llm_call_count"]},
+                    "then": {"properties": {name: {"type": "null"} for name in NO_CALL}},
+                },
+            ]
+        }
+    )
+
+    step_id: Annotated[int, Field(ge=1)]
+    """1 for the first step of a document, then one more each."""
+    timestamp: str | None = None
+    """ISO 8601."""
+    source: Literal["system", "user", "agent"]
+    model_name: str | None = None
+    reasoning_effort: Effort | None = None
+    message: Message
+    reasoning_content: str | None = None
+    tool_calls: Annotated[list[ToolCall], _FIRST] | None = None
+    observation: Observation | None = None
+    metrics: Metrics | None = None
+    is_copied_context: bool | None = None
+    """Whether the step repeats one of an earlier document, for context."""
+    llm_call_count: Annotated[int, Field(ge=0)] | None = None
+    """Calls of a language model behind this step; 0 where none was called, None where unknown."""
+    extra: Extra | None = None
+    """For ML engineering: the fields of `mleredux._core.rollout.StepExtra`."""
+
+    @field_validator("timestamp")
+    @classmethod
+    def _is_a_time(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                raise _broken("timestamp", "a timestamp is an ISO 8601 date and time") from None
+        return value
+
+    @model_validator(mode="after")
+    def _fields_fit_the_source(self) -> Step:
+        for name in AGENT_ONLY:
+            if self.source != "agent" and getattr(self, name) is not None:
+                sentence = "belongs to steps of source agent, this one is of source {source}"
+                raise _broken("agent_only", sentence, at=f".{name}", source=self.source)
+        for name in NO_CALL:
+            if self.source == "agent" and self.llm_call_count == 0 and getattr(self, name) is not None:
+                raise _broken("llm_call_count", "can't be there where `llm_call_count` is 0", at=f".{name}")
+        return self
+
+    @model_validator(mode="after")
+    def _results_name_calls_of_this_step(self) -> Step:
+        known = {call.tool_call_id for call in self.tool_calls or ()}
+        for index, result in enumerate(self.observation.results if self.observation else ()):
+            if result.source_call_id is not None and result.source_call_id not in known:
+                at = f".observation.results[{index}].source_call_id"
+                raise _broken("source_call_id", "names no tool call of this step", at=at)
+        return self
+
+
+class AgentInfo(_Part):
+    """Who acted."""
+
+    name: str
+    version: str
+    model_name: str | None = None
+    """The default one; a step may name another."""
+    tool_definitions: Annotated[list[dict[str, Any]], _FIRST] | None = None
+    """In the form of OpenAI's function schema."""
+    extra: Extra | None = None
+
+
+class Trajectory(_Part):
+    """An ATIF document."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    session_id: str | None = None
+    """The run; several documents may share it."""
+    trajectory_id: str | None = None
+    """This document; needed where it is embedded in another."""
+    agent: AgentInfo
+    steps: Annotated[list[Step], _FIRST, Field(min_length=1)]
+    notes: str | None = None
+    final_metrics: FinalMetrics | None = None
+    continued_trajectory_ref: str | None = None
+    """The file in which the trajectory goes on."""
+    extra: Extra | None = None
+    """For ML engineering: key `mleredux` holds the fields of `mleredux._core.rollout.RunExtra`."""
+    subagent_trajectories: Annotated[list[Trajectory], _FIRST] | None = None
+
+    @model_validator(mode="after")
+    def _steps_are_counted_from_one(self) -> Trajectory:
+        for index, step in enumerate(self.steps):
+            if step.step_id != index + 1:
+                raise _broken(
+                    "step_id",
+                    "must be {wanted}, is {found}: steps are numbered from 1 without gaps",
+                    at=f".steps[{index}].step_id",
+                    wanted=index + 1,
+                    found=step.step_id,
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _embedded_ones_are_told_apart(self) -> Trajectory:
+        names = [embedded.trajectory_id for embedded in self.subagent_trajectories or ()]
+        seen: set[str] = set()
+        for index, name in enumerate(names):
+            at = f".subagent_trajectories[{index}].trajectory_id"
+            if name is None:
+                raise _broken("trajectory_id", "an embedded trajectory needs one", at=at)
+            if name in seen:
+                raise _broken("trajectory_id", "another embedded trajectory has the same", at=at)
+            seen.add(name)
+        return self
+
+
+def text_of(message: Message | None) -> str:
+    """The words of a message; images and recordings as `[image: path]`."""
+    if message is None:
+        return ""
+    if isinstance(message, str):
+        return message
+    pieces = [
+        part.text if part.text is not None else f"[{part.type}: {part.source.path if part.source else ''}]"
+        for part in message
+    ]
+    return "\n".join(pieces)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a document, with `StepExtra` and `RunExtra` among its `$defs`.
+
+    It says all that JSON schema can say; step numbers, references to tool calls and unique ids are left
+    to `check_rollout`.
+    """
+    from mleredux._core.rollout.extras import RunExtra, StepExtra
+
+    schema = Trajectory.model_json_schema()
+    for convention in (StepExtra, RunExtra):
+        own = convention.model_json_schema()
+        schema["$defs"] |= own.pop("$defs", {})
+        schema["$defs"][convention.__name__] = own
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Rollout of mleredux ({SCHEMA_VERSION})",
+        **schema,
+    }

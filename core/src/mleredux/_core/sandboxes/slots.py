@@ -1,0 +1,183 @@
+"""CPUs, memory and GPUs handed out as slots, to all runs on this machine that share a runs directory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from mleredux._core.models import Limits
+from mleredux._core.sandboxes.processes import birth
+from mleredux._core.store.files import FileLock, write_atomically
+from mleredux.errors import SandboxError
+
+CPUS_VARIABLE = "MLEREDUX_CPUS"
+MEMORY_VARIABLE = "MLEREDUX_MEMORY_MB"
+GPUS_VARIABLE = "MLEREDUX_GPUS"
+_RESERVED_MB = 512
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What there is to hand out."""
+
+    cpus: float
+    memory_mb: int
+    gpus: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What one run holds."""
+
+    run: str
+    pid: int
+    started: float
+    """The process's `birth`, so that a number used again is not taken for it."""
+    cpus: float
+    memory_mb: int
+    gpus: tuple[str, ...]
+
+
+def machine() -> Machine:
+    """This machine, or what `MLEREDUX_CPUS`, `MLEREDUX_MEMORY_MB`, `MLEREDUX_GPUS` (ids, commas between) say of it."""
+    cpus = os.environ.get(CPUS_VARIABLE)
+    memory = os.environ.get(MEMORY_VARIABLE)
+    gpus = os.environ.get(GPUS_VARIABLE)
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Machine(
+        cpus=float(cpus) if cpus else float(available),
+        memory_mb=int(memory) if memory else max(psutil.virtual_memory().total // 2**20 - _RESERVED_MB, 256),
+        gpus=tuple(gpu.strip() for gpu in gpus.split(",") if gpu.strip()) if gpus is not None else _gpus(),
+    )
+
+
+def _gpus() -> tuple[str, ...]:
+    if shutil.which("nvidia-smi") is None:
+        return ()
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        listed = subprocess.run(
+            ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        return tuple(line.strip() for line in listed.stdout.splitlines() if line.strip())
+    return ()
+
+
+class Slots:
+    """The ledger of slots in a runs directory; safe among threads and processes, and self-mending after a kill.
+
+    Args:
+        folder: The runs directory.
+        has: What there is; this machine where None.
+    """
+
+    def __init__(self, folder: Path, has: Machine | None = None) -> None:
+        self.folder = folder
+        self.has = has or machine()
+
+    def fit(self, limits: Limits) -> Limits:
+        """Limits that this machine can give.
+
+        Raises:
+            SandboxError: It can't give them, however long one waits.
+        """
+        lacking = []
+        if limits.cpus > self.has.cpus:
+            lacking.append(f"{limits.cpus:g} CPUs of {self.has.cpus:g}")
+        if limits.memory_mb > self.has.memory_mb:
+            lacking.append(f"{limits.memory_mb} MB memory of {self.has.memory_mb}")
+        if limits.gpus > len(self.has.gpus):
+            lacking.append(f"{limits.gpus} GPUs of {len(self.has.gpus)}")
+        if lacking:
+            raise SandboxError(
+                f"The run asks for more than this machine has: {', '.join(lacking)}.",
+                hint="Ask for less with --cpus, --memory or --gpus.",
+            )
+        return limits
+
+    @contextlib.contextmanager
+    def hold(
+        self, run_id: str, limits: Limits, stopped: Callable[[], bool], poll: float = 0.1
+    ) -> Iterator[Slot | None]:
+        """Wait until the machine has room, hold a slot, and give it back at the end.
+
+        Args:
+            run_id: The run.
+            limits: What it needs.
+            stopped: Asked while waiting; None is given where it says True.
+            poll: Seconds between tries.
+        """
+        self.fit(limits)
+        slot = self._try(run_id, limits)
+        while slot is None and not stopped():
+            time.sleep(poll)
+            slot = self._try(run_id, limits)
+        try:
+            yield slot
+        finally:
+            if slot is not None:
+                with self._ledger() as held:
+                    held[:] = [other for other in held if other != slot]
+
+    def held(self) -> list[Slot]:
+        """Slots held now."""
+        with self._ledger() as held:
+            return list(held)
+
+    def _try(self, run_id: str, limits: Limits) -> Slot | None:
+        with self._ledger() as held:
+            taken = {gpu for slot in held for gpu in slot.gpus}
+            free_gpus = [gpu for gpu in self.has.gpus if gpu not in taken]
+            if (
+                sum(slot.cpus for slot in held) + limits.cpus > self.has.cpus + _ROUNDING
+                or sum(slot.memory_mb for slot in held) + limits.memory_mb > self.has.memory_mb
+                or len(free_gpus) < limits.gpus
+            ):
+                return None
+            slot = Slot(
+                run_id,
+                os.getpid(),
+                birth(os.getpid()) or 0.0,
+                limits.cpus,
+                limits.memory_mb,
+                tuple(free_gpus[: limits.gpus]),
+            )
+            held.append(slot)
+            return slot
+
+    @contextlib.contextmanager
+    def _ledger(self) -> Iterator[list[Slot]]:
+        """The slots that live processes hold, to be changed in place."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / ".slots.json"
+        with FileLock(self.folder / ".slots.lock"):
+            try:
+                listed = [Slot(**{**item, "gpus": tuple(item["gpus"])}) for item in json.loads(path.read_bytes())]
+            except FileNotFoundError:
+                listed = []
+            except (ValueError, KeyError, TypeError) as error:  # guessing would oversubscribe the machine
+                raise SandboxError(
+                    f"The ledger of slots {path} is damaged ({type(error).__name__}).",
+                    hint="Delete it when no run is alive.",
+                ) from error
+            held = [slot for slot in listed if _lives(slot)]
+            before = list(held)
+            yield held
+            if held != before or len(before) != len(listed):
+                write_atomically(path, json.dumps([asdict(slot) for slot in held]))
+
+
+def _lives(slot: Slot) -> bool:
+    return birth(slot.pid) == slot.started

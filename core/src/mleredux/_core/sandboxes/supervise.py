@@ -1,0 +1,183 @@
+"""Watching over an agent while it works: limits, the notice, and how it all ended. The same for every sandbox."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.models import Cause, Limits, Outcome
+from mleredux._core.protocols import Exit, Handle, Usage
+from mleredux._core.submissions.intake import disk_usage
+
+_POLL = 0.1
+_QUICK_POLL = 0.02
+_LOOK_SECONDS = 1.0
+_TREE_FILES = 250_000
+
+Emit = Callable[..., Any]
+
+
+@dataclass
+class Watch:
+    """What is watched, and who is told.
+
+    Attributes:
+        folders: Everything the agent writes counts against its disk limit.
+        notice: File that appears some minutes before the end.
+        emit: Writes an event.
+        cancelled: Whether somebody asked to stop.
+        look: Called about every second, for submission versions.
+        measure: Told what the agent uses, ten times a second: seconds since its start, and usage.
+        started: When the agent began, by the monotonic clock.
+    """
+
+    folders: tuple[Path, ...]
+    notice: Path
+    emit: Emit
+    cancelled: Callable[[], bool]
+    look: Callable[[], None] = lambda: None
+    measure: Callable[[float, Usage], None] = lambda _seconds, _usage: None
+    max_memory: float = 0.0
+    cpu_seconds: float | None = None
+    started: float = 0.0
+    _next_look: float = field(default=0.0)
+    _next_usage: float = field(default=0.0)
+
+
+def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = None) -> Outcome:
+    """Wait for an agent's end, or bring it about at a limit.
+
+    The order at the time limit: a notice before it, SIGTERM at it, SIGKILL after the grace period; each is an event.
+
+    Args:
+        handle: The started agent.
+        limits: What it may use.
+        watch: What is watched, and who is told.
+        age: Seconds since its start, where the wall clock, which may be set, is not to be asked. From here on nothing
+            depends on that clock.
+    """
+    watch.started = time.monotonic() - (max(0.0, time.time() - handle.started_at) if age is None else age)
+    deadline = watch.started + limits.time_limit
+    notice_at = deadline - min(limits.notice, limits.time_limit / 10)
+    told = watch.notice.exists()
+    while True:
+        ended = handle.poll()
+        now = time.monotonic()
+        if ended is not None:
+            return _outcome(handle, watch, _natural_cause(ended, limits, watch))
+        if watch.cancelled():
+            return _stop(handle, limits, watch, Cause.CANCELLED, None, "Somebody stopped the run.")
+        if now >= deadline:
+            message = f"The agent was stopped at its time limit of {limits.time_limit:g} seconds."
+            watch.emit("limit", limit="time", value=limits.time_limit)
+            return _stop(handle, limits, watch, Cause.AGENT_TIMED_OUT, "time", message)
+        if not told and now >= notice_at:
+            told = True
+            left = max(0.0, deadline - now)
+            with contextlib.suppress(OSError):  # an agent without isolation may have removed the folder
+                watch.notice.write_text(f"{left:.0f} seconds are left. What lies in the output folder then counts.\n")
+            watch.emit("notice", seconds_left=round(left, 1))
+        if now >= watch._next_usage:
+            watch._next_usage = now + _POLL
+            if over := _over_limit(handle, limits, watch, now):
+                cause, limit, message = over
+                watch.emit("limit", limit=limit, message=message)
+                return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
+        next_event = min(deadline, notice_at if not told else deadline) - now
+        young = now - watch.started < 1.0
+        time.sleep(max(0.005, min(_QUICK_POLL if young else _POLL, next_event)))
+
+
+def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tuple[Cause, str, str] | None:
+    usage = handle.usage()
+    watch.measure(now - watch.started, usage)
+    if usage.memory_mb is not None:
+        watch.max_memory = max(watch.max_memory, usage.memory_mb)
+        if usage.memory_mb > limits.memory_mb:
+            message = f"The agent used {usage.memory_mb:.0f} MB of memory, its limit is {limits.memory_mb} MB."
+            return Cause.OUT_OF_MEMORY, "memory", message
+    if usage.cpu_seconds is not None:
+        watch.cpu_seconds = usage.cpu_seconds
+    if usage.processes is not None and usage.processes > limits.processes:
+        message = f"The agent ran {usage.processes} processes, its limit is {limits.processes}."
+        return Cause.AGENT_CRASHED, "processes", message
+    if now < watch._next_look:
+        return None
+    watch.look()
+    begun = time.monotonic()
+    over = _over_disk(limits, watch)
+    # A large tree takes long to count: spend no more than a tenth of the time on it.
+    watch._next_look = time.monotonic() + max(_LOOK_SECONDS, 10 * (time.monotonic() - begun))
+    return over
+
+
+def _over_disk(limits: Limits, watch: Watch) -> tuple[Cause, str, str] | None:
+    used, files = disk_usage(*watch.folders)
+    if used <= limits.disk_mb * 2**20 and files <= _TREE_FILES:
+        return None
+    message = f"The agent wrote {used / 2**20:.0f} MB in {files:,} files, its limit is {limits.disk_mb} MB"
+    return Cause.OUT_OF_DISK, "disk", f"{message} and {_TREE_FILES:,} files."
+
+
+def _stop(
+    handle: Handle,
+    limits: Limits,
+    watch: Watch,
+    cause: Cause,
+    limit: str | None,
+    message: str,
+    grace: float | None = None,
+) -> Outcome:
+    grace = limits.grace if grace is None else grace
+    ended: Exit | None = None
+    if grace > 0:
+        watch.emit("signal", signal="SIGTERM", grace=grace)
+        handle.terminate()
+        until = time.monotonic() + grace
+        while (ended := handle.poll()) is None and time.monotonic() < until:
+            time.sleep(_QUICK_POLL)
+    if ended is None:
+        watch.emit("signal", signal="SIGKILL")
+        handle.kill()
+        until = time.monotonic() + 30
+        while (ended := handle.poll()) is None and time.monotonic() < until:
+            time.sleep(_QUICK_POLL)
+    return _outcome(handle, watch, (ended, cause, limit, message))
+
+
+def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> tuple[Exit, Cause | None, str | None, str | None]:
+    if ended.out_of_memory:
+        return (
+            ended,
+            Cause.OUT_OF_MEMORY,
+            "memory",
+            f"The agent needed more than {limits.memory_mb} MB of memory.",
+        )
+    if ended.code == 0:
+        return ended, None, None, None
+    # Who can't write any more gives up by itself, often before anybody looked.
+    if (over := _over_disk(limits, watch)) or ended.signal == signal.SIGXFSZ:
+        message = over[2] if over else f"The agent wrote a file larger than its disk limit of {limits.disk_mb} MB."
+        watch.emit("limit", limit="disk", message=message)
+        return ended, Cause.OUT_OF_DISK, "disk", message
+    how = f"with exit code {ended.code}" if ended.code is not None else f"by signal {ended.signal}"
+    return ended, Cause.AGENT_CRASHED, None, f"The agent's command ended {how}; see its log."
+
+
+def _outcome(handle: Handle, watch: Watch, ending: tuple[Exit | None, Cause | None, str | None, str | None]) -> Outcome:
+    ended, cause, limit, message = ending
+    return Outcome(
+        exit_code=ended.code if ended else None,
+        signal=ended.signal if ended else None,
+        cause=cause,
+        limit=limit,
+        message=message,
+        seconds=round(time.monotonic() - watch.started, 3),
+        max_memory_mb=round(watch.max_memory, 1) or None,
+        cpu_seconds=round(watch.cpu_seconds, 3) if watch.cpu_seconds is not None else None,
+    )

@@ -1,0 +1,92 @@
+"""What an agent uses over its time: a CSV beside its log, a line about every thousandth of its time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mleredux._core.protocols import Usage
+
+FILE = "resources.csv"
+COLUMNS = ("seconds", "memory_mb", "cpu_seconds", "processes", "gpu_percent", "gpu_memory_mb")
+_SAMPLES = 1000
+_GPU_SECONDS = 5.0
+_FIRST_SECONDS = 0.25
+"""Sooner there is nothing to see but the start itself."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One line: seconds since the agent's start, and what is used then; None where that is not known."""
+
+    seconds: float
+    memory_mb: float | None = None
+    cpu_seconds: float | None = None
+    processes: int | None = None
+    gpu_percent: float | None = None
+    gpu_memory_mb: float | None = None
+
+
+class Timeline:
+    """Writes samples.
+
+    Args:
+        path: The CSV; lines are appended where it exists.
+        time_limit: Of the agent, in seconds.
+        gpu_ids: The run's devices.
+    """
+
+    def __init__(self, path: Path, time_limit: float, gpu_ids: Sequence[str] = ()) -> None:
+        self._path, self._gpu_ids = path, tuple(gpu_ids)
+        self._every = min(60.0, max(1.0, time_limit / _SAMPLES))
+        self._next = _FIRST_SECONDS
+
+    def look(self, seconds: float, usage: Usage) -> None:
+        """Write a line if it is time for one.
+
+        Args:
+            seconds: Since the agent's start.
+        """
+        if seconds < self._next or usage == Usage():
+            return
+        self._next = seconds + self._every
+        percent, memory = gpu_usage(self._gpu_ids) if self._gpu_ids else (None, None)
+        values = (seconds, usage.memory_mb, usage.cpu_seconds, usage.processes, percent, memory)
+        row = ["" if value is None else f"{value:.2f}".rstrip("0").rstrip(".") for value in values]
+        with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if file.tell() == 0:
+                writer.writerow(COLUMNS)
+            writer.writerow(row)
+
+
+def read_timeline(path: Path) -> list[Sample]:
+    """The samples of a run; what is no number, or half written, is passed over."""
+    samples = []
+    with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace", newline="") as file:
+        for row in csv.reader(file):
+            with contextlib.suppress(ValueError):
+                known = [float(cell) if cell else None for cell in row]
+                if len(known) == len(COLUMNS) and known[0] is not None:
+                    seconds, memory, cpu, processes, percent, gpu_memory = known
+                    count = None if processes is None else int(processes)
+                    samples.append(Sample(seconds or 0.0, memory, cpu, count, percent, gpu_memory))
+    return samples
+
+
+def gpu_usage(gpu_ids: Sequence[str]) -> tuple[float | None, float | None]:
+    """Mean utilisation of devices in percent, and their memory in MB, by `nvidia-smi`; None where it does not tell."""
+    command = [
+        *("nvidia-smi", "--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits"),
+        f"--id={','.join(gpu_ids)}",
+    ]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, timeout=_GPU_SECONDS)
+        rows = [[float(cell) for cell in line.split(",")] for line in asked.stdout.splitlines() if line.strip()]
+        return sum(row[0] for row in rows) / len(rows), sum(row[1] for row in rows)
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError, ZeroDivisionError):
+        return None, None

@@ -1,0 +1,88 @@
+"""Whether the disk has room for the data of tasks, before anything is written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mleredux._core.archives import unpacked_size
+from mleredux._core.models import Task
+from mleredux.errors import DataError
+
+if TYPE_CHECKING:
+    from mleredux._core.data import DataStore
+
+_FETCHED = 2.5
+"""Archive, raw files, public and private files, as a multiple of the declared size: the archive goes before all
+prepared files are there, and some tables are written twice."""
+_LINKED = 1.0
+"""How much less it is where prepared files are links to raw ones."""
+
+
+def check(store: DataStore, tasks: Sequence[Task], *, source: Path | None = None, jobs: int = 1) -> None:
+    """Refuse to start where the disk has too little room.
+
+    Args:
+        tasks: Those that are to be prepared.
+        source: A folder or zip with the raw data of the one task.
+        jobs: How many are prepared at once.
+
+    Raises:
+        DataError: There is too little room; the message says how much is missing.
+    """
+    place = _existing(store.path)
+    links = _links_work(place)
+    peaks = sorted((_needed(store, task, source, links) for task in tasks), reverse=True)
+    stays = [_size(task) for task in tasks]
+    # What was prepared stays, and so many are at their peak at once.
+    needed = max(sum(peaks[:jobs]), sum(stays) + sum(peaks[:jobs]) - sum(sorted(stays, reverse=True)[:jobs]))
+    free = shutil.disk_usage(place).free
+    if needed > free:
+        what = tasks[0].id if len(tasks) == 1 else f"{len(tasks)} tasks"
+        raise DataError(
+            f"Preparing {what} needs about {_gb(needed)} in {store.path}, {_gb(free)} are free there: "
+            f"{_gb(needed - free)} are missing.",
+            hint="Make room, name another place with --data-dir, or go on nevertheless with --ignore-space.",
+        )
+
+
+def _size(task: Task) -> float:
+    return (task.resources.size_gb or 0) * 1e9
+
+
+def _needed(store: DataStore, task: Task, source: Path | None, links: bool) -> float:
+    size, saved = _size(task), _LINKED if links else 0
+    raw = store.raw(task)
+    if source is not None and source.is_file():
+        size = unpacked_size(source)
+        return size * (2 - saved)
+    if source is not None or (raw.is_dir() and any(raw.iterdir())):
+        return size * (1 - saved)
+    here = sum(path.stat().st_size for path in raw.with_name("download").glob("*") if path.is_file())
+    return max(size * (_FETCHED - saved / 2) - here, 0)
+
+
+def _existing(path: Path) -> Path:
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def _links_work(place: Path) -> bool:
+    try:
+        with tempfile.TemporaryDirectory(prefix=".links-", dir=place) as folder:
+            first = Path(folder) / "1"
+            first.touch()
+            os.link(first, Path(folder) / "2")
+    except OSError:
+        return False
+    return True
+
+
+def _gb(count: float) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"

@@ -1,0 +1,147 @@
+"""What the agent is told: the folder `task` of a run, and its variables."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from mleredux._core.models import Agent, Task
+from mleredux._core.protocols import Launch, Layout
+from mleredux._core.store import Run
+
+_VALIDATE = """\
+#!/bin/sh
+# Says whether a submission is well-formed; never its score. Usage: validate.sh [FILE]
+# Without FILE, the submission file in the output folder is looked at.
+url="${MLEREDUX_VALIDATE_URL:-http://localhost:5000/validate}"
+if command -v curl >/dev/null 2>&1; then
+    if [ $# -gt 0 ]; then exec curl -sS -X POST -F "file=@$1" "$url"; fi
+    exec curl -sS -X POST "$url"
+fi
+python=python3
+command -v "$python" >/dev/null 2>&1 || python=python
+exec "$python" - "$url" "$@" <<'PY'
+import sys, urllib.error, urllib.request
+body = open(sys.argv[2], "rb").read() if len(sys.argv) > 2 else b""
+request = urllib.request.Request(sys.argv[1], data=body, method="POST")
+request.add_header("Content-Type", "application/octet-stream")
+try:
+    answer = urllib.request.urlopen(request, timeout=600)
+except urllib.error.HTTPError as error:
+    answer = error
+print(answer.read().decode())
+PY
+"""
+
+_INSTRUCTIONS = """\
+# What to do
+
+Solve the task that `description.md` describes, by machine learning, on your own: nobody answers questions.
+
+| where | what |
+|---|---|
+| `{layout.task}` | this text, the description, and `task.json` with the form of the submission (read only) |
+| `{layout.data}` | the data: everything there is; the answers of the test set are not on this machine (read only) |
+| `{layout.output}` | what you leave: everything here is kept |
+| `{layout.output}/{file}` | your submission; write it early and improve it, its last version counts |
+| `{layout.output}/code` | your code, such that somebody else can run it |
+| `{layout.output}/logs` | your logs |
+| `{layout.output}/rollout` | your steps as `trajectory.json` in ATIF, if you keep them |
+| `{layout.scratch}` | room for temporary files (thrown away) |
+
+- You have {hours} for this, {cpus:g} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk and {gpus} GPUs. A file
+  `{layout.task}/notice.txt` appears when the time is nearly over; at its end you get SIGTERM, and SIGKILL {grace:g}
+  seconds later.
+- `sh {layout.task}/validate.sh` says whether your submission is well-formed, never its score; so does a POST of the
+  file to {layout.validate_url}.
+- Network: {network}.
+- Predictions must come from a model that you trained on the data given, not from looking answers up or writing them
+  by hand.
+"""
+
+_NETWORK = {
+    "none": "there is none",
+    "gateway": "only the gateway to language models can be reached",
+    "open": "open, and what you reach may be recorded",
+}
+
+
+def write_briefing(run: Run, task: Task, layout: Layout, folder: Path) -> None:
+    """Write the folder that the agent sees as its task: texts, `task.json`, `validate.sh`, and an empty `data`."""
+    spec = run.spec
+    folder.mkdir(exist_ok=True)
+    description = task.describe(obfuscated=spec.obfuscated)
+    if spec.context:
+        description += f"\n\n# What is known so far\n\n{spec.context}\n"
+    (folder / "description.md").write_text(description, encoding="utf-8")
+    (folder / "instructions.md").write_text(
+        _INSTRUCTIONS.format(
+            layout=layout,
+            file=task.submission.file,
+            hours=_duration(spec.limits.time_limit),
+            cpus=spec.limits.cpus,
+            memory_mb=spec.limits.memory_mb,
+            disk_mb=spec.limits.disk_mb,
+            gpus=spec.limits.gpus,
+            grace=spec.limits.grace,
+            network=_NETWORK[spec.network],
+        ),
+        encoding="utf-8",
+    )
+    submission = task.submission
+    facts = {
+        "task": public_name(run),
+        "file": submission.file,
+        "sample": None if submission.sample is None or submission.sample.startswith("..") else submission.sample,
+        "id_columns": submission.id_columns,
+        "target_columns": submission.target_columns,
+        "metric": task.metric.id,
+        "direction": task.direction,
+    }
+    (folder / "task.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    (folder / "validate.sh").write_text(_VALIDATE, encoding="utf-8")
+    (folder / "validate.sh").chmod(0o755)
+    if not (folder / "data").is_symlink():
+        (folder / "data").mkdir(exist_ok=True)
+
+
+def public_name(run: Run) -> str:
+    """The task's name as the agent may know it."""
+    return "task" if run.spec.obfuscated else run.spec.task
+
+
+def environment(
+    run: Run, task: Task, agent: Agent, launch: Launch, layout: Layout, host: dict[str, str]
+) -> dict[str, str]:
+    """The variables of the agent: ours, those it declares, and nothing else.
+
+    Args:
+        host: The caller's environment, of which the agent gets what it declares in `pass_env` and `secrets`.
+    """
+    limits = launch.limits
+    passed = {name: host[name] for name in (*agent.pass_env, *agent.secrets) if name in host}
+    return {
+        **agent.env,
+        **passed,
+        "MLEREDUX_TASK": public_name(run),
+        "MLEREDUX_AGENT": agent.id,
+        "MLEREDUX_SEED": str(run.spec.seed),
+        "MLEREDUX_TIME_LIMIT": f"{limits.time_limit:g}",
+        "MLEREDUX_DEADLINE": f"{time.time() + limits.time_limit:.0f}",
+        "MLEREDUX_TASK_DIR": layout.task,
+        "MLEREDUX_DATA_DIR": layout.data,
+        "MLEREDUX_OUTPUT_DIR": layout.output,
+        "MLEREDUX_SUBMISSION": f"{layout.output}/{task.submission.file}",
+        "MLEREDUX_SCRATCH_DIR": layout.scratch,
+        "MLEREDUX_VALIDATE_URL": layout.validate_url,
+        "MLEREDUX_CPUS": f"{limits.cpus:g}",
+        "MLEREDUX_MEMORY_MB": str(limits.memory_mb),
+        "MLEREDUX_OPTIONS": json.dumps({**agent.options, **run.spec.options}),
+    }
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 3600:
+        return f"{seconds / 3600:.3g} hours"
+    return f"{seconds / 60:.3g} minutes" if seconds >= 120 else f"{seconds:.3g} seconds"

@@ -1,0 +1,75 @@
+"""What every stage works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from mleredux._core.data import DataStore
+from mleredux._core.models import Agent, Task
+from mleredux._core.plugins import Catalogue
+from mleredux._core.protocols import Sandbox
+from mleredux._core.sandboxes.slots import Slots
+from mleredux._core.store import Run
+from mleredux.errors import Cancelled
+
+
+@dataclass
+class StageContext:
+    """One run, and the world around it.
+
+    Attributes:
+        run: The run.
+        owner: Identity of the store that the run belongs to.
+        catalogue: Plugins.
+        data: Raw and prepared data.
+        slots: CPUs, memory and GPUs of the machine.
+        cancelled: Whether somebody asked to stop.
+        progress: Told what is going on, in a few words.
+        base_image: Base of images that are built, where the user names one.
+        secrets: Values that services gave to the agent and that are masked in everything that is kept.
+    """
+
+    run: Run
+    owner: str
+    catalogue: Catalogue
+    data: DataStore
+    slots: Slots
+    cancelled: Callable[[], bool]
+    progress: Callable[[str], None]
+    base_image: str | None = None
+    secrets: set[str] = field(default_factory=set)
+
+    @cached_property
+    def task(self) -> Task:
+        """The run's task."""
+        return self.catalogue.task(self.run.spec.task)
+
+    @cached_property
+    def agent(self) -> Agent:
+        """The run's agent, as the run's options make it."""
+        return self.catalogue.agent(self.run.spec.agent, self.run.spec.options)
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """The run's sandbox."""
+        return self.catalogue.sandbox(self.run.spec.sandbox)
+
+    def say(self, message: str) -> None:
+        """Tell progress, and stop here where somebody asked to.
+
+        Raises:
+            Cancelled: Somebody asked to stop.
+        """
+        self.check_cancelled()
+        self.progress(message)
+
+    def check_cancelled(self) -> None:
+        """Stop here where somebody asked to.
+
+        Raises:
+            Cancelled: Somebody did.
+        """
+        if self.cancelled():
+            raise Cancelled("Somebody stopped the run.")

@@ -1,0 +1,49 @@
+"""Whether an agent changed the prepared data, where no sandbox keeps it from that."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+
+from mleredux._core.data import SPOILED_FILE
+from mleredux._core.store import Run
+
+_CHANGED = "The task's prepared files changed while the agent worked; they are prepared again for the next run."
+
+
+def note_data(run: Run, prepared: Path) -> None:
+    """Note what the data look like before the agent starts."""
+    run.emit("data", status="noted", stamp=stamp(prepared))
+
+
+def check_data(run: Run, prepared: Path) -> None:
+    """See whether the data still are what they were; where not, the run says so and the data are marked as spoiled."""
+    noted = [event.data["stamp"] for event in run.log.read() if event.type == "data" and "stamp" in event.data]
+    if noted and stamp(prepared) != noted[-1]:
+        with contextlib.suppress(OSError):
+            (prepared / SPOILED_FILE).touch()
+        run.emit("data", status="changed", message=_CHANGED)
+
+
+def stamp(prepared: Path) -> str:
+    """What tells quickly whether files were changed: paths, modes, sizes, and times of last change."""
+    digest = hashlib.sha256()
+    left = [prepared / "public", prepared / "private"]
+    while left:
+        folder = left.pop()
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            digest.update(f"{folder}: {error.strerror}\0".encode(errors="surrogateescape"))
+            continue
+        for entry in entries:
+            status = entry.stat(follow_symlinks=False)
+            if entry.is_dir(follow_symlinks=False):
+                left.append(Path(entry.path))
+            else:
+                line = f"{entry.path}\0{status.st_mode}\0{status.st_size}\0{status.st_mtime_ns}\0"
+                digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest()

@@ -1,0 +1,77 @@
+"""Whether anything held out came into an agent's hands: the canary beside the answers, or private files themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mleredux._core.canary import canary
+from mleredux._core.store import Run
+from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, readable, walk
+from mleredux.errors import MlereduxError
+
+_FOLDERS = ("output", "logs", "submissions", "attempts", "llm")
+_LIMITS = IntakeLimits(files=20_000, file_bytes=1 << 30, total_bytes=8 << 30)
+_NAMED = 20
+_FEWEST_BYTES = 64
+
+
+def exposures(run: Run, private: Path) -> list[str]:
+    """What shows that the agent read held-out files: one sentence for each, with the file that it left.
+
+    Args:
+        private: The task's private folder.
+    """
+    try:
+        wanted = canary(run.spec.task).encode()
+    except MlereduxError as error:  # no salt, no canary: the rest is looked at all the same
+        wanted = b""
+        found = [f"The canary could not be looked for: {error}"]
+    else:
+        found = []
+    left = list(_left(run))
+    secret = _private_files(private, {size for _, _, size in left})
+    for shown, path, size in left:
+        with contextlib.suppress(OSError):
+            if wanted and _holds(path, wanted):
+                found.append(f"{shown} holds the canary that lies beside the answers.")
+            same = secret.get(size)
+            if same and (digest := hash_regular(path)) in same:
+                found.append(f"{shown} equals the private file {same[digest]}.")
+        if len(found) >= _NAMED:
+            break
+    return found
+
+
+def _left(run: Run) -> Iterator[tuple[str, Path, int]]:
+    """Everything the agent left and said: its name in the run, its path, its size."""
+    for name in _FOLDERS:
+        folder = run.path / name
+        for item in walk(folder, _LIMITS) if folder.is_dir() else ():
+            if item.reason in (None, HARD_LINKED) and item.size:
+                yield f"{name}/{readable(item.path)}", folder / os.fsdecode(item.path), item.size
+
+
+def _private_files(private: Path, sizes: set[int]) -> dict[int, dict[str, str]]:
+    """Digests and names of private files of these sizes, by size; tiny ones prove nothing, public ones are known."""
+    by_size: dict[int, dict[str, str]] = {}
+    for folder, keep in ((private, True), (private.parent / "public", False)):
+        for item in walk(folder, _LIMITS):
+            if item.reason is not None or item.size not in sizes or item.size < _FEWEST_BYTES:
+                continue
+            with contextlib.suppress(OSError):
+                digest = hash_regular(folder / os.fsdecode(item.path))
+                if keep:
+                    by_size.setdefault(item.size, {})[digest] = readable(item.path)
+                else:
+                    by_size.get(item.size, {}).pop(digest, None)
+    return by_size
+
+
+def _holds(path: Path, wanted: bytes) -> bool:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb"), mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as data:
+        return data.find(wanted) >= 0

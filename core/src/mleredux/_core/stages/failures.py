@@ -1,0 +1,41 @@
+"""Why a stage failed: from an exception to a cause of the short list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mleredux._core.models import Cause
+from mleredux.errors import (
+    AgentBroken,
+    Cancelled,
+    DataError,
+    MlereduxError,
+    NotApplicable,
+    NotFound,
+    PluginError,
+    TaskBroken,
+)
+
+
+@dataclass
+class Failure:
+    """What ended a run before its time.
+
+    Attributes:
+        message: One sentence for the user.
+    """
+
+    cause: Cause
+    message: str
+
+
+def failure_of(error: Exception) -> Failure:
+    """Cause and sentence of an exception that ended a stage."""
+    if isinstance(error, Cancelled):
+        return Failure(Cause.CANCELLED, str(error))
+    if isinstance(error, AgentBroken):
+        return Failure(Cause.AGENT_CRASHED, str(error))
+    if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)):
+        return Failure(Cause.TASK_BROKEN, str(error))
+    message = str(error) if isinstance(error, MlereduxError) else f"{type(error).__name__}: {error}"
+    return Failure(Cause.ENVIRONMENT_BROKE, message)

@@ -1,0 +1,272 @@
+"""Fourth stage: submission + answers → report. Scoring happens in a child process without network, with limits."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.data import as_prepared
+from mleredux._core.medals import medals, percentile, read_leaderboard
+from mleredux._core.models import GradingInput, Ledger, Report, Score, Task
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.discovery import LOAD_VARIABLE
+from mleredux._core.sandboxes.slots import machine
+from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
+
+GRADING_SECONDS = 3600.0
+GRADING_MEMORY_MB = 16_384
+_POLL_SECONDS = 0.25
+ONLINE = "The kernel forbids network namespaces here, so the grader ran with the network of this machine."
+
+
+def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Catalogue) -> Score:
+    """What is built in of `mleredux_grade`: the grader that the task's metric names.
+
+    Raises:
+        InvalidSubmission: The submission can't be scored.
+        TaskBroken: There is no such grader.
+    """
+    grader = task.metric.grader
+    if isinstance(grader, str):
+        grader = catalogue.grader(grader)
+    score = grader.score(GradingInput(submission, private, task, task.metric.options))
+    return score if isinstance(score, Score) else Score(value=float(score))
+
+
+def score_in_child(
+    task: Task,
+    submission: Path,
+    private: Path,
+    catalogue: Catalogue,
+    *,
+    seconds: float = GRADING_SECONDS,
+    memory_mb: int = GRADING_MEMORY_MB,
+    cancelled: Callable[[], bool] = lambda: False,
+    notes: list[str] | None = None,
+) -> Score:
+    """Score a submission in a child process.
+
+    Args:
+        notes: Gets what the ledger should say of how it was scored.
+
+    An exception in the grader that is no `InvalidSubmission` is laid at the submission's door only where the task's own
+    sample submission can be scored; else the task is broken.
+
+    Raises:
+        InvalidSubmission: The submission can't be scored.
+        TaskBroken: The task's grader or answers are at fault.
+    """
+    [result] = ask_child(
+        task, [submission], private, catalogue, seconds=seconds, memory_mb=memory_mb, cancelled=cancelled
+    )
+    if notes is not None and result.get("offline") is False:
+        notes.append(ONLINE)
+    if "score" in result:
+        return Score.model_validate(result["score"])
+    if "invalid" in result:
+        raise InvalidSubmission(result["invalid"])
+    sample = private.parent / "public" / (task.submission.sample or "")
+    if sample.is_file() and not submission.samefile(sample):
+        [control] = ask_child(
+            task, [sample], private, catalogue, seconds=seconds, memory_mb=memory_mb, cancelled=cancelled
+        )
+        if "score" in control:
+            raise InvalidSubmission(f"The submission could not be scored: {result['error']}.")
+    raise TaskBroken(f"Grading {task.id} failed: {result['error']}.", hint="The task's answers or grader are at fault.")
+
+
+def ask_child(
+    task: Task,
+    submissions: Sequence[Path],
+    private: Path,
+    catalogue: Catalogue,
+    *,
+    seconds: float = GRADING_SECONDS,
+    memory_mb: int = GRADING_MEMORY_MB,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[dict[str, Any]]:
+    """Score submissions one after the other in one child process.
+
+    Args:
+        seconds: How long scoring one of them may take.
+
+    Returns:
+        For each `{"score": …}`, `{"invalid": sentence}` or `{"error": end of a sentence}`. Where the child dies, that
+        is the error of the one it was at; those behind it are missing.
+
+    Raises:
+        Cancelled: Somebody stopped the run.
+    """
+    with tempfile.TemporaryDirectory(prefix="mleredux-grade-") as folder:
+        request = Path(folder) / "request.json"
+        answers = [Path(folder) / f"answer-{number}.json" for number in range(len(submissions))]
+        request.write_text(
+            json.dumps(
+                {
+                    "task": task.id,
+                    "submissions": [str(submission.resolve()) for submission in submissions],
+                    "answers": [str(answer) for answer in answers],
+                    "private": str(private.resolve()),
+                    "block": catalogue.block,
+                    "load": _requested(catalogue),
+                    "memory_mb": min(memory_mb, machine().memory_mb),
+                    "parent": os.getpid(),
+                }
+            )
+        )
+        with (Path(folder) / "stderr").open("w+b") as errors:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "mleredux._core.stages.grade_child", str(request)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                cwd=folder,
+                start_new_session=True,
+                env=_child_environment(),
+            )
+            try:
+                ended = _await(child, answers, seconds, cancelled)
+            finally:
+                with contextlib.suppress(ProcessLookupError):  # what the grader started goes with it
+                    os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+            results = [json.loads(answer.read_bytes()) for answer in answers if answer.exists()]
+            if len(results) < len(submissions):
+                errors.seek(max(0, errors.seek(0, os.SEEK_END) - 2000))
+                last = errors.read().decode(errors="replace").strip().splitlines()
+                ended = ended or f"the grader's process ended with code {child.returncode}"
+                results.append({"error": f"{ended}: {last[-1]}" if last else ended})
+            return results
+
+
+def _await(
+    child: subprocess.Popen[bytes], answers: Sequence[Path], seconds: float, cancelled: Callable[[], bool]
+) -> str | None:
+    """Wait for the child; why it was given up, where it was."""
+    done, since = 0, time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_POLL_SECONDS)
+            return None
+        while done < len(answers) and answers[done].exists():
+            done, since = done + 1, time.monotonic()
+        if time.monotonic() - since >= seconds:
+            return f"scoring took longer than {seconds:.0f} seconds"
+        if cancelled():
+            raise Cancelled("Somebody stopped the run.")
+
+
+def _requested(catalogue: Catalogue) -> list[str]:
+    """Plugins that were asked for by option or variable, such that they are found from another folder too."""
+    names = [*catalogue.load, *(name.strip() for name in os.environ.get(LOAD_VARIABLE, "").split(",") if name.strip())]
+    return [str(Path(name).resolve()) if Path(name).exists() else name for name in dict.fromkeys(names)]
+
+
+def _child_environment() -> dict[str, str]:
+    """Ours, with our import path as it is from here, and without plugins that are named in the request."""
+    environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
+    importable = dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path)
+    return {**environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}
+
+
+def make_report(
+    task: Task,
+    score: float | None,
+    *,
+    path: str,
+    exists: bool,
+    message: str | None = None,
+    details: dict[str, Any] | None = None,
+    limit: str | None = None,
+    ledger: Ledger | None = None,
+) -> Report:
+    """The report of a submission: the score rounded to five decimals, medals, median and percentile.
+
+    Args:
+        score: Unrounded; None where there is none.
+        path: The submission's path, as told to the reader.
+        exists: Whether there was a submission at all.
+        message: Why there is no score, or none that is a number.
+    """
+    if score is not None and message is None and not math.isfinite(score):
+        message = f"The metric of this submission is {score}, no finite number."
+    # As in MLE-bench's reports, what is compared with the thresholds is the rounded score.
+    rounded = None if score is None else score if not math.isfinite(score) else round(score, 5)
+    board = read_leaderboard(task.leaderboard) if task.leaderboard else []
+    earned = asdict(medals(rounded, task.thresholds, task.direction)) if task.thresholds else {}
+    thresholds = task.thresholds.model_dump() if task.thresholds else {}
+    return Report(
+        competition_id=task.id,
+        score=rounded,
+        **{f"{name}_threshold": value for name, value in thresholds.items()},
+        **earned,
+        any_medal=any(earned.get(f"{name}_medal") for name in ("gold", "silver", "bronze")),
+        submission_exists=exists,
+        valid_submission=score is not None,
+        is_lower_better=task.direction == "minimize",
+        created_at=datetime.now(UTC),
+        submission_path=path,
+        message=message,
+        note=task.note,
+        task_version=task.version,
+        metric=task.metric.id,
+        percentile=percentile(rounded, board, task.direction) if board else None,
+        teams=len(board) or None,
+        details=details or {},
+        limit=limit,
+        ledger=ledger,
+    )
+
+
+def grade(
+    task: Task,
+    submission: Path | None,
+    private: Path,
+    catalogue: Catalogue,
+    *,
+    problem: str | None = None,
+    shown_path: str | None = None,
+    limit: str | None = None,
+    ledger: Ledger | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Report:
+    """Grade a submission, good or bad: what can't be scored gets `valid_submission: false` and one sentence.
+
+    Args:
+        submission: The file; None where there is none, with the reason in `problem`.
+        shown_path: The path to name in the report.
+
+    Raises:
+        TaskBroken: The task is at fault, not the submission.
+    """
+    path = shown_path or str(submission or task.submission.file)
+    task = as_prepared(task, private.parent)
+    if submission is None:
+        message = f"{task.submission.file} {problem or 'does not exist'}."
+        exists = problem is not None and "does not exist" not in problem
+        return make_report(task, None, path=path, exists=exists, message=message, limit=limit, ledger=ledger)
+    notes: list[str] = []
+    score: Score | None = None
+    refusal: str | None = None
+    try:
+        score = score_in_child(task, submission, private, catalogue, cancelled=cancelled, notes=notes)
+    except InvalidSubmission as error:
+        refusal = str(error)
+    if ledger is not None and notes:
+        ledger = ledger.model_copy(update={"notes": (*ledger.notes, *notes)})
+    value, details = (score.value, score.details) if score else (None, None)
+    return make_report(
+        task, value, path=path, exists=True, message=refusal, details=details, limit=limit, ledger=ledger
+    )

@@ -1,0 +1,108 @@
+"""The score over time: every version of a run's submission is graded after the agent is gone, which never sees it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.data import as_prepared
+from mleredux._core.models import Report, Task, VersionScore
+from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.grade import ask_child, make_report
+from mleredux._core.store.run import SubmissionVersion
+
+BATCH = 16
+MOST_SECONDS = 1800.0
+"""For all versions together. They are graded evenly over time, so that a curve that had to be cut short is coarse but
+whole."""
+
+
+def grade_versions(
+    task: Task,
+    versions: Sequence[SubmissionVersion],
+    private: Path,
+    catalogue: Catalogue,
+    *,
+    started_at: float,
+    graded: Mapping[Path, Report] | None = None,
+    seconds: float = MOST_SECONDS,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[VersionScore]:
+    """Grade versions of a submission; equal files once.
+
+    Args:
+        versions: In any order.
+        started_at: When the agent started, in Unix time.
+        graded: Reports of versions that are graded already, by their paths.
+        seconds: For all of them; what is left then is not graded, and says so.
+
+    Returns:
+        One for each version, by number.
+
+    Raises:
+        Cancelled: Somebody stopped the run.
+    """
+    task = as_prepared(task, private.parent)
+    ordered = sorted(versions, key=lambda version: version.number)
+    digests = {version.number: _digest(version.path) for version in ordered}
+    results = {_digest(path): _answer_of(report) for path, report in (graded or {}).items()}
+    wanted: dict[str, Path] = {}
+    for version in spread(ordered):
+        if digests[version.number] not in results:
+            wanted.setdefault(digests[version.number], version.path)
+    until = time.monotonic() + seconds
+    while wanted and (left := until - time.monotonic()) > 0:
+        batch = list(wanted.items())[:BATCH]
+        answers = ask_child(task, [path for _, path in batch], private, catalogue, seconds=left, cancelled=cancelled)
+        for (digest, _), answer in zip(batch, answers, strict=False):
+            results[digest] = answer
+            del wanted[digest]
+    return [_scored(task, version, results.get(digests[version.number]), started_at) for version in ordered]
+
+
+def spread(versions: Sequence[SubmissionVersion]) -> list[SubmissionVersion]:
+    """The last, the first, then always the middle of what is between: each beginning covers the whole evenly."""
+    if len(versions) < 3:
+        return list(reversed(versions))
+    chosen = [len(versions) - 1, 0]
+    gaps = [(0, len(versions) - 1)]
+    while gaps:
+        low, high = gaps.pop(0)
+        if high - low > 1:
+            middle = (low + high) // 2
+            chosen.append(middle)
+            gaps += [(low, middle), (middle, high)]
+    return [versions[position] for position in chosen]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _answer_of(report: Report) -> dict[str, Any]:
+    return {"score": {"value": report.score}} if report.valid_submission else {"invalid": report.message}
+
+
+def _scored(task: Task, version: SubmissionVersion, answer: dict[str, Any] | None, started_at: float) -> VersionScore:
+    score, message = None, None
+    if answer is None:
+        message = "Not graded: grading the versions before it took too long."
+    elif "score" in answer:
+        score = answer["score"]["value"]
+    else:
+        message = answer.get("invalid") or f"The submission could not be scored: {answer['error']}."
+    report = make_report(task, score, path=version.path.name, exists=True, message=message)
+    return VersionScore(
+        number=version.number,
+        time=version.time,
+        seconds=round(max(0.0, version.time.timestamp() - started_at), 3),
+        size=version.size,
+        score=report.score,
+        valid=report.valid_submission,
+        medal=report.medal,
+        message=report.message,
+    )

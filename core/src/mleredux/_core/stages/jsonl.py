@@ -1,0 +1,79 @@
+"""MLE-bench's files: `submission.jsonl` in, its grading report out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, ValidationError
+
+from mleredux._core.models import Model, Report
+from mleredux._core.store.files import write_atomically
+from mleredux.errors import MlereduxError
+
+
+class Listed(Model):
+    """One line of `submission.jsonl`. Unknown fields are passed over, as MLE-bench does."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    competition_id: str
+    submission_path: str | None
+    logs_path: str | None = None
+    code_path: str | None = None
+
+
+def read_listed(path: Path) -> list[Listed]:
+    """The lines of a `submission.jsonl`.
+
+    Raises:
+        MlereduxError: It can't be read, or a line is malformed.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MlereduxError(f"{path} can't be read: {error}.") from error
+    listed = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.lstrip().startswith(("#", "//")):
+            continue
+        try:
+            listed.append(Listed.model_validate_json(line))
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"])) or "the line"
+            raise MlereduxError(
+                f"{path} line {number} is malformed: {where}: {fault['msg']}.",
+                hint='A line is like {"competition_id": "digits", "submission_path": "submission.csv"}.',
+            ) from error
+    return listed
+
+
+def aggregate(reports: Sequence[Report]) -> dict[str, Any]:
+    """MLE-bench's grading report of several submissions: totals, and each report."""
+
+    def count(name: str) -> int:
+        return sum(bool(getattr(report, name)) for report in reports)
+
+    return {
+        "total_runs": len(reports),
+        "total_runs_with_submissions": count("submission_exists"),
+        "total_valid_submissions": count("valid_submission"),
+        "total_medals": count("any_medal"),
+        "total_gold_medals": count("gold_medal"),
+        "total_silver_medals": count("silver_medal"),
+        "total_bronze_medals": count("bronze_medal"),
+        "total_above_median": count("above_median"),
+        "competition_reports": [report.model_dump(mode="json") for report in reports],
+    }
+
+
+def write_report(report: dict[str, Any], folder: Path) -> Path:
+    """Write an aggregated report into a folder, named by the time as MLE-bench does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}_grading_report.json"
+    write_atomically(path, json.dumps(report, indent=2) + "\n")
+    return path

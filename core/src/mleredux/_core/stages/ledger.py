@@ -1,0 +1,34 @@
+"""The ledger of signals: what an agent could know besides the data, and so what its result is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux._core.models import Ledger, LlmUse
+from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.exposure import exposures
+
+
+def make_ledger(context: StageContext, private: Path) -> Ledger:
+    """The ledger of a run whose agent is gone.
+
+    Args:
+        private: The task's private folder.
+    """
+    run, isolated = context.run, context.sandbox.isolated
+    events = list(run.log.read())
+    exposed = exposures(run, private)
+    notes = [] if isolated else ["The process sandbox does not keep an agent from the answers on this machine."]
+    notes += [event.data["message"] for event in events if event.type == "data" and "message" in event.data]
+    used = [event.data["use"] for event in events if event.type == "gateway" and "use" in event.data]
+    llm = LlmUse.model_validate(used[-1]) if used else None
+    return Ledger(
+        validations=sum(event.type == "validation" for event in events),
+        network=run.spec.network if isolated else "open",
+        hosts=llm.hosts if llm else (),
+        llm_calls=llm.calls if llm else None,
+        llm=llm,
+        isolated=isolated,
+        answers_exposed=bool(exposed) or not isolated,
+        notes=(*notes, *exposed),
+    )

@@ -1,0 +1,82 @@
+"""First stage: the task's public and private files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mleredux._core.data import DataStore, Prepared
+from mleredux._core.medals import read_leaderboard
+from mleredux._core.models import Task
+from mleredux._core.plugins import Catalogue
+from mleredux.errors import DataError
+
+
+def prepare(
+    task: Task,
+    catalogue: Catalogue,
+    data: DataStore,
+    *,
+    force: bool = False,
+    source: Path | None = None,
+    keep_raw: bool = False,
+    check_space: bool = True,
+    progress: Callable[[str], None] = lambda _message: None,
+) -> Prepared:
+    """Prepare a task's files, unless they are there.
+
+    Args:
+        task: The task.
+        catalogue: Plugins.
+        data: Where raw and prepared data are.
+        force: Prepare again what is prepared.
+        source: A folder or zip with the raw data.
+        keep_raw: Keep raw data that were fetched or unpacked.
+        check_space: Refuse to start where the disk has too little room.
+        progress: Told what is going on.
+
+    Raises:
+        DataError: Raw data are missing or damaged, or there is too little room.
+        TaskBroken: Preparing failed, or gave other bytes than published.
+    """
+
+    def preparer(task: Task, raw: Path, public: Path, private: Path) -> bool | None:
+        result: bool | None = catalogue.hook("mleredux_prepare")(task=task, raw=raw, public=public, private=private)
+        return result
+
+    return data.prepare(
+        task,
+        preparer,
+        force=force,
+        source=source,
+        keep_raw=keep_raw,
+        check_space=check_space,
+        progress=progress,
+    )
+
+
+def refresh_leaderboard(task: Task, data: DataStore) -> Path:
+    """Fetch a fresh leaderboard; reports of the task refer their percentile to it from then on.
+
+    Medals do not: their thresholds stay those of the task's version.
+
+    Returns:
+        The file, a CSV with a column `score`, best first, beside the prepared files.
+
+    Raises:
+        DataError: There is none to be had, or it is no leaderboard.
+    """
+    if task.fetch_leaderboard is None:
+        raise DataError(f"Task {task.id} has no leaderboard to fetch.", hint="Leave out --leaderboard.")
+    path = data.leaderboard(task)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".fetching-{path.name}")
+    try:
+        task.fetch_leaderboard(fresh)
+        scores = read_leaderboard(fresh)
+        if scores != sorted(scores, reverse=task.direction == "maximize"):
+            raise DataError(f"The fetched leaderboard of {task.id} is not best first.", hint="The old one stays.")
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return path

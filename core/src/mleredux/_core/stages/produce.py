@@ -1,0 +1,129 @@
+"""Last stage: artifacts of plugins, and the manifest of everything that is kept."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast
+
+from mleredux._core.masks import Mask
+from mleredux._core.models import Artifact, Manifest
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import Run
+from mleredux._core.store.files import write_atomically
+from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, readable, take, walk
+
+_OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
+_AGENT_FOLDERS = ("output", "attempts")
+_STILL_WRITTEN = "events.jsonl"
+_OWN_FILES = ("run.json", _STILL_WRITTEN, "report.json", "scores.json")
+_MASKED_FOLDERS = ("output", "logs", "submissions", "attempts", "llm")
+_BLOCK = 1 << 20
+_ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)
+
+
+def produce(run: Run, catalogue: Catalogue) -> Manifest:
+    """Let plugins make artifacts, then write `artifacts.json`. A plugin that fails is an event, never an end."""
+    made: list[Artifact] = []
+    caller = catalogue.hook("mleredux_produce_artifacts")
+    for implementation in reversed(caller.get_hookimpls()):  # as pluggy itself calls them: `tryfirst` first
+        name = implementation.plugin_name
+        try:
+            artifacts = (
+                cast("Iterable[Artifact] | None", implementation.function(*(run for _ in implementation.argnames)))
+                or ()
+            )
+            made += [_completed(run, artifact, name) for artifact in artifacts]
+        except Exception as error:  # a plugin may raise anything; the others still produce
+            run.emit("warning", plugin=name, message=f"Producing artifacts failed: {type(error).__name__}: {error}")
+    return write_manifest(run, made)
+
+
+def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
+    """List every file of the run with its hash: ours, the plugins', and the agent's as far as the limits go."""
+    artifacts = {artifact.path: artifact for artifact in made}
+    left_out: list[dict[str, str]] = []
+    for name in _OWN_FILES:
+        if (run.path / name).is_file():
+            artifacts.setdefault(name, _completed(run, Artifact(path=name, producer="mleredux"), "mleredux"))
+    for folder in (*_OWN_FOLDERS, "output"):
+        producer = "agent" if folder in _AGENT_FOLDERS else "mleredux"
+        if (run.path / folder).is_dir():
+            taken, rest = take(run.path / folder, f"{folder}/", producer, IntakeLimits())
+            for artifact in taken:
+                artifacts.setdefault(artifact.path, artifact)
+            left_out += [item for item in rest if item["path"] != "task/data"]
+    manifest = Manifest(
+        run=run.id,
+        artifacts=tuple(artifacts[path] for path in sorted(artifacts)),
+        left_out=tuple(left_out),
+    )
+    write_atomically(run.path / "artifacts.json", manifest.model_dump_json(indent=1) + "\n")
+    return manifest
+
+
+def add_artifact(run: Run, artifact: Artifact) -> None:
+    """List one more artifact of a finished run, in the place of an earlier one of that path."""
+    manifest = run.manifest or Manifest(run=run.id)
+    kept = [known for known in manifest.artifacts if known.path != artifact.path]
+    listed = sorted([*kept, _completed(run, artifact, artifact.producer)], key=lambda known: known.path)
+    changed = manifest.model_copy(update={"artifacts": tuple(listed)})
+    write_atomically(run.path / "artifacts.json", changed.model_dump_json(indent=1) + "\n")
+
+
+def mask_secrets(run: Run, values: Iterable[str]) -> int:
+    """Hide secret values in the content of everything the agent left and logged; names of files stay as they are.
+
+    Returns:
+        How many files held one.
+    """
+    mask = Mask(values)
+    changed = 0
+    for folder in _MASKED_FOLDERS if mask else ():
+        for found in walk(run.path / folder, _ALL):
+            if found.reason not in (None, HARD_LINKED) or not found.size:
+                continue
+            try:
+                changed += _mask(run.path / folder / os.fsdecode(found.path), mask)
+            except OSError as error:
+                message = f"Secrets could not be looked for: {error.strerror or error}."
+                run.emit("warning", path=f"{folder}/{readable(found.path)}", message=message)
+    return changed
+
+
+def _mask(path: Path, mask: Mask) -> bool:
+    """Hide what is secret in one file, by a new file: another name of the old one may lie outside the run."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb"):
+
+        def read(offset: int, most: int) -> bytes:
+            return os.pread(descriptor, most, offset)
+
+        places = range(0, os.fstat(descriptor).st_size, _BLOCK)
+        if not any(mask.finds(read(place, _BLOCK + mask.reach)) for place in places):
+            return False
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".masking-")
+        with os.fdopen(handle, "wb") as masked:
+            for place in places:
+                masked.write(mask.read(read, place, _BLOCK))
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    return True
+
+
+def _completed(run: Run, artifact: Artifact, producer: str) -> Artifact:
+    """Size and hash filled in; a plugin may name only regular files of the run's own directory."""
+    path = run.path / artifact.path
+    if not path.resolve().is_relative_to(run.path.resolve()):
+        raise ValueError(f"{artifact.path} lies outside the run")
+    known = artifact.media_type != "application/octet-stream"
+    return artifact.model_copy(
+        update={
+            "size": path.stat().st_size,
+            "sha256": None if artifact.path == _STILL_WRITTEN else hash_regular(path),
+            "media_type": artifact.media_type if known else media_type(artifact.path),
+            "producer": artifact.producer or producer,
+        }
+    )

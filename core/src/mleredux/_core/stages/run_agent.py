@@ -1,0 +1,242 @@
+"""Third stage: the agent works in its sandbox."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from mleredux._core.models import Agent, Cause, Event, Outcome, State, Verdict
+from mleredux._core.protocols import Built, Gateway, Launch, Sandbox
+from mleredux._core.sandboxes.supervise import Watch, supervise
+from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
+from mleredux._core.sandboxes.timeline import Timeline
+from mleredux._core.stages.briefing import environment, write_briefing
+from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.data_watch import check_data, note_data
+from mleredux._core.store import Run
+from mleredux._core.store.run import Session
+from mleredux._core.store.trees import remove_tree
+from mleredux._core.submissions.endpoint import ValidationEndpoint
+from mleredux._core.submissions.schema import read_schema
+from mleredux._core.submissions.snapshots import Snapshots
+from mleredux.errors import Cancelled, SandboxError
+
+GATEWAY_SOCKET = "gateway.sock"
+_OUTPUT_FOLDERS = ("code", "logs", "rollout")
+
+
+def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None, str | None]:
+    """Let the agent work.
+
+    Returns:
+        How it ended, the submission to grade (None where there is none), and why there is none.
+
+    Raises:
+        Cancelled: Somebody stopped the run while it waited for a slot.
+        SandboxError: The environment broke.
+    """
+    run, task = context.run, context.task
+    prepared = context.data.find(task)
+    if prepared is None:
+        raise SandboxError(f"The prepared data of {task.id} are gone.", hint="Start the run again.")
+    context.say("waiting for a free slot")
+    with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
+        if slot is None:
+            raise Cancelled("Somebody stopped the run.")
+        snapshots = Snapshots(run, task.submission.file)
+        endpoint = ValidationEndpoint(
+            run.id,
+            read_schema(prepared.schema),
+            run.output_dir,
+            lambda verdict: _record_verdict(run, verdict),
+            lambda: max(0.0, agent_started(run) + run.spec.limits.time_limit - time.time()),
+        )
+        endpoint.start()
+        gateway: Gateway | None = None
+        try:
+            if not context.sandbox.isolated and _last_attempt(run) is None:
+                note_data(run, prepared.public.parent)
+            gateway = _open_gateway(context, endpoint)
+            launch = _launch(context, built, prepared.public, endpoint, slot.gpus, gateway)
+            run.session = Session(launch, context.cancelled, snapshots.look)
+            context.say("the agent works")
+            outcome = context.catalogue.hook("mleredux_run_agent")(
+                agent=context.agent, run=run, sandbox=context.sandbox
+            )
+        finally:
+            run.session = None
+            if gateway is not None:
+                run.emit("gateway", status="closed", use=gateway.close().model_dump(mode="json"))
+            endpoint.stop()
+            remove_tree(run.path / ".scratch")
+    if not context.sandbox.isolated:
+        check_data(run, prepared.public.parent)
+    submission, problem = snapshots.finish()
+    return outcome, submission, problem
+
+
+def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
+    """What is built in of `mleredux_run_agent`: start (or find again) the agent's command and watch over it.
+
+    Raises:
+        SandboxError: The environment broke.
+    """
+    session = run.session
+    if session is None:
+        raise SandboxError(f"Run {run.id} is not in its agent's stage.")
+    launch = session.launch
+    last = _last_attempt(run)
+    handle = sandbox.attach(launch)
+    if last is not None and last.data.get("status") == "ended":
+        # It ended, and then the program was killed before the stage was done.
+        if handle is not None:
+            handle.close()
+        return Outcome.model_validate(last.data["outcome"])
+    if handle is not None and last is None and handle.poll() is not None:
+        handle.close()  # the remains of an attempt that was given up
+        handle = None
+    adopted, age = handle is not None, _age(run) if handle is not None else 0.0
+    if handle is None:
+        if last is not None:  # killed between the start and its note: an agent nobody knows of may be at work
+            for _ in sandbox.sweep(launch.owner, lambda other: other != run.id):
+                continue
+        _clear(run, launch)
+        run.emit("attempt", status="starting")
+        handle = sandbox.start(launch)
+    run.emit(
+        "agent",
+        status="adopted" if adopted else "started",
+        sandbox=sandbox.id,
+        handle=handle.id,
+        agent=agent.id,
+        started_at=handle.started_at,
+        monotonic=time.monotonic(),
+    )
+    watch = Watch(
+        folders=(run.output_dir, launch.scratch_dir, run.logs_dir),
+        notice=launch.task_dir / "notice.txt",
+        emit=run.emit,
+        cancelled=session.cancelled,
+        look=session.look,
+        measure=Timeline(run.logs_dir / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
+    )
+    try:
+        outcome = supervise(handle, launch.limits, watch, age)
+        if outcome.cause is not Cause.CANCELLED:
+            run.emit("attempt", status="ended", outcome=outcome.model_dump(mode="json"))
+        return outcome
+    finally:
+        handle.close()
+
+
+def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gateway | None:
+    """The run's way to language models, where its network is `gateway`.
+
+    Raises:
+        SandboxError: No plugin opens one.
+    """
+    if context.run.spec.network != "gateway":
+        return None
+    socket = _gateway_socket(endpoint)
+    socket.unlink(missing_ok=True)
+    gateway: Gateway | None = context.catalogue.hook("mleredux_open_gateway")(
+        run=context.run, agent=context.agent, socket=socket
+    )
+    if gateway is None:
+        raise SandboxError("No gateway to language models is installed.", hint="`pip install mleredux-gateway`.")
+    context.secrets |= set(gateway.secrets)
+    return gateway
+
+
+def _gateway_socket(endpoint: ValidationEndpoint) -> Path:
+    return endpoint.folder / GATEWAY_SOCKET
+
+
+def _launch(
+    context: StageContext,
+    built: Built,
+    public: Path,
+    endpoint: ValidationEndpoint,
+    gpus: tuple[str, ...],
+    gateway: Gateway | None,
+) -> Launch:
+    run, agent = context.run, context.agent
+    folders = {name: run.path / name for name in ("task", ".scratch", ".control")}
+    for folder in folders.values():
+        folder.mkdir(exist_ok=True)
+    launch = Launch(
+        run_id=run.id,
+        owner=context.owner,
+        agent=agent,
+        built=built,
+        command=agent.command,
+        limits=run.spec.limits,
+        network=run.spec.network,
+        task_dir=folders["task"].resolve(),
+        data_dir=public.resolve(),
+        output_dir=run.output_dir.resolve(),
+        scratch_dir=folders[".scratch"].resolve(),
+        control_dir=folders[".control"].resolve(),
+        log=run.agent_log.resolve(),
+        gpu_ids=gpus,
+        validate_socket=endpoint.socket,
+        validate_url=endpoint.url,
+        gateway_socket=_gateway_socket(endpoint) if gateway else None,
+        gateway_url=gateway.url if gateway else "",
+    )
+    layout = context.sandbox.layout(launch)
+    write_briefing(run, context.task, layout, folders["task"])
+    variables = environment(run, context.task, agent, launch, layout, dict(os.environ))
+    if gateway:
+        variables |= {**gateway.environment(layout.gateway_url), "MLEREDUX_GATEWAY_URL": layout.gateway_url}
+    return replace(launch, env=variables)
+
+
+def _clear(run: Run, launch: Launch) -> None:
+    """Make room for a fresh start; what an interrupted attempt left is kept aside."""
+    left = any(run.output_dir.iterdir()) or run.agent_log.exists()
+    if left and any(event.type == "agent" for event in run.log.read()):
+        aside = run.path / "attempts" / str(sum(1 for _ in (run.path / "attempts").glob("*")) + 1)
+        aside.mkdir(parents=True)
+        shutil.move(run.output_dir, aside / "output")
+        for log in (run.agent_log, run.logs_dir / RESOURCES_FILE):
+            if log.exists():
+                shutil.move(log, aside / log.name)
+        run.output_dir.mkdir()
+    (launch.task_dir / "notice.txt").unlink(missing_ok=True)
+    for name in _OUTPUT_FOLDERS:
+        (run.output_dir / name).mkdir(exist_ok=True)
+    run.agent_log.touch()
+
+
+def _record_verdict(run: Run, verdict: Verdict) -> None:
+    run.emit("validation", valid=verdict.valid, message=verdict.message)
+
+
+def _last_attempt(run: Run) -> Event | None:
+    """What was last told of an attempt, unless it was given up (cancelled, or ended by a broken sandbox)."""
+    last = None
+    for event in run.log.read():
+        if event.type == "attempt":
+            last = event
+        elif event.type == "stage" and event.data["stage"] == State.RUNNING:
+            last = None
+    return last
+
+
+def _age(run: Run) -> float | None:
+    """Seconds since the agent that is adopted was started, by the clock that nobody sets; None where not known."""
+    told = [event.data for event in run.log.read() if event.type == "agent" and event.data.get("status") == "started"]
+    begun = told[-1].get("monotonic") if told else None
+    now = time.monotonic()
+    return now - float(begun) if begun is not None and begun <= now else None
+
+
+def agent_started(run: Run) -> float:
+    """When the agent began, in Unix time."""
+    times = [event.data.get("started_at") for event in run.log.read() if event.type == "agent"]
+    known = [float(time_) for time_ in times if time_ is not None]
+    return known[-1] if known else time.time()

@@ -1,0 +1,96 @@
+"""The smoke run: a short run on a small task that an agent must pass before its first real one."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mleredux._core.locations import cache_dir
+from mleredux._core.models import Agent, Cause
+from mleredux._core.protocols import Built
+from mleredux._core.stages.context import StageContext
+from mleredux._core.store import Run, RunStore
+from mleredux._core.store.files import write_atomically
+from mleredux.errors import AgentBroken, Cancelled
+
+if TYPE_CHECKING:
+    from mleredux._core.pipeline import Pipeline
+
+_LAST_LINES = 10
+_LAST_BYTES = 10_000
+
+
+def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
+    """Let the agent work on its smoke task, unless it passed there with this environment before.
+
+    It passes where it leaves a submission that can be scored, in time or at the time limit. The logs are kept in the
+    run's `logs/smoke`.
+
+    Raises:
+        AgentBroken: It did not pass; the message says why, with the last lines of its log.
+        Cancelled: Somebody stopped the run.
+    """
+    smoke = context.agent.smoke
+    if smoke is None or (passed := _record(context.agent, built)).exists():
+        return
+    context.say(f"smoke run on {smoke.task}")
+    with tempfile.TemporaryDirectory(prefix="mleredux-smoke-") as folder:
+        run = _execute(context, pipeline, Path(folder))
+        shutil.copytree(run.logs_dir, context.run.logs_dir / "smoke", dirs_exist_ok=True)
+        if run.cause is Cause.CANCELLED:
+            raise Cancelled("Somebody stopped the run.")
+        report = run.report
+        if report is None or not report.valid_submission:
+            raise AgentBroken(_why(run), hint=f"All of its logs: {context.run.logs_dir / 'smoke'}.")
+    passed.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(passed, f"{context.agent.reference or context.agent.id} on {smoke.task}: {report.score}\n")
+
+
+def _record(agent: Agent, built: Built) -> Path:
+    """Where it is remembered that this agent passed: by what was built and what is started."""
+    facts = agent.model_dump_json(include={"id", "command", "env", "options", "network", "smoke"})
+    digest = hashlib.sha256(f"{built.identity}\0{facts}".encode()).hexdigest()
+    return cache_dir() / "smoke" / digest[:32]
+
+
+def _execute(context: StageContext, pipeline: Pipeline, folder: Path) -> Run:
+    from mleredux._core.api import plan
+
+    spec, smoke = context.run.spec, context.agent.smoke
+    assert smoke is not None
+    asked = plan(
+        context.catalogue,
+        smoke.task,
+        spec.agent,
+        sandbox=spec.sandbox,
+        limits={"time_limit": min(smoke.time_limit, spec.limits.time_limit)},
+        options={**spec.options, **smoke.options},
+        network=spec.network,
+    )
+    store = RunStore(folder / "runs")
+    run = store.create(**asked, data_dir=str(context.data.path))
+    inner = type(pipeline)(
+        store,
+        context.catalogue,
+        context.data,
+        base_image=context.base_image,
+        progress=lambda _run, message: context.progress(f"smoke run on {smoke.task}: {message}"),
+        smoke=False,
+        cancelled=context.cancelled,
+    )
+    return inner.execute([run])[0]
+
+
+def _why(run: Run) -> str:
+    report = run.report
+    said = run.message or (report.message if report else None) or "it left nothing that can be scored"
+    what = f"The agent did not pass its smoke run on {run.spec.task}: {said.rstrip('.')}."
+    if not run.agent_log.is_file():
+        return what
+    with run.agent_log.open("rb") as log:
+        log.seek(max(0, run.agent_log.stat().st_size - _LAST_BYTES))
+        lines = log.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
+    return "\n".join([f"{what} The last lines of its log:", *lines, ""]) if lines else what

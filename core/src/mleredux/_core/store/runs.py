@@ -1,0 +1,265 @@
+"""All runs of a directory, with an SQLite index that can be rebuilt from them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.models import Event, RunSpec
+from mleredux._core.store.run import Run
+from mleredux._core.store.trees import remove_tree
+from mleredux.errors import MlereduxError, NotFound
+
+RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
+_COLUMNS = "id, task, agent, seed, sandbox, status, cause, score, medal, created_at, updated_at"
+_ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
+_SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
+_Rows = list[dict[str, Any]]
+_UNREADABLE = "damaged"
+"""The status of a run whose directory can't be read."""
+
+
+def default_runs_dir() -> Path:
+    """`MLEREDUX_RUNS_DIR`, or the folder `runs` here."""
+    return Path(os.environ.get(RUNS_VARIABLE, "runs"))
+
+
+class RunStore:
+    """The runs of a directory.
+
+    Args:
+        path: The directory; made when the first run is.
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = Path(path) if path is not None else default_runs_dir()
+
+    @property
+    def owner(self) -> str:
+        """Identity of this store, put as a label on everything its sandboxes create."""
+        return hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:16]
+
+    def new_id(self, task: str, agent: str, digits: int = 6) -> str:
+        """An id for a run that is not made yet: the time, the task, the agent, and `digits` random ones."""
+        now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        return f"{now}-{_task_part(task)}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
+
+    def create(self, run_id: str | None = None, **asked: Any) -> Run:
+        """Make a new run, in state `queued`.
+
+        Args:
+            run_id: One of `new_id` that is free; a new one where None.
+            asked: The fields of `RunSpec` but `id` and `created_at`.
+
+        Raises:
+            MlereduxError: The directory can't be made, or the id is taken.
+        """
+        now = datetime.now(UTC)
+        for _ in range(1 if run_id else 8):
+            name = run_id or self.new_id(str(asked["task"]), str(asked["agent"]))
+            spec = RunSpec(id=name, created_at=now, **asked)
+            try:
+                run = Run.create(self.path / name, spec)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise MlereduxError(
+                    f"The run's directory can't be made in {self.path}: {error.strerror or error}.",
+                    hint="Name another with --runs-dir.",
+                ) from error
+            self.watch(run)
+            self.update(run)
+            return run
+        raise MlereduxError(f"No free name for a run was found in {self.path}.")
+
+    def get(self, name: str) -> Run:
+        """A run by its id, by a part of it that is unambiguous, by its path, or the newest as `last`.
+
+        Raises:
+            NotFound: There is none, or several.
+        """
+        if (self.path / name / "run.json").is_file() and "/" not in name:
+            return self.watch(Run(self.path / name))
+        if "/" in name or name in (".", ".."):
+            found = Run(Path(name).resolve())
+            return self.watch(found) if found.path.parent == self.path.resolve() else found
+        names = sorted(self.ids())
+        near = names[-1:] if name == "last" else [known for known in names if name in known]
+        if len(near) == 1:
+            return self.watch(Run(self.path / near[0]))
+        if near:
+            raise NotFound(f"{len(near)} runs match {name!r}.", hint=f"Say more of the id, like {near[-1]}.")
+        raise NotFound(f"There is no run {name!r} in {self.path}.", hint="See `mleredux runs`.")
+
+    def ids(self) -> Iterator[str]:
+        """Ids of all runs on disk."""
+        if self.path.is_dir():
+            yield from (path.parent.name for path in self.path.glob("*/run.json"))
+
+    def newest(self, task: str) -> Iterator[Run]:
+        """Runs of a task, the newest first, found by their names; the index is not asked, which looks at each run."""
+        if not self.path.is_dir():
+            return
+        part = f"-{_task_part(task)}-"
+        for path in sorted((path for path in self.path.iterdir() if part in path.name), reverse=True):
+            try:
+                run = Run(path)
+            except (MlereduxError, ValueError, OSError):
+                continue  # damaged, or removed meanwhile
+            if run.spec.task == task:
+                yield run
+
+    def watch(self, run: Run) -> Run:
+        """Keep the index up to date with a run's state changes."""
+
+        def on_event(changed: Run, event: Event) -> None:
+            if event.type == "state":
+                self.update(changed)
+
+        run.observers.append(on_event)
+        return run
+
+    def update(self, run: Run) -> None:
+        """Write a run's row. The index is a cache: where it can't be written, runs go on without."""
+        with contextlib.suppress(sqlite3.Error), self._index() as database:
+            _begin(database)
+            self._insert(database, run.id)
+
+    def list(self, *, task: str | None = None, agent: str | None = None, status: str | None = None) -> _Rows:
+        """Rows of the index, newest first, filtered.
+
+        Rows that are missing, or older than their run's event log, are made anew; an index that can't be read is
+        rebuilt, and one that can't be written is done without.
+        """
+        try:
+            rows = self._fresh_rows()
+        except sqlite3.Error:
+            try:
+                self.rebuild()
+                rows = self._fresh_rows()
+            except (sqlite3.Error, OSError):
+                rows = [dict(zip(_COLUMNS.split(", "), self._row(name), strict=False)) for name in self.ids()]
+        wanted = {key: value for key, value in {"task": task, "agent": agent, "status": status}.items() if value}
+        rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+        return sorted(rows, key=lambda row: str(row["id"]), reverse=True)
+
+    def rebuild(self) -> int:
+        """Make the index anew from the run directories; the number of runs."""
+        if not self.path.is_dir():
+            return 0
+        try:
+            with self._index() as database:
+                return self._fill(database)
+        except sqlite3.DatabaseError:  # no database at all, or one of another version
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                (self.path / f"index.sqlite{suffix}").unlink(missing_ok=True)
+            with self._index() as database:
+                return self._fill(database)
+
+    def delete(self, run: Run) -> None:
+        """Remove a run that nobody works on.
+
+        Raises:
+            MlereduxError: Somebody does.
+        """
+        if run.alive:
+            raise MlereduxError(f"Run {run.id} is alive.", hint="Cancel it first.")
+        if not remove_tree(run.path):
+            raise MlereduxError(f"Run {run.id} can't be removed from {run.path}.", hint="Look at its permissions.")
+        with contextlib.suppress(sqlite3.Error), self._index() as database:
+            database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+
+    def is_alive(self, run_id: str) -> bool:
+        """Whether a process is working on the run of that id."""
+        path = self.path / run_id
+        return (path / "run.json").is_file() and Run(path).alive
+
+    @contextlib.contextmanager
+    def _index(self) -> Iterator[sqlite3.Connection]:
+        self.path.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(sqlite3.connect(self.path / "index.sqlite", timeout=30)) as database:
+            database.row_factory = sqlite3.Row
+            database.execute(_SCHEMA)
+            with database:
+                yield database
+
+    def _fresh_rows(self) -> _Rows:
+        """All rows, those made anew that are behind their run's event log."""
+        if not self.path.is_dir():
+            return []
+        with self._index() as database:
+            found = {row["id"]: dict(row) for row in database.execute(f"SELECT {_ALL_COLUMNS} FROM runs")}
+            there = set(self.ids())
+            stale = [name for name in there if name not in found or found[name]["log_bytes"] != self._log_bytes(name)]
+            if stale or len(found) > len(there):
+                _begin(database)
+                database.executemany("DELETE FROM runs WHERE id = ?", [(name,) for name in found.keys() - there])
+                for name in stale:
+                    self._insert(database, name)
+                found = {row["id"]: dict(row) for row in database.execute(f"SELECT {_ALL_COLUMNS} FROM runs")}
+        return [{key: value for key, value in row.items() if key != "log_bytes"} for row in found.values()]
+
+    def _fill(self, database: sqlite3.Connection) -> int:
+        _begin(database)  # others wait with their rows, so that what is read here is not older than theirs
+        database.execute("DELETE FROM runs")
+        names = list(self.ids())
+        for name in names:
+            self._insert(database, name)
+        return len(names)
+
+    def _insert(self, database: sqlite3.Connection, name: str) -> None:
+        row = self._row(name)
+        database.execute(f"INSERT OR REPLACE INTO runs ({_ALL_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
+
+    def _log_bytes(self, name: str) -> int:
+        try:
+            return (self.path / name / "events.jsonl").stat().st_size
+        except OSError:
+            return 0
+
+    def _row(self, name: str) -> tuple[Any, ...]:
+        """What the index holds of a run; of one that can't be read, only that."""
+        log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # first: newer events make it stale
+        try:
+            run = Run(self.path / name)
+            report, cause = run.report, run.cause
+            return (
+                name,
+                run.spec.task,
+                run.spec.agent,
+                run.spec.seed,
+                run.spec.sandbox,
+                str(run.state),
+                str(cause) if cause else None,
+                report.score if report else None,
+                report.medal if report else None,
+                run.spec.created_at.isoformat(),
+                now,
+                log_bytes,
+            )
+        except (MlereduxError, ValueError, OSError):
+            return (name, None, None, None, None, _UNREADABLE, None, None, None, None, now, log_bytes)
+
+
+def _begin(database: sqlite3.Connection) -> None:
+    """Take the write lock now, so that nobody's newer row is overwritten by what is read after this."""
+    if not database.in_transaction:
+        database.execute("BEGIN IMMEDIATE")
+
+
+def _task_part(task: str) -> str:
+    """A task's id, as far as it is part of a run's."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", task)[:48]
+
+
+def _short(agent: str) -> str:
+    """An agent's id, or the scheme of a reference (`repo` of `repo:https://…`)."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", agent.partition(":")[0]).strip("-.")[:48] or "agent"

@@ -1,0 +1,122 @@
+"""Submissions that are JSON documents: read strictly, within limits, with one sentence on the first thing wrong."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from mleredux.errors import InvalidSubmission, TaskBroken
+
+MAX_DOCUMENT_BYTES = 1 << 20
+_SHOWN = 60
+_Document = TypeVar("_Document", bound=BaseModel)
+
+
+def name_of(model: type[BaseModel]) -> str:
+    """How a model is named in a submission schema: `module:name`."""
+    return f"{model.__module__}:{model.__qualname__}"
+
+
+def find_model(name: str) -> type[BaseModel]:
+    """The model of a name.
+
+    Raises:
+        TaskBroken: It is not there, or is no model.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise TaskBroken(f"The model {name} of submissions can't be found: {error}.") from error
+    if not (isinstance(found, type) and issubclass(found, BaseModel)):
+        raise TaskBroken(f"{name} is no pydantic model.")
+    return found
+
+
+def read_document(model: type[_Document], path: Path, name: str | None = None) -> _Document:
+    """The document in a file that an agent left.
+
+    Args:
+        name: What to call the file; its own name where None.
+
+    Raises:
+        InvalidSubmission: It can't be read, or is not such a document; says which field and why.
+    """
+    from mleredux._core.submissions.validation import open_regular
+
+    name = name or path.name
+    try:
+        with open_regular(path) as file:
+            return parse_document(model, file, name)
+    except OSError as error:
+        raise InvalidSubmission(f"{name} {error.strerror or error}.") from None
+
+
+def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Document:
+    """The document in an open file.
+
+    Args:
+        name: What to call the file.
+
+    Raises:
+        InvalidSubmission: As `read_document`.
+    """
+    if os.fstat(file.fileno()).st_size > MAX_DOCUMENT_BYTES:
+        raise InvalidSubmission(f"{name} is larger than {MAX_DOCUMENT_BYTES >> 20} MiB.")
+    data = file.read(MAX_DOCUMENT_BYTES + 1)[:MAX_DOCUMENT_BYTES]
+    if not data.strip():
+        raise InvalidSubmission(f"{name} is empty.")
+    try:
+        from_json(data, allow_inf_nan=False, cache_strings="none")  # refuses what nests too deeply, too
+        value = json.loads(data, object_pairs_hook=_object)
+    except _Twice as error:
+        raise InvalidSubmission(f"{name} has the field {_short(str(error))} twice in one object.") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidSubmission(f"{name} is not JSON (NaN and Infinity are not): {_plain(str(error))}.") from None
+    if not isinstance(value, dict):
+        raise InvalidSubmission(f"{name} must hold one JSON object.")
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        raise InvalidSubmission(f"{name}: {_problem(error)}") from None
+
+
+class _Twice(Exception):
+    """Carries a name that occurs twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _Twice(name)
+        found[name] = value
+    return found
+
+
+def _problem(error: ValidationError) -> str:
+    """The first problem, with its place, and how many more there are."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{_bare(part)}" for part in first["loc"]).lstrip(".")
+    more = error.error_count() - 1
+    further = f" ({more:,} more problem{'s' if more > 1 else ''})" if more else ""
+    told = _plain(first["msg"].removeprefix("Value error, "))
+    return f"{place}: {told}{further}." if place else f"{told}{further}."
+
+
+def _bare(text: str) -> str:
+    return text if text.isidentifier() and len(text) <= _SHOWN else _short(text)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())[:300].rstrip(".")

@@ -1,0 +1,308 @@
+"""The validation endpoint of one run: HTTP on a Unix socket and on this machine's loopback, outside the sandbox.
+
+`POST /validate` (multipart field `file`, a raw body, or no body: the submission file as it lies in the output folder)
+says whether a submission is well-formed. `GET /time` says how many seconds are left. `GET /health` says `running`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import email.message
+import hashlib
+import http.server
+import json
+import math
+import mmap
+import os
+import re
+import shutil
+import socket
+import socketserver
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.models import SubmissionSchema, Verdict
+from mleredux._core.submissions.validation import validate, validate_below
+from mleredux.errors import SandboxError
+
+BURST = 10
+PER_SECOND = 0.5
+MAX_UPLOAD = 1 << 30
+MAX_CONNECTIONS = 128
+_IDLE_SECONDS = 30
+_DRAIN_BYTES = 64 << 20
+_HEAD_BYTES = 1 << 16
+
+
+class RateLimit:
+    """A token bucket."""
+
+    def __init__(self, burst: int = BURST, per_second: float = PER_SECOND) -> None:
+        self._burst, self._per_second = burst, per_second
+        self._tokens, self._time = float(burst), time.monotonic()
+        self._lock = threading.Lock()
+
+    def take(self) -> float:
+        """Take a token: 0.0 where there is one, else the seconds until there will be."""
+        with self._lock:
+            now = time.monotonic()
+            self._tokens = min(self._burst, self._tokens + (now - self._time) * self._per_second)
+            self._time = now
+            if self._tokens >= 1:
+                self._tokens -= 1
+                return 0.0
+            return (1 - self._tokens) / self._per_second
+
+
+class ValidationEndpoint:
+    """Serves one run, from `start()` to `stop()`.
+
+    Args:
+        run_id: Names the socket's folder, the same each time the run goes on.
+        schema: All that is known of the submission.
+        output_dir: The agent's output folder.
+        record: Called with each verdict.
+        seconds_left: How long the agent may go on.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        schema: SubmissionSchema,
+        output_dir: Path,
+        record: Callable[[Verdict], None],
+        seconds_left: Callable[[], float],
+    ) -> None:
+        self.schema, self.output_dir, self.record, self.seconds_left = (
+            schema,
+            output_dir,
+            record,
+            seconds_left,
+        )
+        self.limit = RateLimit()
+        # Socket paths are limited to about a hundred bytes, runs directories are not.
+        name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
+        self.folder = Path(tempfile.gettempdir()) / f"mleredux-{os.getuid()}-{name}"
+        self.socket = self.folder / "validate.sock"
+        self._servers: list[socketserver.BaseServer] = []
+        self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._one_at_a_time = threading.Lock()
+        self._recording = threading.Lock()
+        self._stopped = False
+
+    @property
+    def url(self) -> str:
+        """The endpoint on this machine's loopback."""
+        port = self._servers[1].server_address[1]  # type: ignore[index]
+        return f"http://127.0.0.1:{int(port)}/validate"
+
+    def start(self) -> None:
+        """Open both sockets and answer from threads of their own."""
+        self.folder.mkdir(mode=0o711, exist_ok=True)
+        status = self.folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+            raise SandboxError(f"{self.folder} is not ours.", hint="Somebody put it there; remove it.")
+        self.socket.unlink(missing_ok=True)
+        handler = type("Handler", (_Handler,), {"endpoint": self})
+        self._servers = [_UnixServer(str(self.socket), handler), _TcpServer(("127.0.0.1", 0), handler)]
+        self.socket.chmod(0o666)  # the agent's user in a container is another than ours
+        for server in self._servers:
+            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Close both sockets; a verdict that comes later is not recorded."""
+        with self._recording:
+            self._stopped = True
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def admit(self) -> Verdict | None:
+        """None where one more validation is free, else the refusal."""
+        wait = self.limit.take()
+        if wait <= 0:
+            return None
+        return Verdict(valid=False, message=f"Too many validations; ask again in {math.ceil(wait)} seconds.")
+
+    def answer(self, upload: Path | None) -> Verdict:
+        """The verdict on an uploaded file, or on the one in the output folder."""
+        with self._one_at_a_time:  # however many ask, the supervisor's limits must not wait for their rows
+            verdict = validate(self.schema, upload) if upload else validate_below(self.schema, self.output_dir)
+        with self._recording:
+            if not self._stopped:
+                self.record(verdict)
+        return verdict
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """Serves so many connections at once, and closes the rest unheard."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 32
+    RequestHandlerClass: type[_Handler]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.RequestHandlerClass.endpoint._connections.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.RequestHandlerClass.endpoint._connections.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that breaks off is nobody's concern but its own."""
+
+
+class _UnixServer(_Server):
+    address_family = socket.AF_UNIX
+
+    def __init__(self, path: str, handler: type[_Handler]) -> None:
+        super().__init__(path, handler)  # type: ignore[arg-type]  # typed for internet addresses only
+
+    def get_request(self) -> tuple[Any, Any]:
+        request, _address = super().get_request()
+        return request, ("agent", 0)
+
+
+class _TcpServer(_Server):
+    pass
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    endpoint: ValidationEndpoint
+    timeout = _IDLE_SECONDS
+    protocol_version = "HTTP/1.1"  # so that clients who ask before a large upload are told to go on
+    server_version = "mleredux"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        if self.path == "/health":
+            self._reply(200, {"status": "running"})
+        elif self.path == "/time":
+            self._reply(200, {"seconds_left": round(self.endpoint.seconds_left(), 1)})
+        else:
+            self._reply(404, {"error": "There are POST /validate, GET /time and GET /health."})
+
+    def do_POST(self) -> None:
+        length = self._length()
+        if self.path != "/validate":
+            self._refuse(404, length, {"error": "There are POST /validate, GET /time and GET /health."})
+            return
+        if length is None:
+            self._refuse(413, 0, {"error": f"Send a Content-Length of at most {MAX_UPLOAD >> 20} MiB."})
+            return
+        refusal = self.endpoint.admit()
+        if refusal is not None:  # before the body is kept anywhere
+            self._refuse(429, length, _answer(refusal))
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                upload = stack.enter_context(self._upload(length)) if length else None
+            except _Broken as error:
+                self._refuse(400, 0, {"error": str(error)})
+                return
+            verdict = self.endpoint.answer(upload)
+        self._reply(200, _answer(verdict))
+
+    def _length(self) -> int | None:
+        """Size of the body; None where it is unknown, or more than is taken."""
+        text = self.headers.get("Content-Length") or "0"
+        known = text.isascii() and text.isdigit() and len(text) < 20 and not self.headers.get("Transfer-Encoding")
+        return int(text) if known and int(text) <= MAX_UPLOAD else None
+
+    def _refuse(self, status: int, length: int | None, content: dict[str, Any]) -> None:
+        """Answer a request whose body nobody wants; some of it is read, for clients that don't listen meanwhile."""
+        left = min(length or 0, _DRAIN_BYTES)
+        while left > 0 and (block := self.rfile.read(min(left, 1 << 16))):
+            left -= len(block)
+        self._reply(status, content)
+
+    @contextlib.contextmanager
+    def _upload(self, length: int) -> Iterator[Path]:
+        """The uploaded submission as a file.
+
+        Raises:
+            _Broken: The client sent less than it announced, or no file.
+        """
+        with tempfile.TemporaryDirectory(prefix="mleredux-upload-") as folder:
+            body = Path(folder) / "body"
+            left = length
+            with body.open("wb") as file:
+                while left > 0 and (block := self.rfile.read(min(left, 1 << 16))):
+                    file.write(block)
+                    left -= len(block)
+            if left:
+                raise _Broken("The upload broke off.")
+            kind = self.headers.get("Content-Type", "")
+            yield _first_file(body, kind) if kind.lower().startswith("multipart/") else body
+
+    def _reply(self, status: int, content: dict[str, Any]) -> None:
+        data = json.dumps(content).encode() + b"\n"
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(data)
+
+    def log_message(self, *_arguments: object) -> None:
+        """Nothing to the terminal; the run's event log has each call."""
+
+
+class _Broken(Exception):
+    """Carries the sentence."""
+
+
+def _answer(verdict: Verdict) -> dict[str, Any]:
+    """The answer, with the words that agents made for MLE-bench look for."""
+    words = "Submission is valid." if verdict.valid else f"Submission invalid! {verdict.message}"
+    return {"valid": verdict.valid, "message": verdict.message, "result": words}
+
+
+def _first_file(body: Path, content_type: str) -> Path:
+    """The part named `file` of a multipart body, else its first part, as a file of its own; nothing is held in memory.
+
+    Raises:
+        _Broken: There is none.
+    """
+    parameters = email.message.Message()
+    parameters["Content-Type"] = content_type
+    boundary = parameters.get_boundary()
+    if not boundary or len(boundary) > 200:
+        raise _Broken("The multipart upload names no boundary.")
+    mark = b"--" + boundary.encode("latin-1", "replace")
+    with body.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        chosen: tuple[int, int] | None = None
+        start = data.find(mark)
+        while start >= 0 and data[start + len(mark) : start + len(mark) + 2] == b"\r\n":
+            head = start + len(mark) + 2
+            content = data.find(b"\r\n\r\n", head, head + _HEAD_BYTES) + 4
+            end = data.find(b"\r\n" + mark, content - 2)
+            if content < 4 or end < 0:
+                break
+            named = re.search(rb"name=\"?file\"?[;\s]", data[head:content], re.IGNORECASE) is not None
+            if chosen is None or named:
+                chosen = content, max(content, end)
+            if named:
+                break
+            start = end + 2
+        if chosen is None:
+            raise _Broken("The multipart upload holds no file.")
+        path = body.with_name("file")
+        with path.open("wb") as part:
+            for position in range(chosen[0], chosen[1], 1 << 20):
+                part.write(data[position : min(position + (1 << 20), chosen[1])])
+    return path

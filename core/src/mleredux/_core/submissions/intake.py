@@ -1,0 +1,195 @@
+"""Taking in what an agent left: hostile input. Nothing is followed out of the tree, and everything has a limit."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mleredux._core.models import Artifact
+
+MEDIA_TYPES = {
+    ".log": "text/plain",
+    ".jsonl": "application/jsonl",
+    ".md": "text/markdown",
+    ".parquet": "application/vnd.apache.parquet",
+    ".ipynb": "application/x-ipynb+json",
+}
+
+
+HARD_LINKED = "has more than one hard link"
+
+
+@dataclass(frozen=True)
+class IntakeLimits:
+    """What is taken into the manifest; the rest is named as left out."""
+
+    files: int = 10_000
+    depth: int = 40
+    file_bytes: int = 4 << 30
+    total_bytes: int = 32 << 30
+    named: int = 1_000
+    """How many left-out paths are named one by one."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Something in the tree: a regular file to take, or the reason why it is left out."""
+
+    path: bytes
+    size: int = 0
+    reason: str | None = None
+
+
+def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
+    """All things below a folder, in order of their names, with the reason for each that is left out.
+
+    Links are never followed. A folder deeper than the limit is left out whole. Never raises for what lies in the tree.
+    """
+    taken = taken_bytes = 0
+    stack: list[tuple[bytes, int]] = [(b"", 0)]
+    base = os.fsencode(root)
+    while stack:
+        folder, depth = stack.pop()
+        try:
+            with os.scandir(os.path.join(base, folder)) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            yield Found(folder, reason=f"can't be read ({error.strerror})")
+            continue
+        folders = []
+        for entry in listed:
+            path = os.path.join(folder, entry.name) if folder else entry.name
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError as error:
+                yield Found(path, reason=f"can't be read ({error.strerror})")
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                if depth + 1 >= limits.depth:
+                    yield Found(path, reason=f"lies deeper than {limits.depth} folders")
+                else:
+                    folders.append((path, depth + 1))
+                continue
+            reason = _reason(status, limits)
+            if reason is None and taken >= limits.files:
+                reason = f"there are more than {limits.files:,} files"
+            if reason is None and taken_bytes + status.st_size > limits.total_bytes:
+                reason = f"all files together are larger than {limits.total_bytes >> 30} GiB"
+            if reason is None:
+                taken += 1
+                taken_bytes += status.st_size
+            yield Found(path, status.st_size, reason)
+        stack.extend(reversed(folders))
+
+
+def _reason(status: os.stat_result, limits: IntakeLimits) -> str | None:
+    if stat.S_ISLNK(status.st_mode):
+        return "is a link"
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a regular file"
+    if status.st_size > limits.file_bytes:
+        return f"is larger than {limits.file_bytes >> 30} GiB"
+    if status.st_nlink > 1:
+        return HARD_LINKED
+    return None
+
+
+def readable(path: bytes) -> str:
+    """A path of any bytes as text, no two alike: what is not UTF-8, control characters and backslashes are escaped."""
+    text = path.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    # `\x85` is a byte, `\u0085` the character
+    return f"\\u{ord(char):04x}" if 0x80 <= ord(char) < 0x100 else char.encode("unicode_escape").decode()
+
+
+def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[list[Artifact], list[dict[str, str]]]:
+    """Artifacts of a tree with their hashes, and what was left out.
+
+    Args:
+        root: The folder.
+        prefix: What to put before each path: the folder's name in the run, with `/`.
+        producer: Who made the files.
+        limits: What is taken.
+    """
+    artifacts: list[Artifact] = []
+    left_out: list[dict[str, str]] = []
+    unnamed = 0
+    for found in walk(root, limits):
+        reason, digest = found.reason, None
+        path = prefix + readable(found.path)
+        if reason is None:
+            try:
+                digest = hash_regular(os.path.join(os.fsencode(root), found.path), found.size)
+            except OSError as error:
+                reason = str(error)
+        if reason is None:
+            artifacts.append(
+                Artifact(path=path, media_type=media_type(path), size=found.size, sha256=digest, producer=producer)
+            )
+        elif len(left_out) < limits.named:
+            left_out.append({"path": path, "reason": reason})
+        else:
+            unnamed += 1
+    if unnamed:
+        left_out.append({"path": prefix, "reason": f"{unnamed:,} more things were left out"})
+    return artifacts, left_out
+
+
+def hash_regular(path: bytes | str | Path, size: int | None = None) -> str:
+    """SHA-256 of a regular file, in hexadecimal. Links are not followed.
+
+    Args:
+        path: The file.
+        size: Read no more than this, where a file may grow meanwhile.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    digest = hashlib.sha256()
+    with os.fdopen(descriptor, "rb") as file:
+        left = size if size is not None else os.fstat(descriptor).st_size
+        while left > 0 and (block := file.read(min(left, 1 << 20))):
+            digest.update(block)
+            left -= len(block)
+    return digest.hexdigest()
+
+
+def media_type(path: str) -> str:
+    """Media type by a file's ending."""
+    ending = os.path.splitext(path)[1].lower()
+    return MEDIA_TYPES.get(ending) or mimetypes.guess_type(path)[0] or "application/octet-stream"
+
+
+def disk_usage(*roots: Path, give_up_after: int = 300_000) -> tuple[int, int]:
+    """Bytes allocated on disk below folders (sparse files count what they hold), and the number of files.
+
+    Args:
+        roots: Folders or files; links are not followed.
+        give_up_after: Stop counting after so many files.
+    """
+    total = files = 0
+    stack = [os.fsencode(root) for root in roots]
+    while stack and files < give_up_after:
+        path = stack.pop()
+        try:
+            status = os.lstat(path)
+            if not stat.S_ISDIR(status.st_mode):
+                total += status.st_blocks * 512
+                files += 1
+                continue
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        stack.append(os.fsencode(entry.path))
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                        files += 1
+        except OSError:
+            continue
+    return total, files

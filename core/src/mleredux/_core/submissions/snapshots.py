@@ -1,0 +1,134 @@
+"""Keeping every version of the submission file, while the agent works."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from mleredux._core.store import Run
+from mleredux._core.submissions.intake import IntakeLimits, walk
+from mleredux._core.submissions.validation import MAX_BYTES, open_below
+from mleredux.errors import SandboxError
+
+MAX_VERSIONS = 500
+MAX_TOTAL_BYTES = 8 << 30
+MAX_LOOK_BYTES = 1 << 30
+"""Larger files are taken only at the end: copying them would keep the supervisor from its limits."""
+
+
+_CODE = IntakeLimits(files=200, file_bytes=1 << 20, total_bytes=4 << 20)
+_CODE_ENDINGS = (".py", ".ipynb", ".r", ".R", ".jl", ".sh", ".sql", ".toml", ".yaml", ".yml", ".json", ".txt", ".md")
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    """Not the agent's to set, as the other is."""
+
+    @classmethod
+    def of(cls, file: BinaryIO) -> _Stamp:
+        status = os.fstat(file.fileno())
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+class Snapshots:
+    """Watches one file of a run's output folder, and copies each version into `submissions/`.
+
+    A version is copied once it has not changed between two looks, so that one being written is not taken.
+
+    Args:
+        run: The run.
+        file: Name of the submission file.
+    """
+
+    def __init__(self, run: Run, file: str) -> None:
+        self.run = run
+        self.file = file
+        self.ending = Path(file).suffix
+        self._last_look: _Stamp | None = None
+        self._taken: _Stamp | None = None
+        versions = run.submissions()
+        self._count = len(versions)
+        self._bytes = sum(version.size for version in versions)
+
+    def look(self) -> None:
+        """Take a new version if there is one that rests."""
+        with contextlib.suppress(OSError):  # gone or replaced meanwhile: the next look sees what is there
+            with open_below(self.run.output_dir, self.file) as file:
+                stamp = _Stamp.of(file)
+                resting, self._last_look = stamp == self._last_look, stamp
+                room = self._count < MAX_VERSIONS and self._bytes + stamp.size <= MAX_TOTAL_BYTES
+                if resting and stamp != self._taken and room and stamp.size <= MAX_LOOK_BYTES:
+                    self._take(file, stamp)
+            return
+        self._last_look = None
+
+    def finish(self) -> tuple[Path | None, str | None]:
+        """Take the last version; the agent is gone.
+
+        Returns:
+            The file to grade, or None and why there is none: the end of a sentence that starts with the file's name.
+
+        Raises:
+            SandboxError: It is there, but could not be kept.
+        """
+        try:
+            file = open_below(self.run.output_dir, self.file)
+        except OSError as error:
+            return None, str(error.strerror or error)
+        with file:
+            stamp = _Stamp.of(file)
+            if stamp.size > MAX_BYTES:
+                return None, f"is larger than {MAX_BYTES >> 30} GiB"
+            try:
+                if stamp != self._taken and not self._take(file, stamp):
+                    return None, "changed while it was read"
+            except OSError as error:
+                raise SandboxError(
+                    f"The submission could not be kept in {self.run.path}: {error.strerror or error}.",
+                    hint="Make room on the disk, and resume the run.",
+                ) from error
+        return self.run.submissions()[-1].path, None
+
+    def _keep_code(self, target: Path) -> int:
+        """Copy the small text files of `output/code`, as far as they go; how many bytes."""
+        source, total, count = self.run.output_dir / "code", 0, 0
+        for found in walk(source, _CODE):
+            name = os.fsdecode(found.path)
+            if found.reason is not None or not name.endswith(_CODE_ENDINGS):
+                continue
+            with contextlib.suppress(OSError), open_below(source, name) as file:
+                data = file.read(_CODE.file_bytes + 1)
+                if len(data) > _CODE.file_bytes or total + len(data) > _CODE.total_bytes or count >= _CODE.files:
+                    continue
+                place = target / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(data)
+                total, count = total + len(data), count + 1
+        return total
+
+    def _take(self, file: BinaryIO, stamp: _Stamp) -> bool:
+        """Copy an open file; False where it changed meanwhile, and the copy is nothing."""
+        number = self._count + 1
+        path = self.run.path / "submissions" / f"{number:04d}{self.ending}"
+        try:
+            with path.open("wb") as copy:
+                while copy.tell() <= stamp.size and (block := file.read(1 << 20)):
+                    copy.write(block)  # no further where it grows while it is read
+                size = copy.tell()
+            if _Stamp.of(file) != stamp:
+                path.unlink()
+                return False
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        self._taken, self._count = stamp, number
+        self._bytes += size + self._keep_code(path.with_name(f"{number:04d}-code"))
+        self.run.emit("submission", number=number, path=str(path.relative_to(self.run.path)), size=size)
+        return True

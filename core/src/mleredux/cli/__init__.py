@@ -1,5 +1,0 @@
-"""The command line. One file a verb; a verb is imported when it is used, so that `--help` costs next to nothing."""
-
-from mleredux.cli.root import main
-
-__all__ = ["main"]

@@ -1,6 +1,0 @@
-"""Runs on disk: directories are the truth, the SQLite index over them is a cache."""
-
-from mleredux.store.run import Run, SubmissionVersion
-from mleredux.store.runs import RunStore, default_runs_dir
-
-__all__ = ["Run", "RunStore", "SubmissionVersion", "default_runs_dir"]

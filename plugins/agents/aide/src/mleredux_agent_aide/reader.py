@@ -1,0 +1,159 @@
+"""From AIDE's journal to the rollout: a tree of nodes as steps in the order in which they were made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.rollout import InvalidRollout, Observation, ObservationResult, Step, StepExtra, ToolCall, Trajectory
+from mleredux._core.rollout.models import AgentInfo
+from mleredux._core.rollout.native import as_count, as_dict, as_list, as_number, as_text, as_time, read_native
+
+from mleredux_agent_aide.versions import versions_of_nodes
+
+JOURNAL = "journal.json"
+FACTS = "run.json"
+MAX_NODES = 20_000
+_ID, _NAME = 200, 200
+"""Characters of an id, and of a name."""
+
+
+def read_rollout(output: Path) -> Trajectory | None:
+    """The rollout of an output folder, or None where there is no journal.
+
+    Args:
+        output: That of a run, with `logs/aide/journal.json` of our driver, or `logs/<run>/journal.json` of AIDE's own
+            program.
+
+    Raises:
+        InvalidRollout: The journal is damaged.
+    """
+    folder = output / "logs" / "aide"
+    if not (folder / JOURNAL).is_file():
+        folder = next((path.parent for path in sorted(output.glob(f"logs/*/{JOURNAL}"))), folder)
+        if not (folder / JOURNAL).is_file():
+            return None
+    journal = as_dict(read_native(output, _name(folder / JOURNAL, output)))
+    nodes = _nodes(journal)
+    if not nodes:
+        return None
+    facts = _facts(output, _name(folder / FACTS, output))
+    model = as_text(facts.get("code_model"), _NAME) or None
+    steps = [Step(step_id=1, source="user", message=as_text(facts.get("task")) or "(The task is not in AIDE's logs.)")]
+    versions = versions_of_nodes(facts, folder, output.parent / "submissions")
+    steps += [_step(node, number, nodes, model, versions.get(node.id)) for number, node in enumerate(nodes.values(), 2)]
+    best = _best(list(nodes.values()))
+    own = {"best_node": best, "feedback_model": as_text(facts.get("feedback_model"), _NAME) or None}
+    return Trajectory(
+        agent=AgentInfo(
+            name="aide",
+            version=as_text(facts.get("aide"), _NAME) or "unknown",
+            model_name=model,
+            tool_definitions=[_RUN_PYTHON],
+        ),
+        steps=steps,
+        extra={"aide": {name: value for name, value in own.items() if value}},
+    )
+
+
+_RUN_PYTHON = {
+    "type": "function",
+    "function": {
+        "name": "run_python",
+        "description": "Run a solution in a new Python process.",
+        "parameters": {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
+    },
+}
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A node of the journal; `parent` is another that stands before it."""
+
+    id: str
+    values: dict[str, Any]
+    parent: str | None
+
+    @property
+    def buggy(self) -> bool:
+        return self.values.get("is_buggy") is not False or self.metric is None
+
+    @property
+    def metric(self) -> float | None:
+        return as_number(as_dict(self.values.get("metric")).get("value"))
+
+    @property
+    def lower_is_better(self) -> bool | None:
+        maximize = as_dict(self.values.get("metric")).get("maximize")
+        return not maximize if isinstance(maximize, bool) else None
+
+
+def _nodes(journal: dict[str, Any]) -> dict[str, _Node]:
+    """The journal's nodes by id, in the order of their steps. Parents always come first, so that it is a tree."""
+    parents = as_dict(journal.get("node2parent"))
+    given = [as_dict(node) for node in as_list(journal.get("nodes"))[:MAX_NODES]]
+    given = [node for node in given if node]
+    steps = [as_count(node.get("step")) for node in given]
+    order = sorted(range(len(given)), key=lambda index: (steps[index] is None, steps[index] or 0, index))
+    nodes: dict[str, _Node] = {}
+    for index in order:
+        raw = given[index].get("id")
+        name = as_text(raw, _ID) or f"node-{index}"
+        if name in nodes:
+            name = f"{name}-{index}"
+        found = parents.get(raw) if isinstance(raw, str) else None
+        parent = as_text(found, _ID) if found is not None else None
+        nodes[name] = _Node(name, given[index], parent if parent in nodes else None)
+    return nodes
+
+
+def _step(node: _Node, number: int, nodes: dict[str, _Node], model: str | None, version: int | None) -> Step:
+    values = node.values
+    stage = "draft" if node.parent is None else "debug" if nodes[node.parent].buggy else "improve"
+    facts = StepExtra(
+        node_id=node.id,
+        parent_id=node.parent,
+        stage=stage,
+        validation_metric=node.metric,
+        lower_is_better=node.lower_is_better,
+        is_buggy=node.buggy,
+        seconds=as_number(values.get("exec_time")),
+        submission_version=version,
+    )
+    more = {"analysis": as_text(values.get("analysis")), "exc_type": as_text(values.get("exc_type"), _NAME)}
+    call = f"run-{number}"
+    output = "".join(as_text(part) for part in as_list(values.get("_term_out")))
+    return Step(
+        step_id=number,
+        timestamp=as_time(values.get("ctime")),
+        source="agent",
+        model_name=model,
+        message=as_text(values.get("plan")),
+        tool_calls=[
+            ToolCall(tool_call_id=call, function_name="run_python", arguments={"code": as_text(values.get("code"))})
+        ],
+        observation=Observation(results=[ObservationResult(source_call_id=call, content=as_text(output))]),
+        extra={**facts.as_extra(), **{name: text for name, text in more.items() if text}},
+    )
+
+
+def _best(nodes: list[_Node]) -> str | None:
+    """The good node with the best metric, by the direction that the first good one states."""
+    good = [(node.metric, node) for node in nodes if not node.buggy and node.metric is not None]
+    if not good:
+        return None
+    sign = -1 if good[0][1].lower_is_better else 1
+    return max(good, key=lambda pair: sign * pair[0])[1].id
+
+
+def _name(path: Path, output: Path) -> str:
+    return path.relative_to(output).as_posix()
+
+
+def _facts(output: Path, name: str) -> dict[str, Any]:
+    """What our driver notes beside the journal; AIDE itself has no such file."""
+    try:
+        return as_dict(read_native(output, name))
+    except InvalidRollout:
+        return {}

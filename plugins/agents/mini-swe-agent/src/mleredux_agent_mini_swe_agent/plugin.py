@@ -1,0 +1,16 @@
+"""What the package registers: the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_register_agents() -> Iterable[Ref]:
+    """The agent, imported when it is used."""
+    return [Ref("mini-swe-agent", "mleredux_agent_mini_swe_agent.agent:agent")]

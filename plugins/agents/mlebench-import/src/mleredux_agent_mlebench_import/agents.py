@@ -1,0 +1,68 @@
+"""Agents made of a folder's entries."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import partial
+from typing import Any
+
+from mleredux._core.models import Agent, Build, Limits
+
+from mleredux_agent_mlebench_import.environment import WORKDIR_NOTE
+from mleredux_agent_mlebench_import.layout import Entry, read_folder
+from mleredux_agent_mlebench_import.registry import generated_name, home
+
+_DAY = 24 * 3600.0
+_TIME_VARIABLE = "TIME_LIMIT_SECS"
+# MLE-bench's agents stop by this variable; a run may have less time than they were written for.
+_TIME = f"""\
+if [ "${{{_TIME_VARIABLE}:-0}}" -gt "${{MLEREDUX_TIME_LIMIT%.*}}" ]; then
+    export {_TIME_VARIABLE}="${{MLEREDUX_TIME_LIMIT%.*}}"
+fi
+"""
+
+
+def load_agents(copy: str) -> dict[str, Agent]:
+    """The agents of a copy, by their ids in its `config.yaml`."""
+    folder = home() / copy / "agent"
+    return {name: _agent(entry, copy) for name, entry in read_folder(folder).items()}
+
+
+def _agent(entry: Entry, copy: str) -> Agent:
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", entry.name)
+    agent = Agent(
+        id=f"mlebench-{plain}",
+        title=f"{entry.name} of MLE-bench's layout",
+        command=_command(entry, entry.kwargs),
+        build=Build(context=home() / copy / "agent", dockerfile=generated_name(entry.dockerfile), writable_root=True),
+        env=entry.env,
+        secrets=entry.secrets,
+        limits=Limits(time_limit=_time_limit(entry), cpus=2, memory_mb=8192),
+        network="gateway" if entry.secrets else "none",
+        options=entry.kwargs,
+        sandboxes=("docker",),
+        tags=("mlebench",),
+        reference=f"mlebench:{entry.name}@{copy}",
+    )
+    return agent.model_copy(update={"configure": partial(_configured, agent, entry)})
+
+
+def _configured(agent: Agent, entry: Entry, options: dict[str, Any]) -> Agent:
+    return agent.model_copy(update={"command": _command(entry, options)})
+
+
+def _command(entry: Entry, options: dict[str, Any]) -> tuple[str, ...]:
+    """The script in the image's working directory, with its arguments, as MLE-bench starts it."""
+    timed = _TIME if entry.env.get(_TIME_VARIABLE, "").isdigit() else ""
+    script = (
+        "\n".join([*entry.exports(), ""])
+        + timed
+        + f'cd "$(cat {WORKDIR_NOTE})" && exec bash "$AGENT_DIR"/{shlex.quote(entry.start)} "$@"\n'
+    )
+    return ("bash", "-c", script, entry.start, *entry.arguments(options))
+
+
+def _time_limit(entry: Entry) -> float:
+    said = entry.env.get(_TIME_VARIABLE, "")
+    return float(said) if said.isdigit() and int(said) > 0 else _DAY

@@ -1,0 +1,47 @@
+"""What the package adds: agents by `mlebench:…`, those that the user imported, and the verb that imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent
+
+mleredux_contract = 1
+mleredux_dynamic = ("agents",)
+
+SCHEME = "mlebench:"
+
+
+@hookimpl
+def mleredux_register_agents() -> Iterable[Ref]:
+    """What the user imported."""
+    from mleredux_agent_mlebench_import.registry import imported
+
+    return [Ref(f"{SCHEME}{name}", None, dict(record["summary"])) for name, record in imported().items()]
+
+
+@hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """The verb, imported when it is used."""
+    return [
+        Ref(
+            "agent import-mlebench",
+            "mleredux_agent_mlebench_import.command:command",
+            {"title": "Import agents from a folder in MLE-bench's layout."},
+        )
+    ]
+
+
+@hookimpl
+def mleredux_find_agent(reference: str) -> Agent | None:
+    """An imported agent, or one of a folder: `mlebench:aide/dev`, `mlebench:./agents/aide#aide/dev`."""
+    if not reference.startswith(SCHEME):
+        return None
+    from mleredux_agent_mlebench_import.registry import find
+
+    return find(reference.removeprefix(SCHEME))

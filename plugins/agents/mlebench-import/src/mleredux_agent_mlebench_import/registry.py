@@ -1,0 +1,194 @@
+"""What the user imported: copies of folders by their content, and names for the agents in them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import MlereduxError, NotFound
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent
+
+_NAMES = "agents.json"
+_LEFT_OUT = {".git", "__pycache__", ".DS_Store"}
+_MOST_FILES = 20_000
+_MOST_BYTES = 512 << 20
+DEFAULT_LIBRARIES = "minimal"
+
+
+def home() -> Path:
+    """`mleredux/mlebench-agents` in the user's data folder."""
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data) / "mleredux" / "mlebench-agents"
+
+
+def imported() -> dict[str, dict[str, Any]]:
+    """Names of imported agents, with the copy that each is in and what is listed of it.
+
+    Raises:
+        MlereduxError: The file of names is damaged.
+    """
+    path = home() / _NAMES
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            str(name): {"copy": str(item["copy"]), "summary": dict(item["summary"])} for name, item in found.items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise MlereduxError(f"{path} is damaged ({error}).", hint="Remove it, and import the agents again.") from None
+
+
+def register(agents: list[Agent], copy: str) -> list[str]:
+    """Give agents of a copy their names; those that named others before are given back."""
+    from mleredux._core.plugins.summaries import check_and_summarise
+
+    known = imported()
+    replaced = []
+    for agent in agents:
+        name = (agent.reference or agent.id).removeprefix("mlebench:").partition("@")[0]
+        if name in known and known[name]["copy"] != copy:
+            replaced.append(name)
+        summary = {**check_and_summarise("agents", agent), "id": f"mlebench:{name}"}
+        known[name] = {"copy": copy, "summary": summary}
+    _write(home() / _NAMES, json.dumps(dict(sorted(known.items())), indent=1))
+    return replaced
+
+
+def find(wanted: str) -> Agent:
+    """The agent that a reference means: a name, `name@copy`, `folder#name`, or a folder with one agent.
+
+    Raises:
+        NotFound: There is none.
+        MlereduxError: The folder is not in MLE-bench's layout.
+    """
+    from mleredux_agent_mlebench_import.agents import load_agents
+
+    folder, hash_sign, name = wanted.rpartition("#")
+    if hash_sign:
+        return _one(load_agents(keep(Path(folder).expanduser())), name, f"{folder}/config.yaml")
+    name, at, copy = wanted.partition("@")
+    if at:
+        if not (home() / copy / "about.json").is_file() or "/" in copy:
+            raise NotFound(
+                f"There is no copy {copy!r} of agent {name} here.", hint="Import the folder it was made of again."
+            )
+        return _one(load_agents(copy), name, f"copy {copy}")
+    names = imported()
+    if wanted in names:
+        return _one(load_agents(names[wanted]["copy"]), wanted, "its copy")
+    path = Path(wanted).expanduser()
+    if path.is_dir():
+        agents = load_agents(keep(path))
+        if len(agents) == 1:
+            return next(iter(agents.values()))
+        raise NotFound(f"{wanted} has several agents.", hint=f"Name one: mlebench:{wanted}#{next(iter(agents))}.")
+    listed = ", ".join(f"mlebench:{known}" for known in names) or "none so far"
+    raise NotFound(
+        f"There is no imported agent {wanted!r}.",
+        hint=f"Imported are: {listed}. `mleredux agent import-mlebench FOLDER` imports more.",
+    )
+
+
+def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None = None) -> str:
+    """Copy a folder of agents, with the Dockerfiles they are built by; the copy's name, which is that of its content.
+
+    Args:
+        folder: In MLE-bench's layout.
+        libraries: What the environment `agent` holds, in the words of `mleredux._core.agent_options.libraries`.
+        env_image: A ready image to be taken for `mlebench-env`.
+
+    Raises:
+        MlereduxError: It is not in MLE-bench's layout, too large, or the libraries make no sense.
+    """
+    from mleredux._core.agent_options import libraries as parse
+
+    from mleredux_agent_mlebench_import.environment import dockerfile
+    from mleredux_agent_mlebench_import.layout import read_folder
+
+    try:
+        wanted = parse(libraries)
+    except ValueError as error:
+        raise MlereduxError(f"These libraries can't be had: {error}.") from None
+    entries = read_folder(folder)
+    about = {"libraries": libraries, "env_image": env_image}
+    files = _files(folder)
+    made = {
+        generated_name(name): dockerfile((folder / name).read_text(encoding="utf-8"), wanted, env_image)
+        for name in {entry.dockerfile for entry in entries.values()}
+    }
+    name = _digest(folder, files, json.dumps([about, sorted(made.items())]))
+    target = home() / name
+    if (target / "about.json").is_file():
+        return name
+    home().mkdir(parents=True, exist_ok=True)
+    temporary = home() / f".{name}.{secrets.token_hex(4)}"
+    for path in files:
+        copy = temporary / "agent" / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(folder / path, copy, follow_symlinks=False)
+    for generated, text in made.items():
+        _write(temporary / "agent" / generated, text)
+    _write(temporary / "about.json", json.dumps({**about, "source": str(folder.resolve())}, indent=1))
+    shutil.rmtree(target, ignore_errors=True)
+    temporary.replace(target)
+    return name
+
+
+def generated_name(dockerfile: str) -> str:
+    """Where the Dockerfile with the stage `mlebench-env` lies in the copy."""
+    return f".mleredux.{dockerfile.replace('/', '_')}"
+
+
+def _one(agents: dict[str, Agent], name: str, where: str) -> Agent:
+    if name not in agents:
+        raise NotFound(f"There is no agent {name!r} in {where}.", hint=f"It has: {', '.join(agents)}.")
+    return agents[name]
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files and links of a folder, relative to it; links must stay within."""
+    found: list[Path] = []
+    size = 0
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - _LEFT_OUT)
+        links = [name for name in folders if (Path(parent) / name).is_symlink()]
+        for name in [*links, *names]:
+            path = Path(parent) / name
+            if name in _LEFT_OUT:
+                continue
+            if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+                raise MlereduxError(f"{path} is a link out of the folder.", hint="Put the file itself there.")
+            if path.is_symlink() or path.is_file():
+                found.append(path.relative_to(folder))
+                size += path.lstat().st_size
+        if len(found) > _MOST_FILES or size > _MOST_BYTES:
+            raise MlereduxError(
+                f"{folder} holds more than {_MOST_FILES:,} files or {_MOST_BYTES >> 20} MB.",
+                hint="Leave only what the image is built of.",
+            )
+    return sorted(found)
+
+
+def _digest(folder: Path, files: list[Path], about: str) -> str:
+    digest = hashlib.sha256(about.encode())
+    for path in files:
+        full = folder / path
+        content = os.fsencode(full.readlink()) if full.is_symlink() else full.read_bytes()
+        head = f"\0{path.as_posix()}\0{full.is_symlink()}{full.lstat().st_mode & 0o100}\0{len(content)}\0"
+        digest.update(head.encode("utf-8", "surrogateescape") + content)
+    return digest.hexdigest()[:16]
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary.write_text(text + "\n", encoding="utf-8")
+    temporary.replace(path)

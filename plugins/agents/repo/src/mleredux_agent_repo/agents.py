@@ -1,0 +1,107 @@
+"""From a reference to an agent that can be run."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.models import Agent, Build, Limits, Smoke
+
+from mleredux_agent_repo.manifest import Manifest, read_manifest
+from mleredux_agent_repo.references import parse
+from mleredux_agent_repo.sources import Source, get
+
+AGENT_DIR = "/opt/agent"
+_LIMITS = {"memory": "memory_mb", "disk": "disk_mb"}
+_GENERATED = "mleredux.Dockerfile"
+_DOCKERFILE = """\
+ARG BASE_IMAGE
+FROM ${{BASE_IMAGE}}
+USER root
+RUN python3 -m venv --system-site-packages /opt/venv
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1
+COPY . {place}
+WORKDIR {place}
+RUN python -m pip install --no-cache-dir --disable-pip-version-check {requirements}
+"""
+
+
+def agent_of(reference: str) -> Agent:
+    """The agent that a reference names, its source pinned and in the cache.
+
+    Raises:
+        MlereduxError: The place is not allowed, can't be fetched, or its manifest is wrong.
+    """
+    source = get(parse(reference))
+    return make_agent(source, read_manifest(source.folder))
+
+
+def make_agent(source: Source, manifest: Manifest) -> Agent:
+    """The agent that a manifest describes."""
+    about, build, environment = manifest.agent, manifest.build, manifest.environment
+    asked = manifest.limits.model_dump(exclude_none=True)
+    limits = {_LIMITS.get(name, name): value for name, value in asked.items()}
+    return Agent(
+        id=about.id,
+        version=f"{about.version} ({source.commit[:12]})",
+        title=about.title or about.id,
+        command=tuple(about.command),
+        build=Build(
+            context=source.folder if build.dockerfile else _with_dockerfile(source, build.python or []),
+            dockerfile=build.dockerfile or _GENERATED,
+            writable_root=build.writable_root,
+            time_limit=build.time_limit,
+            max_image_mb=build.max_image,
+        ),
+        env=dict(environment.set),
+        pass_env=tuple(environment.passed),
+        secrets=tuple(environment.secrets),
+        limits=Limits(**limits),
+        network=about.network,
+        options=manifest.options,
+        sandboxes=("docker",),
+        rollout_reader=_reader(manifest),
+        smoke=Smoke(task=manifest.smoke.task, time_limit=manifest.smoke.time_limit, options=manifest.smoke.options),
+        reference=source.reference,
+        tags=("repo",),
+    )
+
+
+def _with_dockerfile(source: Source, requirements: list[str]) -> Path:
+    """The agent's folder with a Dockerfile of ours, beside the untouched one in the cache."""
+    place = source.root.with_name(f"{source.root.name}-{len(source.folder.relative_to(source.root).parts)}-built")
+    text = _DOCKERFILE.format(place=AGENT_DIR, requirements=" ".join(_quoted(item) for item in requirements))
+    target = place / source.folder.relative_to(source.root)
+    if not (target / _GENERATED).is_file() or (target / _GENERATED).read_text(encoding="utf-8") != text:
+        with tempfile.TemporaryDirectory(prefix=".building-", dir=place.parent) as scratch:
+            tree = Path(scratch) / "tree"
+            shutil.copytree(source.root, tree, symlinks=True)
+            (tree / source.folder.relative_to(source.root) / _GENERATED).write_text(text, encoding="utf-8")
+            shutil.rmtree(place, ignore_errors=True)
+            tree.rename(place)
+    return target
+
+
+def _quoted(item: str) -> str:
+    words = item.split() if item.startswith("-r ") else [item]
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
+
+
+def _reader(manifest: Manifest) -> Callable[[Path], Any] | None:
+    return partial(_read_logs, manifest.logs.path, manifest.logs.format) if manifest.logs else None
+
+
+def _read_logs(path: str, form: str, output: Path) -> Any:
+    """The rollout of native logs: a document in ATIF, or what another agent's reader makes of its own kind."""
+    from mleredux._core.plugins import current
+    from mleredux._core.rollout import parse_rollout
+    from mleredux._core.rollout.native import read_below
+
+    if form == "atif":
+        return parse_rollout(read_below(output, path)) if (output / path).is_file() else None
+    reader = current().agent(form).rollout_reader
+    return reader(output) if reader else None

@@ -1,0 +1,103 @@
+"""`mleredux agent check`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent
+    from mleredux._core.plugins import Catalogue
+    from mleredux._core.store import Run
+
+
+@click.command("check")
+@click.argument("place", metavar="PATH|repo:REFERENCE")
+@click.option("--static", is_flag=True, help="Only look: no build, no smoke run.")
+@click.option("--base-image", metavar="IMAGE", help="Base of the agent's image (also MLEREDUX_BASE_IMAGE).")
+@click.option("--logs", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs of build and run here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def command(
+    ctx: click.Context, place: str, static: bool, base_image: str | None, logs: Path | None, as_json: bool
+) -> None:
+    """Verify a developer's agent: its source, its manifest, its build, and a smoke run.
+
+    Nothing of it is kept among your runs. Exit code 0 where all is well.
+    """
+    from mleredux._core.plugins import current
+
+    from mleredux_agent_repo.agents import agent_of
+    from mleredux_agent_repo.references import SCHEME
+
+    found: list[dict[str, Any]] = []
+
+    def tell(step: str, message: str, ok: bool = True) -> None:
+        found.append({"step": step, "ok": ok, "message": message})
+        if not as_json:
+            click.echo(
+                f"{click.style('ok  ' if ok else 'FAIL', fg='green' if ok else 'red')} {step.ljust(9)} {message}"
+            )
+
+    agent = agent_of(place if place.startswith(SCHEME) else SCHEME + place)
+    tell("source", str(agent.reference))
+    tell("manifest", f"agent {agent.id}, version {agent.version}, network {agent.network}")
+    passed = static or _build_and_run(current(), agent, base_image, logs, tell)
+    if as_json:
+        click.echo(
+            json.dumps({"reference": agent.reference, "agent": agent.id, "ok": passed, "steps": found}, indent=1)
+        )
+    ctx.exit(0 if passed else 1)
+
+
+def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, logs: Path | None, tell: Any) -> bool:
+    """The smoke run in a store of its own, building included."""
+    from mleredux._core.api import plan
+    from mleredux._core.data import DataStore
+    from mleredux._core.pipeline import Pipeline
+    from mleredux._core.store import RunStore
+
+    smoke = agent.smoke
+    assert smoke is not None and agent.reference is not None
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder:
+        store, data = RunStore(Path(folder) / "runs"), DataStore()
+        asked = plan(
+            catalogue, smoke.task, agent.reference, limits={"time_limit": smoke.time_limit}, options=smoke.options
+        )
+        run = store.create(**asked, data_dir=str(data.path))
+        Pipeline(store, catalogue, data, base_image=base_image, smoke=False).execute([run])
+        if logs is not None:
+            shutil.copytree(run.logs_dir, logs, dirs_exist_ok=True)
+        built = "image" in (run.finished_stages().get(_building(), {}))
+        if not built:
+            tell("build", run.message or "the image could not be built", ok=False)
+            return False
+        tell("build", f"image {run.use.image}")
+        report = run.report
+        if report is None or not report.valid_submission:
+            why = run.message or (report.message if report else None) or "it left nothing that can be scored"
+            tell("smoke run", f"{smoke.task}: {why}{_last_lines(run)}", ok=False)
+            return False
+        seconds = time.monotonic() - started
+        tell("smoke run", f"{smoke.task}: {report.metric} {report.score:g}, {seconds:.0f} s with building")
+        return True
+
+
+def _building() -> Any:
+    from mleredux._core.models import State
+
+    return State.BUILDING
+
+
+def _last_lines(run: Run) -> str:
+    if not run.agent_log.is_file():
+        return ""
+    lines = run.agent_log.read_bytes()[-5000:].decode(errors="replace").strip().splitlines()[-10:]
+    return "\n" + "\n".join(f"     | {line}" for line in lines) if lines else ""

@@ -1,0 +1,206 @@
+"""The manifest of an agent, `mleredux-agent.toml`, and what is wrong with one."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+from mleredux._core.models.agent import Network
+from mleredux._core.models.base import ID_PATTERN
+from mleredux.errors import MlereduxError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+MANIFEST = "mleredux-agent.toml"
+MAX_BYTES = 256 << 10
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_MEGABYTES = {"m": 1, "g": 1024, "t": 1 << 20}
+_VARIABLE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+
+
+def _duration(value: Any) -> Any:
+    return _scaled(value, _SECONDS, "a duration like 90s, 30m or 2h")
+
+
+def _megabytes(value: Any) -> Any:
+    scaled = _scaled(value, _MEGABYTES, "a size like 512m or 4g")
+    return int(scaled) if isinstance(scaled, float) else scaled
+
+
+def _scaled(value: Any, units: dict[str, int], wanted: str) -> Any:
+    if not isinstance(value, str):
+        return value
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z])", value.strip().lower())
+    if found is None or found[2] not in units:
+        raise ValueError(f"{value!r} is not {wanted}")
+    return float(found[1]) * units[found[2]]
+
+
+def _variable(name: str) -> str:
+    if not _VARIABLE.match(name):
+        raise ValueError(f"{name!r} is no name of a variable")
+    if name.startswith("MLEREDUX_"):
+        raise ValueError(f"{name} is ours to set")
+    return name
+
+
+def _inside(path: str) -> str:
+    if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+        raise ValueError(f"{path!r} must lie inside the folder of the manifest")
+    return path
+
+
+Seconds = Annotated[float, BeforeValidator(_duration)]
+Megabytes = Annotated[int, BeforeValidator(_megabytes)]
+Variable = Annotated[str, AfterValidator(_variable)]
+Inside = Annotated[str, AfterValidator(_inside)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class AgentTable(_Table):
+    """`[agent]`: who it is and what is started."""
+
+    id: str = Field(pattern=ID_PATTERN)
+    version: str = "1"
+    title: str = ""
+    command: list[str] = Field(min_length=1)
+    """Run with the output folder as working directory; files of the repository are in `/opt/agent`."""
+    network: Network = "none"
+
+
+class BuildTable(_Table):
+    """`[build]`: exactly one of `dockerfile` and `python`."""
+
+    dockerfile: Inside | None = None
+    """Takes `ARG BASE_IMAGE`; its context is the folder of the manifest."""
+    python: list[str] | None = None
+    """What pip installs: `.` for the folder itself as a package, `-r requirements.txt`, `name==version`."""
+    time_limit: Seconds = Field(default=1800, gt=0, le=7200)
+    max_image: Megabytes = Field(default=10240, gt=0)
+    writable_root: bool = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> BuildTable:
+        if (self.dockerfile is None) == (self.python is None):
+            raise ValueError("give exactly one of `dockerfile` and `python`")
+        for item in self.python or ():
+            words = item.split()
+            if words[:1] == ["-r"] and len(words) == 2:
+                _inside(words[1])
+            elif not words or item.startswith("-"):
+                raise ValueError(f"{item!r} is no requirement; options of pip are not taken but `-r FILE`")
+        return self
+
+
+class EnvironmentTable(_Table):
+    """`[environment]`: variables of the agent."""
+
+    set: dict[Variable, str] = {}
+    passed: list[Variable] = Field(default=[], alias="pass")
+    """Taken from the caller's environment."""
+    secrets: list[Variable] = []
+    """Taken from the caller's environment, and masked in everything that is kept."""
+
+
+class LimitsTable(_Table):
+    """`[limits]`: defaults, which the user may change."""
+
+    time_limit: Seconds | None = Field(default=None, gt=0)
+    cpus: float | None = Field(default=None, gt=0, strict=False)
+    memory: Megabytes | None = Field(default=None, ge=64)
+    disk: Megabytes | None = Field(default=None, ge=1)
+    processes: int | None = Field(default=None, ge=1)
+    gpus: int | None = Field(default=None, ge=0)
+    llm_calls: int | None = Field(default=None, ge=0)
+    llm_tokens: int | None = Field(default=None, ge=0)
+    llm_cost_usd: float | None = Field(default=None, ge=0, strict=False)
+
+
+class LogsTable(_Table):
+    """`[logs]`: where its native logs are and what reads them."""
+
+    path: Inside
+    """Relative to the output folder."""
+    format: str
+    """`atif`, or the id of an installed agent whose reader reads them."""
+
+
+class SmokeTable(_Table):
+    """`[smoke]`: the short run that it must pass first."""
+
+    task: str = "wine"
+    time_limit: Seconds = Field(default=300, gt=0, le=3600)
+    options: dict[str, Any] = {}
+
+
+class Manifest(_Table):
+    """All of it."""
+
+    agent: AgentTable
+    build: BuildTable
+    environment: EnvironmentTable = EnvironmentTable()
+    limits: LimitsTable = LimitsTable()
+    options: dict[str, Any] = {}
+    logs: LogsTable | None = None
+    smoke: SmokeTable = SmokeTable()
+
+
+class BadManifest(MlereduxError):
+    """The manifest is missing or wrong; names each field and what to mend."""
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest in an agent's folder, checked against what lies there.
+
+    Raises:
+        BadManifest: With everything that is wrong.
+    """
+    path = folder / MANIFEST
+    if not path.is_file() or path.is_symlink():
+        raise BadManifest(
+            f"There is no {MANIFEST} in the agent's folder.",
+            hint="Write one (see the README of mleredux-agent-repo), or name its folder after `#`.",
+        )
+    if path.stat().st_size > MAX_BYTES:
+        raise BadManifest(f"{MANIFEST} is larger than {MAX_BYTES >> 10} KB.", hint="Shorten it.")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadManifest(f"{MANIFEST} is no TOML: {error}.", hint="Mend it there.") from error
+    try:
+        manifest = Manifest.model_validate(content)
+    except ValidationError as error:
+        wrong = "\n".join(f"  {_where(item['loc'])}: {_what(item)}" for item in error.errors())
+        raise BadManifest(f"{MANIFEST} is wrong:\n{wrong}", hint="\nMend these fields.") from None
+    missing = [name for name in _needed(manifest) if not (folder / name).exists()]
+    if missing:
+        raise BadManifest(
+            f"{MANIFEST} names {', '.join(missing)}, which is not there.", hint="Add it, or mend the name."
+        )
+    return manifest
+
+
+def _needed(manifest: Manifest) -> list[str]:
+    build = manifest.build
+    if build.dockerfile:
+        return [build.dockerfile]
+    listed = [item.split()[1] for item in build.python or () if item.startswith("-r ")]
+    package = any(item == "." or item.startswith(".[") for item in build.python or ())
+    return [*listed, *(["pyproject.toml"] if package else [])]
+
+
+def _where(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location) or "the manifest"
+
+
+def _what(item: Any) -> str:
+    kind = item["type"]
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return "is not known here"
+    return str(item["msg"]).removeprefix("Value error, ")

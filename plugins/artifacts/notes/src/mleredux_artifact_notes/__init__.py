@@ -1,0 +1,41 @@
+"""What a run's code tells: the diff between its solutions, a runnable notebook, and whether it reproduces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mleredux._core.models import Agent, Artifact
+    from mleredux._core.store import Run
+
+mleredux_contract = 1
+
+
+@hookimpl(trylast=True)
+def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
+    """Last, for solutions are read from the rollout."""
+    from mleredux_artifact_notes.diffs import produce_diff
+    from mleredux_artifact_notes.notebook import produce_notebook
+
+    return [artifact for artifact in (produce_diff(run), produce_notebook(run)) if artifact is not None]
+
+
+@hookimpl
+def mleredux_find_agent(reference: str) -> Agent | None:
+    """`reproduce:RUN_DIRECTORY`: what runs the final code of a run again."""
+    if not reference.startswith("reproduce:"):
+        return None
+    from mleredux_artifact_notes.reproduce import agent_of
+
+    return agent_of(reference)
+
+
+@hookimpl
+def mleredux_register_commands() -> list[Ref]:
+    """`mleredux runs reproduce`."""
+    return [Ref("runs reproduce", "mleredux_artifact_notes.reproduce_command:command")]

@@ -1,0 +1,103 @@
+"""`notebook.ipynb`: the final code of a run as a notebook that runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mleredux._core.models import Artifact
+from mleredux._core.store import Run
+from mleredux.errors import MlereduxError
+
+from mleredux_artifact_notes.solutions import entry_of, final_code
+
+PATH = "notebook.ipynb"
+
+_SET_UP = """\
+# The task's data, and the places that the code was written for.
+import os, runpy, sys, tempfile
+from pathlib import Path
+
+import mleredux
+
+TASK = {task}
+prepared = mleredux.prepare(TASK)
+work = Path(tempfile.mkdtemp(prefix="mleredux-notebook-"))
+for folder in ("code", "logs", "rollout", "working", "submission"):
+    (work / folder).mkdir()
+(work / "input").symlink_to(prepared.public.resolve())
+os.environ |= {{
+    "MLEREDUX_TASK": TASK,
+    "MLEREDUX_SEED": {seed},
+    "MLEREDUX_DATA_DIR": str(prepared.public),
+    "MLEREDUX_OUTPUT_DIR": str(work),
+    "MLEREDUX_SUBMISSION": str(work / {file}),
+    "MLEREDUX_SCRATCH_DIR": str(work / "working"),
+}}
+os.chdir(work)"""
+_RUN = """\
+sys.argv = [{entry}, os.environ["MLEREDUX_DATA_DIR"], os.environ["MLEREDUX_SUBMISSION"]]
+sys.path.insert(0, str(work / "code"))
+try:
+    runpy.run_path(str(work / "code" / {entry}), run_name="__main__")
+except SystemExit as end:
+    if end.code:
+        raise"""
+_GRADE = """\
+name = {file}
+written = [path for path in (work / name, work / "working" / name, work / "submission" / name) if path.is_file()]
+report = mleredux.grade(written[0] if written else work / name, TASK)
+print(report.metric, report.score, "medal:", report.medal, report.message or "")"""
+
+
+def produce_notebook(run: Run) -> Artifact | None:
+    """Write the notebook; None where the run left no code that could be run."""
+    import nbformat
+
+    files = final_code(run)
+    try:
+        entry = entry_of(files)
+    except MlereduxError:
+        return None
+    form: Any = nbformat.v4
+    code, text = form.new_code_cell, form.new_markdown_cell
+    names = {"task": repr(run.spec.task), "seed": repr(str(run.spec.seed)), "file": repr(_submission_file(run))}
+    writes = [f"Path('code', {name!r})" for name in sorted(files) if "/" in name]
+    folders = [f"{place}.parent.mkdir(parents=True, exist_ok=True)" for place in writes]
+    cells = [text(_about(run, entry)), code("\n".join([_SET_UP.format(**names), *folders]))]
+    for name in sorted(files, key=lambda name: (name == entry, name)):
+        cells.append(text(f"## {name}"))
+        cells.append(code(f"%%writefile code/{name}\n{files[name]}"))
+    cells += [
+        text("## Run it"),
+        code(_RUN.format(entry=repr(entry))),
+        text("## Grade it"),
+        code(_GRADE.format(**names)),
+    ]
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"  # the same run gives the same file
+    book = form.new_notebook(
+        cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    )
+    nbformat.validate(book)
+    (run.path / PATH).write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", "utf-8", "replace")
+    return Artifact(path=PATH, media_type="application/x-ipynb+json", producer="notes", title="Runnable notebook")
+
+
+def _submission_file(run: Run) -> str:
+    from mleredux._core.plugins import current
+
+    try:
+        return current().task(run.spec.task).submission.file
+    except MlereduxError:
+        return "submission.csv"
+
+
+def _about(run: Run, entry: str) -> str:
+    report = run.report
+    graded = f"{report.metric} {report.score}, medal: {report.medal or 'none'}" if report else "not graded"
+    return (
+        f"# {run.spec.task} by {run.spec.agent}\n\nThe final code of run `{run.id}` ({graded}), as it was left; "
+        f"`{entry}` makes the submission. It was written by an agent: read it before you run it.\n\n"
+        "Needs `pip install mleredux` with the task's package, and what the code itself imports."
+    )

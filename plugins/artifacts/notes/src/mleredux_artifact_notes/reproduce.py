@@ -1,0 +1,131 @@
+"""Running the final code of a run again, in its own environment, to see whether it makes the same submission."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux._core.models import Agent, Artifact, Build, State
+from mleredux._core.store import Run, RunStore
+from mleredux.errors import MlereduxError
+
+from mleredux_artifact_notes.comparison import compare
+from mleredux_artifact_notes.solutions import entry_of, final_code, read_code
+
+if TYPE_CHECKING:
+    from mleredux._core.plugins import Catalogue
+
+SCHEME = "reproduce:"
+PATH = "reproduction.json"
+TOLERANCE = 1e-6
+# Runs inside the sandbox, where this package is not: standard library only.
+_RUNNER = """
+import os, runpy, shutil, sys
+output, data, submission = (os.environ["MLEREDUX_" + name] for name in ("OUTPUT_DIR", "DATA_DIR", "SUBMISSION"))
+entry, name = os.path.join(output, "code", sys.argv[1]), os.path.basename(submission)
+work = os.path.join(os.environ["MLEREDUX_SCRATCH_DIR"], "reproduce")
+for folder in ("working", "submission"):
+    os.makedirs(os.path.join(work, folder))
+os.symlink(data, os.path.join(work, "input"))
+os.chdir(work)
+sys.argv = [entry, data, submission]
+sys.path.insert(0, os.path.dirname(entry))
+try:
+    runpy.run_path(entry, run_name="__main__")
+finally:
+    for place in ("working", "submission", "."):
+        made = os.path.join(work, place, name)
+        if not os.path.exists(submission) and os.path.exists(made):
+            shutil.copyfile(made, submission)
+"""
+
+
+def agent_of(reference: str) -> Agent:
+    """The agent that runs the final code of a run: `reproduce:RUN_DIRECTORY[#ENTRY]`.
+
+    Raises:
+        MlereduxError: The run left no code, or it is not clear which file to run.
+    """
+    path, _, asked = reference.removeprefix(SCHEME).partition("#")
+    run = Run(Path(path))
+    entry = entry_of(final_code(run), asked or None)
+    docker = run.spec.sandbox != "process"
+    return Agent(
+        id="reproduce",
+        title=f"The final code of run {run.id}",
+        command=("python", "-c", _RUNNER, entry),
+        build=Build(image=run.use.image) if docker else Build(),
+        limits=run.spec.limits,
+        network="none",
+        sandboxes=(run.spec.sandbox,),
+        reference=f"{SCHEME}{run.path}#{entry}",
+    )
+
+
+def reproduce(
+    run: Run,
+    store: RunStore,
+    catalogue: Catalogue,
+    *,
+    entry: str | None = None,
+    tolerance: float = TOLERANCE,
+    progress: Callable[[Run, str], None] = lambda _run, _message: None,
+) -> dict[str, Any]:
+    """Run the final code again and compare what it makes; the result is also written to `reproduction.json`.
+
+    Args:
+        run: A finished run.
+        store: Where the repetition is kept.
+        entry: The file of `output/code` to run; found by its name where None.
+        tolerance: By how much numbers may differ, relative to the larger one, or absolutely where below 1.
+
+    Returns:
+        `verdict` (`identical`, `equal`, `same score`, `different` or `failed`), `message`, and the figures behind it.
+
+    Raises:
+        MlereduxError: The run is not finished, has no graded submission, or left no code to run.
+    """
+    from mleredux._core.api import plan
+    from mleredux._core.data import DataStore
+    from mleredux._core.pipeline import Pipeline
+    from mleredux._core.stages.produce import add_artifact
+
+    report = run.report
+    if not run.state.final or report is None or not report.valid_submission:
+        raise MlereduxError(f"Run {run.id} has no graded submission to reproduce.", hint="Name a run that was scored.")
+    reference = f"{SCHEME}{run.path.resolve()}" + (f"#{entry}" if entry else "")
+    asked = plan(catalogue, run.spec.task, reference, sandbox=run.spec.sandbox, seed=run.spec.seed)
+    data = DataStore(run.spec.data_dir)
+    again = store.create(**asked, data_dir=run.spec.data_dir)
+    for name, text in read_code(run.output_dir / "code").items():
+        place = again.output_dir / "code" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", errors="replace")
+    Pipeline(store, catalogue, data, progress=progress).execute([again])
+    result = {"run": run.id, "repetition": again.id, "entry": str(asked["agent"]).rpartition("#")[2]}
+    result |= _verdict(run, again, tolerance)
+    (run.path / PATH).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    add_artifact(run, Artifact(path=PATH, media_type="application/json", producer="notes", title="Reproduction"))
+    return result
+
+
+def _verdict(run: Run, again: Run, tolerance: float) -> dict[str, Any]:
+    before, after = run.report, again.report
+    assert before is not None
+    if again.state is not State.DONE or after is None or not after.valid_submission:
+        why = again.message or (after.message if after else None) or "it made no submission"
+        return {"verdict": "failed", "message": f"The code made no submission that can be scored: {why}"}
+    figures = {"score_before": before.score, "score_again": after.score, "tolerance": tolerance}
+    same = compare(run.path / before.submission_path, again.path / after.submission_path, tolerance)
+    if same.identical:
+        said = ("identical", "The code makes the same submission, byte for byte.")
+    elif same.equal:
+        said = ("equal", f"The code makes the same submission; numbers differ by at most {same.largest or 0:.3g}.")
+    elif before.score == after.score:
+        said = ("same score", f"{same.differing:,} of {same.cells:,} cells differ; the score is the same.")
+    else:
+        why = same.reason or f"{same.differing:,} of {same.cells:,} cells differ"
+        said = ("different", f"The code makes another submission: {why}; score {after.score}, it was {before.score}.")
+    return {"verdict": said[0], "message": said[1], **figures, "submissions": same.as_json()}

@@ -1,0 +1,134 @@
+"""The solutions of a run, in order: from its rollout, or from the code kept with each version of the submission."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mleredux._core.rollout import Step, step_extra
+from mleredux._core.store import Run
+from mleredux._core.submissions.intake import IntakeLimits, walk
+from mleredux._core.submissions.validation import open_below
+from mleredux.errors import MlereduxError
+
+MAX_SOLUTIONS = 500
+MAX_CODE = 1 << 20
+"""Bytes of code that are read of one solution."""
+_LIMITS = IntakeLimits(files=1_000, file_bytes=MAX_CODE, total_bytes=8 * MAX_CODE)
+_CODE_ARGUMENTS = ("code", "source", "script", "file_text", "content", "new_content")
+ENTRIES = ("reproduce.py", "solution.py", "best_solution.py", "main.py", "train.py", "run.py")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One solution.
+
+    Attributes:
+        name: `step 4`, or `version 2`.
+        about: Its stage and what is known of its quality, in a few words.
+        files: Code by path.
+        parent: Index of the solution that it was made of; None for a fresh one.
+    """
+
+    name: str
+    about: str
+    files: dict[str, str]
+    parent: int | None
+
+
+def solutions_of(run: Run) -> list[Solution]:
+    """Solutions in order, each different from the one it was made of; at most `MAX_SOLUTIONS`."""
+    found = list(_of_rollout(run)) or list(_of_versions(run))
+    return found[:MAX_SOLUTIONS]
+
+
+def _of_rollout(run: Run) -> Iterator[Solution]:
+    try:
+        rollout = run.rollout
+    except (MlereduxError, ValueError):
+        return
+    by_node: dict[str, int] = {}
+    count = 0
+    for step in rollout.steps if rollout else ():
+        code = _code_of(step)
+        if code is None:
+            continue
+        facts = step_extra(step)
+        words = [facts.stage, "buggy" if facts.is_buggy else None]
+        if facts.validation_metric is not None:
+            words.append(f"{facts.metric_name or 'validation'} {facts.validation_metric:g}")
+        parent = by_node.get(facts.parent_id or "")
+        if facts.node_id is None:
+            parent = count - 1 if count else None
+        else:
+            by_node[facts.node_id] = count
+        yield Solution(f"step {step.step_id}", ", ".join(filter(None, words)), {"solution": code}, parent)
+        count += 1
+
+
+def _code_of(step: Step) -> str | None:
+    """The code that a step tries: an argument of its tool call that holds a program."""
+    for call in step.tool_calls or ():
+        named = str(call.arguments.get("path") or call.arguments.get("filename") or "x.py")
+        for name in _CODE_ARGUMENTS:
+            value = call.arguments.get(name)
+            if isinstance(value, str) and value.strip() and named.endswith((".py", ".R", ".jl", ".ipynb", ".sh")):
+                return value[:MAX_CODE]
+    return None
+
+
+def _of_versions(run: Run) -> Iterator[Solution]:
+    before: dict[str, str] | None = None
+    count = 0
+    for version in run.submissions():
+        files = read_code(version.code)
+        if files and files != before:
+            yield Solution(f"version {version.number}", "", files, count - 1 if count else None)
+            before, count = files, count + 1
+
+
+def read_code(folder: Path) -> dict[str, str]:
+    """Text files of a folder that an agent wrote, by path, each of at most `MAX_CODE` bytes; links are not followed."""
+    files: dict[str, str] = {}
+    for found in walk(folder, _LIMITS):
+        if found.reason is not None:
+            continue
+        path = os.fsdecode(found.path)
+        try:
+            with open_below(folder, path) as file:
+                data = file.read(MAX_CODE + 1)
+        except OSError:
+            continue  # gone meanwhile, or a link in its place
+        if len(data) <= MAX_CODE and b"\0" not in data:
+            files[path] = data.decode("utf-8", "replace")
+    return files
+
+
+def final_code(run: Run) -> dict[str, str]:
+    """The code that the agent left in `output/code`, by path."""
+    return read_code(run.output_dir / "code")
+
+
+def entry_of(files: dict[str, str], asked: str | None = None) -> str:
+    """The file that makes the submission.
+
+    Raises:
+        MlereduxError: There is none, or it is not clear which.
+    """
+    if asked is not None:
+        if asked not in files:
+            raise MlereduxError(
+                f"There is no {asked} in the run's code.", hint=f"There are: {', '.join(sorted(files)) or 'none'}."
+            )
+        return asked
+    programs = [name for name in files if name.endswith(".py")]
+    named = [name for name in ENTRIES if name in programs]
+    if named or len(programs) == 1:
+        return (named or programs)[0]
+    if not programs:
+        raise MlereduxError("The run left no Python code in output/code.", hint="Nothing can be run again.")
+    raise MlereduxError(
+        f"It is not clear which file makes the submission: {', '.join(sorted(programs))}.", hint="Name it with --entry."
+    )

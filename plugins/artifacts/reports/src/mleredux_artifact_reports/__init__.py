@@ -1,0 +1,31 @@
+"""Artifacts of a run: the standard rollout (`rollout.json`), an HTML report (`report.html`), the score over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mleredux._core.models import Artifact
+    from mleredux._core.store import Run
+
+mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_register_commands() -> list[Ref]:
+    """`mleredux runs curve`."""
+    return [Ref("runs curve", "mleredux_artifact_reports.curve_command:command")]
+
+
+@hookimpl
+def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
+    """The rollout first: the report shows it."""
+    from mleredux_artifact_reports.page import produce_report
+    from mleredux_artifact_reports.rollouts import produce_rollout
+
+    return [produce_rollout(run), produce_report(run)]

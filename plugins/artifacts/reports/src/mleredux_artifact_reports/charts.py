@@ -1,0 +1,322 @@
+"""Where things go in the page's drawings, in percent of their width. The template draws them as inline SVG."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mleredux._core.models import Event, Report, VersionScore
+from mleredux._core.sandboxes.timeline import Sample
+
+from mleredux_artifact_reports.numbers import duration, megabytes, number, round_duration
+
+_RUG = 240
+_TICKS = 400
+LINE_HEIGHT = 26
+_LINE_POINTS = 500
+_AXIS_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A named value on a scale. `kind` is a class of the style sheet."""
+
+    kind: str
+    name: str
+    value: str
+    x: float
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A score among thresholds and entries of a leaderboard; better is to the right.
+
+    Attributes:
+        weaker: Entries to the left of the drawing.
+        beyond: `left` or `right` where the score lies off the drawing.
+    """
+
+    marks: list[Mark]
+    rug: list[float]
+    weaker: int
+    score: Mark
+    beyond: str | None
+
+
+def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
+    """The drawing of a score's place; None where there is nothing to compare it with."""
+    sign = -1 if report.is_lower_better else 1
+    named = {
+        "median": report.median_threshold,
+        "bronze": report.bronze_threshold,
+        "silver": report.silver_threshold,
+        "gold": report.gold_threshold,
+    }
+    known = {name: value for name, value in named.items() if value is not None and math.isfinite(value)}
+    entries = sorted(sign * score for score in leaderboard if math.isfinite(score))
+    if report.score is None or not math.isfinite(report.score) or not (known or entries):
+        return None
+    anchors = [sign * value for value in known.values()]
+    # The tail of weak entries is long: show the better half, and as much again of what is below it.
+    high = max([*anchors, *entries[-1:]])
+    middle = sign * known["median"] if "median" in known else statistics.median(entries or anchors)
+    low = min([*anchors, max(middle - (high - middle), *entries[:1] or [-math.inf])])
+    span = (high - low) or abs(high) * 0.1 or 1.0
+    place = sign * report.score
+    beyond = "left" if place < low - span else "right" if place > high + span else None
+    if beyond is None:
+        low, high = min(low, place), max(high, place)
+    span = (high - low) or span
+
+    def x(value: float) -> float:
+        return round(min(100.0, max(0.0, 5 + 90 * (value - low) / span)), 3)
+
+    rug = [value for value in entries if low <= value <= high]
+    rug = rug[:: max(1, math.ceil(len(rug) / _RUG))]
+    return Scale(
+        marks=[Mark(name, name.capitalize(), number(value), x(sign * value)) for name, value in known.items()],
+        rug=[x(value) for value in rug],
+        weaker=sum(value < low for value in entries),
+        score=Mark("score", "This run", number(report.score), x(place)),
+        beyond=beyond,
+    )
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Time spent in a state."""
+
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A state of the timeline."""
+
+    state: str
+    bars: list[Bar]
+    duration: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """An event of the timeline. `kind` is a class of the style sheet."""
+
+    kind: str
+    x: float
+    title: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A resource over time: corners of an area, `x` in thousandths of the width, `y` in pixels of `LINE_HEIGHT`."""
+
+    name: str
+    corners: str
+    peak: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """States, resources and events over the time of a run."""
+
+    rows: list[Row]
+    lines: list[Line]
+    ticks: list[Tick]
+    axis: list[Mark]
+    total: str
+
+
+_TOLD = {
+    "submission": ("submission", "submission version {number}"),
+    "validation": ("validation", "validation: {message}"),
+    "notice": ("notice", "notice of the end"),
+    "limit": ("limit", "{limit} limit reached"),
+    "signal": ("limit", "{signal}"),
+    "retry": ("limit", "{stage} tried again"),
+    "warning": ("limit", "{message}"),
+}
+
+
+def timeline_of(events: list[Event], samples: list[Sample] | None = None) -> Timeline | None:
+    """The drawing of a run's events, from its first state to its last event.
+
+    Args:
+        samples: What the agent used, after its start.
+    """
+    states = [event for event in events if event.type == "state"]
+    if not states:
+        return None
+    start = states[0].time
+    end = events[-1].time  # the stage that makes this page is not over, and no matter
+    total = max((end - start).total_seconds(), 1e-3)
+
+    def x(time: datetime) -> float:
+        return round(min(100.0, max(0.0, 100 * (time - start).total_seconds() / total)), 3)
+
+    spent: dict[str, list[tuple[datetime, datetime]]] = {}
+    for this, following in zip(states, [*states[1:], None], strict=True):
+        until = following.time if following else end
+        if until > this.time:
+            spent.setdefault(str(this.data.get("state")), []).append((this.time, until))
+    rows = [
+        Row(
+            state,
+            [Bar(x(begun), max(0.35, round(x(until) - x(begun), 3))) for begun, until in spans],
+            duration(sum(((until - begun) for begun, until in spans), timedelta()).total_seconds()),
+        )
+        for state, spans in spent.items()
+    ]
+    ticks = [
+        Tick(_TOLD[event.type][0], x(event.time), f"{duration((event.time - start).total_seconds())}: {_say(event)}")
+        for event in events
+        if event.type in _TOLD
+    ]
+    began = [event for event in events if event.type == "agent"]
+    offset = (began[0].time - start).total_seconds() if began else 0.0
+    lines = resource_lines(samples or [], offset, total)
+    return Timeline(rows, lines, ticks[:_TICKS], axis_of(total), duration(total))
+
+
+def resource_lines(samples: list[Sample], offset: float, total: float) -> list[Line]:
+    """CPUs, memory and GPUs over the run's time, as far as they are known.
+
+    Args:
+        offset: When the agent started, in seconds of the run's time.
+        total: The run's time in seconds.
+    """
+    cpus = [
+        (after.seconds, (after.cpu_seconds - before.cpu_seconds) / (after.seconds - before.seconds))
+        for before, after in itertools.pairwise(samples)
+        if after.cpu_seconds is not None and before.cpu_seconds is not None and after.seconds > before.seconds
+    ]
+    memory = [(sample.seconds, sample.memory_mb) for sample in samples if sample.memory_mb is not None]
+    gpus = [(sample.seconds, sample.gpu_percent) for sample in samples if sample.gpu_percent is not None]
+    drawn = [("CPUs", cpus, "{:.2g}".format), ("memory", memory, megabytes), ("GPUs", gpus, "{:.0f} %".format)]
+    return [_area(name, values, form, offset, total) for name, values, form in drawn if len(values) > 1]
+
+
+def _area(
+    name: str, values: list[tuple[float, float]], form: Callable[[float], str], offset: float, total: float
+) -> Line:
+    values = values[:: max(1, len(values) // _LINE_POINTS)]
+    peak = max(value for _, value in values)
+
+    def x(seconds: float) -> float:
+        return round(min(1000.0, max(0.0, 1000 * (offset + seconds) / total)), 1)
+
+    top = [f"{x(seconds)},{LINE_HEIGHT - (LINE_HEIGHT - 2) * value / (peak or 1):.1f}" for seconds, value in values]
+    ends = f"{x(values[0][0])},{LINE_HEIGHT}", f"{x(values[-1][0])},{LINE_HEIGHT}"
+    return Line(name, " ".join([ends[0], *top, ends[1]]), f"≤ {form(peak)}")
+
+
+def axis_of(total: float) -> list[Mark]:
+    """About five round times from 0 to `total` seconds."""
+    step = next((step for step in _AXIS_STEPS if total / step <= 6), 86400 * math.ceil(total / 86400 / 6))
+    return [
+        Mark("axis", round_duration(i * step), "", round(100 * i * step / total, 3))
+        for i in range(int(total / step) + 1)
+    ]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A step's validation metric: `x` in percent, `y` in pixels."""
+
+    x: float
+    y: float
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Validation metric by step, with the best so far."""
+
+    points: list[Point]
+    best: list[tuple[float, float, float, float]]
+    top: str
+    bottom: str
+    height: int
+
+
+def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_better: bool) -> Progress | None:
+    """The drawing of a search; None with fewer than two measured steps.
+
+    Args:
+        values: Step number, validation metric (None where there is none), whether it is buggy, and its title.
+    """
+    measured = [value for _, value, _, _ in values if value is not None and math.isfinite(value)]
+    if len(measured) < 2:
+        return None
+    height, low, high = 120, min(measured), max(measured)
+    sign = -1 if lower_is_better else 1
+
+    def y(value: float) -> float:
+        share = (value - low) / ((high - low) or 1)
+        return round(12 + (height - 36) * (share if lower_is_better else 1 - share), 2)
+
+    points: list[Point] = []
+    best: list[tuple[float, float, float, float]] = []
+    held: tuple[float, float] | None = None
+    for index, (step, value, buggy, title) in enumerate(values):
+        x = round(3 + 94 * index / max(1, len(values) - 1), 3)
+        if value is None or not math.isfinite(value):
+            if buggy:
+                points.append(Point(x, height - 8, "buggy", f"Step {step}: buggy. {title}"))
+            continue
+        points.append(Point(x, y(value), "buggy" if buggy else "tried", f"Step {step}: {number(value)}. {title}"))
+        if buggy:
+            continue
+        if held is None:
+            held = (x, value)
+        elif sign * value > sign * held[1]:
+            best += [(held[0], y(held[1]), x, y(held[1])), (x, y(held[1]), x, y(value))]
+            held = (x, value)
+    if held is not None:
+        best.append((held[0], y(held[1]), 97, y(held[1])))
+    ends = (number(low), number(high)) if lower_is_better else (number(high), number(low))
+    return Progress(points, best, *ends, height)
+
+
+def curve_of(scores: list[VersionScore], total: float, lower_is_better: bool) -> Progress | None:
+    """The drawing of the score over time, with what counted at each time; None with fewer than two scores.
+
+    Args:
+        scores: Graded versions, oldest first.
+        total: Seconds the agent worked.
+    """
+    known = [fact.score for fact in scores if fact.score is not None and math.isfinite(fact.score)]
+    if len(known) < 2 or total <= 0:
+        return None
+    height, low, high = 120, min(known), max(known)
+    points: list[Point] = []
+    held: list[tuple[float, float, float, float]] = []
+    last: tuple[float, float] | None = None
+    for fact in scores:
+        x = round(min(100.0, 100 * fact.seconds / total), 3)
+        if fact.score is None or not math.isfinite(fact.score):
+            points.append(Point(x, height - 8, "buggy", f"Version {fact.number}: {fact.message or 'no score'}"))
+            continue
+        share = (fact.score - low) / ((high - low) or 1)
+        y = round(12 + (height - 36) * (share if lower_is_better else 1 - share), 2)
+        points.append(
+            Point(x, y, "tried", f"Version {fact.number} after {duration(fact.seconds)}: {number(fact.score)}")
+        )
+        if last is not None:
+            held += [(last[0], last[1], x, last[1]), (x, last[1], x, y)]
+        last = (x, y)
+    if last is not None:
+        held.append((*last, 100, last[1]))
+    ends = (number(low), number(high)) if lower_is_better else (number(high), number(low))
+    return Progress(points, held, *ends, height)
+
+
+def _say(event: Event) -> str:
+    data = {name: event.data.get(name, "") for name in ("number", "message", "limit", "signal", "stage")}
+    return _TOLD[event.type][1].format(**data)[:200]

@@ -1,0 +1,40 @@
+"""`mleredux runs curve`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from mleredux._core.store import RunStore
+
+
+@click.command("curve")
+@click.argument("runs", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    help="Draw into this file: .png, .svg, .pdf; may be given several times.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a drawing.")
+@click.pass_obj
+def command(store: RunStore, runs: tuple[str, ...], outputs: tuple[Path, ...], as_json: bool) -> None:
+    """Plot the score over time of runs: by id, a part of it, or `last`."""
+    from mleredux_artifact_reports import curves
+
+    found = [curves.curve_of(store.get(name)) for name in runs]
+    for path in outputs:
+        curves.save(found, path)
+        click.echo(f"Wrote {path}.", err=as_json)
+    if as_json:
+        click.echo(json.dumps(curves.as_json(found), indent=1))
+    elif not outputs:
+        size = shutil.get_terminal_size((90, 24))
+        click.echo(curves.draw_in_terminal(found, size.columns, min(size.lines - 2, 30)))

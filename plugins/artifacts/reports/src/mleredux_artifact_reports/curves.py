@@ -1,0 +1,172 @@
+"""The score over time of one run or several: for a terminal, as PNG or SVG, as JSON."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import MlereduxError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.figure import Figure
+    from mleredux._core.models import Report, VersionScore
+    from mleredux._core.store import Run
+
+FORMATS = (".png", ".svg", ".pdf")
+_MEDALS = {"gold": "#b98900", "silver": "#7c8794", "bronze": "#a8602b", "median": "#58626f"}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run's score over time.
+
+    Attributes:
+        points: Seconds after the agent's start, and score; versions without a score are left out.
+        end: Seconds the agent worked.
+    """
+
+    run: str
+    task: str
+    label: str
+    scores: tuple[VersionScore, ...]
+    points: tuple[tuple[float, float], ...]
+    end: float
+    report: Report
+
+    def steps(self) -> tuple[list[float], list[float]]:
+        """What counted at each time, up to the end: seconds and scores."""
+        seconds = [point[0] for point in self.points]
+        scores = [point[1] for point in self.points]
+        return [*seconds, max(self.end, seconds[-1])], [*scores, scores[-1]]
+
+
+def curve_of(run: Run) -> Curve:
+    """The curve of a graded run.
+
+    Raises:
+        MlereduxError: It has no graded version of a submission.
+    """
+    report = run.report
+    scores = tuple(run.scores)
+    points = tuple(
+        (fact.seconds, fact.score) for fact in scores if fact.score is not None and math.isfinite(fact.score)
+    )
+    if report is None or not points:
+        raise MlereduxError(
+            f"Run {run.id} has no graded submission, so there is no curve.", hint="`mleredux runs show` says why."
+        )
+    label = f"{run.spec.agent} on {run.spec.task}, seed {run.spec.seed} ({run.id.rpartition('-')[2]})"
+    end = run.outcome.seconds if run.outcome else points[-1][0]
+    return Curve(run.id, run.spec.task, label, scores, points, end, report)
+
+
+def as_json(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+    """What `--json` prints."""
+    return [
+        {
+            "run": curve.run,
+            "task": curve.task,
+            "label": curve.label,
+            "metric": curve.report.metric,
+            "is_lower_better": curve.report.is_lower_better,
+            "seconds": curve.end,
+            "versions": [fact.model_dump(mode="json") for fact in curve.scores],
+        }
+        for curve in curves
+    ]
+
+
+def draw_in_terminal(curves: Sequence[Curve], width: int = 90, height: int = 22) -> str:
+    """The drawing as text."""
+    import plotext
+
+    unit, divisor = _unit(curves)
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.plot_size(min(width, 120), height)
+    scores = [score for curve in curves for _, score in curve.points]
+    margin = 0.05 * (max(scores) - min(scores)) or 0.05 * abs(scores[0]) or 0.05
+    # The legend lies in the upper corner: make room above the curves.
+    named = len(curves) > 1
+    top = max(scores) + margin * (1 + 2.5 * len(curves) * named)
+    plotext.ylim(min(scores) - margin, top)
+    plotext.xlim(0, max(curve.end for curve in curves) / divisor)
+    for curve in curves:
+        xs, ys = _stairs(*curve.steps())
+        plotext.plot([x / divisor for x in xs], ys, label=curve.label if named else None)
+    plotext.xlabel(f"{unit} of the agent's work")
+    plotext.title(_title(curves))
+    drawing: str = plotext.build()
+    return "\n".join(line.rstrip() for line in plotext.uncolorize(drawing).splitlines())
+
+
+def save(curves: Sequence[Curve], path: Path) -> None:
+    """Draw into a file, in the format of its ending.
+
+    Raises:
+        MlereduxError: The ending names no format that is drawn, or the file can't be written.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise MlereduxError(f"{path} is not of a format that is drawn.", hint=f"End it with {', '.join(FORMATS)}.")
+    figure = draw(curves)
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise MlereduxError(f"{path} can't be written: {error.strerror or error}.", hint="Name another.") from error
+
+
+def draw(curves: Sequence[Curve]) -> Figure:
+    """The drawing: what counted at each time, a dot for each version, and thresholds where all runs share a task."""
+    from matplotlib.figure import Figure
+
+    unit, divisor = _unit(curves)
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for curve in curves:
+        xs, ys = curve.steps()
+        (line,) = axes.step([x / divisor for x in xs], ys, where="post", label=curve.label)
+        axes.plot([x / divisor for x in xs[:-1]], ys[:-1], "o", markersize=4, color=line.get_color())
+    if len({curve.task for curve in curves}) == 1:
+        report = curves[0].report
+        for name, colour in _MEDALS.items():
+            if (value := getattr(report, f"{name}_threshold")) is not None:
+                axes.axhline(value, color=colour, linewidth=1, linestyle="--", label=name, zorder=0)
+    axes.set_xlabel(f"{unit} of the agent's work")
+    axes.set_ylabel(_metric(curves))
+    axes.set_title(_title(curves))
+    axes.set_xlim(left=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize="small", frameon=False)
+    return figure
+
+
+def _stairs(xs: list[float], ys: list[float]) -> tuple[list[float], list[float]]:
+    across = [x for pair in zip(xs[1:], xs[1:], strict=True) for x in pair]
+    up = [y for before, after in itertools.pairwise(ys) for y in (before, after)]
+    return [xs[0], *across], [ys[0], *up]
+
+
+def _unit(curves: Sequence[Curve]) -> tuple[str, float]:
+    longest = max(curve.end for curve in curves)
+    return ("Hours", 3600.0) if longest > 7200 else ("Minutes", 60.0) if longest > 180 else ("Seconds", 1.0)
+
+
+def _metric(curves: Sequence[Curve]) -> str:
+    names = sorted({f"{curve.report.metric}, {_better(curve.report)} is better" for curve in curves})
+    return " / ".join(names)
+
+
+def _better(report: Report) -> str:
+    return "lower" if report.is_lower_better else "higher"
+
+
+def _title(curves: Sequence[Curve]) -> str:
+    if len(curves) == 1:
+        return f"{curves[0].label} ({_metric(curves)})"
+    tasks = sorted({curve.task for curve in curves})
+    return f"Score over time: {', '.join(tasks)} ({_metric(curves)})" if len(tasks) < 4 else "Score over time"

@@ -1,0 +1,43 @@
+"""`report.html`: one file that opens offline, without scripts, holding nothing but text that was escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from mleredux._core.models import Artifact
+from mleredux._core.store import Run
+from mleredux._core.store.files import write_atomically
+
+from mleredux_artifact_reports.agent_files import visible
+from mleredux_artifact_reports.view import page_of
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def produce_report(run: Run) -> Artifact:
+    """Write the run's page."""
+    write_atomically(run.path / "report.html", render(run))
+    return Artifact(path="report.html", media_type="text/html", producer="reports", title="Report of the run")
+
+
+def render(run: Run) -> str:
+    """The page of a run. Its policy allows the style sheet by its hash, and nothing else whatsoever."""
+    style = (_TEMPLATES / "report.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    html = _environment().get_template("report.html.j2").render(page=page_of(run), style=style, style_hash=digest)
+    return visible(html)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,161 @@
+"""A trace put together from what every run has: its task, its events, the code that was left, its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from mleredux._core.models import Event
+from mleredux._core.rollout import (
+    AgentInfo,
+    FinalMetrics,
+    Observation,
+    ObservationResult,
+    Step,
+    StepExtra,
+    ToolCall,
+    Trajectory,
+)
+from mleredux._core.store import Run
+from mleredux._core.submissions.intake import IntakeLimits, readable
+
+from mleredux_artifact_reports.agent_files import Excerpt, excerpt, files_below, terminal_text, text_of
+from mleredux_artifact_reports.outcome import ending_of
+
+_TASK_BYTES = 256 << 10
+_LOG_BYTES = 64 << 10
+_PREVIEW_BYTES = 4 << 10
+_PREVIEW_LINES = 6
+_CODE_FILES = 50
+_CODE_BYTES = 64 << 10
+_VALIDATIONS = 200
+_CODE_ENDINGS = (".py", ".ipynb", ".r", ".jl", ".sh", ".sql", ".yaml", ".yml", ".toml", ".json", ".md", ".txt")
+
+
+@dataclass
+class _Moment:
+    """A step before it has its number."""
+
+    time: datetime
+    source: Literal["system", "user", "agent"]
+    message: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+def reconstruct(run: Run) -> Trajectory:
+    """The trace of a run whose agent left none. What the agent thought is not in it, nor its calls of a model."""
+    events = run.events()
+    moments = sorted(
+        [*_from_events(run, events), *_from_code(run), *_from_submissions(run)], key=lambda moment: moment.time
+    )
+    moments = [_task(run, events), *moments, *_from_log(run, events), _end(run, events)]
+    return Trajectory(
+        trajectory_id=f"{run.id}-events",
+        agent=AgentInfo(name=run.spec.agent, version=run.use.agent_version or "unknown"),
+        steps=[
+            Step(
+                step_id=number,
+                timestamp=moment.time.isoformat(),
+                source=moment.source,
+                message=moment.message,
+                **moment.fields,
+            )
+            for number, moment in enumerate(moments, 1)
+        ],
+        final_metrics=FinalMetrics(total_steps=len(moments)),
+    )
+
+
+def _task(run: Run, events: list[Event]) -> _Moment:
+    found = excerpt(run.path / "task", "description.md", head=_TASK_BYTES)
+    words = text_of(found.head) + _left_out(found) if found else f"Solve the task {run.spec.task}."
+    return _Moment(events[0].time if events else run.spec.created_at, "system", words)
+
+
+def _from_events(run: Run, events: list[Event]) -> Iterator[_Moment]:
+    asked = 0
+    for event in events:
+        data = event.data
+        if event.type == "agent":
+            limits = run.spec.limits
+            words = (
+                f"The agent was {data.get('status', 'started')} in the {run.spec.sandbox} sandbox with "
+                f"seed {run.spec.seed}, {limits.time_limit:g} s, {limits.cpus:g} CPUs and {limits.memory_mb} MB."
+            )
+            yield _Moment(event.time, "system", words)
+        elif event.type == "notice":
+            words = f"A notice told the agent that {data.get('seconds_left', 0):g} seconds were left."
+            yield _Moment(event.time, "system", words)
+        elif event.type == "limit":
+            words = data.get("message") or f"The agent reached its {data.get('limit')} limit."
+            yield _Moment(event.time, "system", words)
+        elif event.type == "signal":
+            yield _Moment(event.time, "system", f"The agent was sent {data.get('signal')}.")
+        elif event.type == "validation" and asked < _VALIDATIONS:
+            asked += 1
+            call = ToolCall(tool_call_id=f"event-{event.seq}", function_name="validate_submission", arguments={})
+            answer = ObservationResult(source_call_id=call.tool_call_id, content=str(data.get("message", "")))
+            fields = {"tool_calls": [call], "observation": Observation(results=[answer])}
+            yield _Moment(event.time, "agent", "Asked whether the submission is well-formed.", fields)
+
+
+def _from_submissions(run: Run) -> Iterator[_Moment]:
+    for version in run.submissions():
+        name = version.path.relative_to(run.path).as_posix()
+        fields: dict[str, Any] = {"extra": StepExtra(stage="submit", submission_version=version.number).as_extra()}
+        found = excerpt(run.path, name, head=_PREVIEW_BYTES)
+        if found is not None:
+            lines = text_of(found.head).splitlines()[:_PREVIEW_LINES]
+            fields["observation"] = Observation(results=[ObservationResult(content="\n".join(lines))])
+        words = f"Wrote version {version.number} of the submission ({version.size:,} bytes), kept as {name}."
+        yield _Moment(version.time, "agent", words, fields)
+
+
+def _from_code(run: Run) -> Iterator[_Moment]:
+    """Files of code with the time of their last change, where they are small enough to be code."""
+    shown = 0
+    for found in files_below(run.path, "output/code", IntakeLimits(files=2_000, depth=8)):
+        if found.reason is not None or not found.path.lower().endswith(tuple(map(str.encode, _CODE_ENDINGS))):
+            continue
+        if shown == _CODE_FILES:
+            return
+        file = excerpt(run.output_dir, b"code/" + found.path, head=_CODE_BYTES)
+        if file is None:
+            continue
+        shown += 1
+        name = f"output/code/{readable(found.path)}"
+        time = datetime.fromtimestamp(max(0.0, min(file.modified, 4e9)), UTC)
+        words = f"Left the code {name}:\n\n```\n{text_of(file.head)}{_left_out(file)}\n```"
+        yield _Moment(time, "agent", words, {"extra": {"file": name}})
+
+
+def _from_log(run: Run, events: list[Event]) -> Iterator[_Moment]:
+    log = excerpt(run.logs_dir, "agent.log", head=_LOG_BYTES // 4, tail=_LOG_BYTES - _LOG_BYTES // 4)
+    if log is None or not log.size:
+        return
+    words = terminal_text(log.head)
+    if log.left_out:
+        words += f"\n[… {log.left_out:,} bytes left out …]\n{terminal_text(log.tail)}"
+    fields = {"observation": Observation(results=[ObservationResult(content=words)])}
+    yield _Moment(_agent_end(run, events), "agent", "What the agent printed.", fields)
+
+
+def _end(run: Run, events: list[Event]) -> _Moment:
+    ending, outcome = ending_of(run, events), run.outcome
+    words = f"The run ended as {ending.state}"
+    if outcome:
+        words += f", the agent having worked for {outcome.seconds:.1f} seconds"
+        words += f" (exit code {outcome.exit_code})" if outcome.exit_code is not None else ""
+    words += f": {ending.message}" if ending.message else "."
+    return _Moment(events[-1].time if events else run.spec.created_at, "system", words)
+
+
+def _agent_end(run: Run, events: list[Event]) -> datetime:
+    ended = [event.time for event in events if event.type == "stage" and event.data.get("stage") == "running"]
+    return ended[-1] if ended else events[-1].time if events else run.spec.created_at
+
+
+def _left_out(file: Excerpt) -> str:
+    return f"\n[… {file.left_out:,} bytes left out …]" if file.left_out else ""

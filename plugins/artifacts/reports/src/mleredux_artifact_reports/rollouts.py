@@ -1,0 +1,157 @@
+"""`rollout.json`: the agent's own trace, else that of its native logs, of its recorded calls, or one put together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux._core.models import Artifact
+from mleredux._core.plugins import current
+from mleredux._core.rollout import (
+    MAX_BYTES,
+    InvalidRollout,
+    RunExtra,
+    Step,
+    SubmissionFact,
+    Trajectory,
+    dump_rollout,
+    parse_rollout,
+    problems_in,
+    step_extra,
+    with_run_extra,
+    write_rollout,
+)
+from mleredux._core.store import Run
+from mleredux.errors import MlereduxError
+
+from mleredux_artifact_reports.agent_files import excerpt
+from mleredux_artifact_reports.outcome import ending_of
+from mleredux_artifact_reports.reconstruct import reconstruct
+
+OWN = "rollout/trajectory.json"
+"""Where an agent leaves its own trace, in its output folder."""
+FROM_CALLS = "llm/trajectory.json"
+"""Where a gateway leaves the trace that it made of the recorded calls, in the run's folder."""
+_NAMED_PROBLEMS = 5
+
+
+def produce_rollout(run: Run) -> Artifact:
+    """Write the run's standard trace."""
+    said: list[str] = []
+    made_from = "agent"
+    trajectory = _read(run.output_dir, OWN, f"The agent's own output/{OWN}", said)
+    if trajectory is None:
+        made_from, trajectory = "native logs", _native(run, said)
+    if trajectory is None:
+        made_from, trajectory = "llm calls", _read(run.path, FROM_CALLS, f"The record's {FROM_CALLS}", said)
+    if trajectory is None:
+        made_from, trajectory = "events", reconstruct(run)
+        said.append("Put together from the run's events, logs and code.")
+    facts = run_facts(run, made_from)
+    scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
+    trajectory = _with_known_scores(trajectory, scores)
+    notes = "\n".join(filter(None, (trajectory.notes, *said))) or None
+    session = trajectory.session_id or run.id
+    trajectory = trajectory.model_copy(update={"notes": notes, "session_id": session})
+    write_rollout(with_run_extra(trajectory, facts), run.path / "rollout.json")
+    return Artifact(path="rollout.json", media_type="application/json", producer="reports", title="Rollout (ATIF)")
+
+
+def run_facts(run: Run, made_from: str) -> RunExtra:
+    """What the document says of its run. No environment variable is among it."""
+    events, report = run.events(), run.report
+    scores = {fact.number: fact.score for fact in run.scores if fact.valid}
+    ending = ending_of(run, events)
+    starts = [event.time for event in events if event.type == "agent"]
+    return RunExtra(
+        run=run.id,
+        task=run.spec.task,
+        task_version=run.use.task_version,
+        agent=run.spec.agent,
+        agent_version=run.use.agent_version,
+        seed=run.spec.seed,
+        sandbox=run.spec.sandbox,
+        image=run.use.image,
+        packages=run.use.packages,
+        state=str(ending.state),
+        cause=str(ending.cause) if ending.cause else None,
+        metric=report.metric if report else None,
+        lower_is_better=report.is_lower_better if report else None,
+        score=report.score if report else None,
+        medal=report.medal if report else None,
+        above_median=report.above_median if report else None,
+        percentile=report.percentile if report else None,
+        valid_submission=report.valid_submission if report else None,
+        submissions=[
+            SubmissionFact(
+                version=version.number,
+                time=version.time,
+                seconds=round((version.time - starts[0]).total_seconds(), 3) if starts else None,
+                size=version.size,
+                score=scores.get(version.number),
+            )
+            for version in run.submissions()
+        ],
+        made_from=made_from,
+    )
+
+
+def _read(folder: Path, name: str, where: str, said: list[str]) -> Trajectory | None:
+    """A document that lies in a folder; what is wrong with it is said in the notes."""
+    found = excerpt(folder, name, head=MAX_BYTES)
+    if found is None:
+        return None
+    if found.left_out:
+        said.append(f"{where} is larger than the limit of {MAX_BYTES:,} bytes; it was not read.")
+        return None
+    try:
+        return parse_rollout(found.head)
+    except InvalidRollout:
+        problems = problems_in(found.head)
+        named = "; ".join(str(problem) for problem in problems[:_NAMED_PROBLEMS])
+        more = f"; and {len(problems) - _NAMED_PROBLEMS} more" if len(problems) > _NAMED_PROBLEMS else ""
+        said.append(f"{where} is no valid rollout and was left as it is: {named}{more}.")
+    return None
+
+
+def _native(run: Run, said: list[str]) -> Trajectory | None:
+    try:
+        reader = current().agent(run.spec.agent).rollout_reader
+    except MlereduxError as error:
+        said.append(f"The agent's reader for native logs can't be had: {error.message}")
+        return None
+    if reader is None:
+        return None
+    try:
+        found = reader(run.output_dir)
+        if found is None:
+            return None
+        if not isinstance(found, Trajectory):
+            raise TypeError(f"it gave a {type(found).__name__} where a Trajectory belongs")
+        return parse_rollout(dump_rollout(found))
+    except Exception as error:  # an agent's reader may raise anything; the document says it
+        said.append(f"The agent's native logs could not be read: {type(error).__name__}: {error}")
+    return None
+
+
+def _with_known_scores(trajectory: Trajectory, scores: dict[int, float]) -> Trajectory:
+    """The document with the test score in each step that names its version of the submission, and nowhere else.
+
+    What an agent says of test scores is taken out: only the run knows them.
+    """
+
+    def corrected(step: Step) -> Step:
+        if step.extra is None:
+            return step
+        extra = {name: value for name, value in step.extra.items() if name != "score_after_run"}
+        version = step_extra(step).submission_version
+        if version in scores:
+            extra["score_after_run"] = scores[version]
+        return step.model_copy(update={"extra": extra or None})
+
+    embedded = trajectory.subagent_trajectories
+    return trajectory.model_copy(
+        update={
+            "steps": [corrected(step) for step in trajectory.steps],
+            "subagent_trajectories": embedded and [_with_known_scores(part, {}) for part in embedded],
+        }
+    )

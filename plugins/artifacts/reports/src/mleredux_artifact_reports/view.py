@@ -1,0 +1,307 @@
+"""What the page shows of a run, as plain values; everything of unknown length is cut to a stated one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mleredux._core.medals import read_leaderboard
+from mleredux._core.models import CAUSES, Event, Report, State, Task
+from mleredux._core.plugins import current
+from mleredux._core.store import Run
+from mleredux._core.submissions.intake import disk_usage
+from mleredux.errors import MlereduxError
+
+from mleredux_artifact_reports.charts import (
+    Mark,
+    Progress,
+    Scale,
+    Tick,
+    Timeline,
+    axis_of,
+    curve_of,
+    scale_of,
+    timeline_of,
+)
+from mleredux_artifact_reports.files import ArtifactRow, LogView, artifacts_of, link_to, logs_of
+from mleredux_artifact_reports.numbers import duration, megabytes, moment, number, ordinal, size
+from mleredux_artifact_reports.outcome import Ending, ending_of
+from mleredux_artifact_reports.steps import RolloutView, rollout_of
+
+_SUBMISSIONS = 200
+_TONES = {State.DONE: "good", State.FAILED: "bad", State.TIMED_OUT: "warn", State.CANCELLED: "warn"}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A label and its value; `tone` is `good`, `warn`, `bad` or empty."""
+
+    label: str
+    value: str
+    tone: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A limit and what was used of it; `share` in percent; None, and `used` empty, where unknown."""
+
+    label: str
+    used: str
+    limit: str
+    share: float | None
+    hit: bool
+
+
+@dataclass(frozen=True)
+class SubmissionRow:
+    """One version of the submission."""
+
+    number: int
+    time: str
+    since: str
+    size: str
+    link: str
+    graded: bool
+    score: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Submissions:
+    """Versions of the submission over the agent's time."""
+
+    rows: list[SubmissionRow]
+    left_out: int
+    ticks: list[Tick]
+    axis: list[Mark]
+    curve: Progress | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """All of it."""
+
+    run: Run
+    title: str
+    summary: str
+    ending: Ending
+    status: str
+    tone: str
+    counts: bool
+    created: str
+    report: Report | None
+    score: str
+    verdict: list[Fact]
+    scale: Scale | None
+    cards: list[Fact]
+    timeline: Timeline | None
+    submissions: Submissions
+    meters: list[Meter]
+    ledger: list[Fact]
+    rollout: RolloutView | None
+    logs: list[LogView]
+    artifacts: list[ArtifactRow]
+    artifacts_left_out: int
+    environment: list[Fact]
+    packages: list[Fact]
+
+
+def page_of(run: Run) -> Page:
+    """Everything the page shows of a run."""
+    events, report, task = run.events(), run.report, _task(run)
+    ending = ending_of(run, events)
+    started = next((event.time for event in events if event.type == "agent"), None)
+    artifacts, left_out = artifacts_of(run)
+    title = task.title if task else run.spec.task
+    return Page(
+        run=run,
+        title=title,
+        summary=_summary(run, title, ending, report),
+        ending=ending,
+        status=str(ending.state).replace("_", " "),
+        tone=_TONES.get(ending.state, "warn"),
+        counts=ending.cause is None or CAUSES[ending.cause].counts,
+        created=moment(run.spec.created_at),
+        report=report,
+        score=number(report.score) if report else "–",
+        verdict=_verdict(report),
+        scale=scale_of(report, _leaderboard(task)) if report else None,
+        cards=_cards(run, events),
+        timeline=timeline_of(events, run.resources()),
+        submissions=_submissions(run, report, started),
+        meters=_meters(run),
+        ledger=_ledger(report),
+        rollout=rollout_of(run),
+        logs=logs_of(run),
+        artifacts=artifacts,
+        artifacts_left_out=left_out,
+        environment=_environment(run),
+        packages=[Fact(name, version) for name, version in sorted(run.use.packages.items())],
+    )
+
+
+def _task(run: Run) -> Task | None:
+    try:
+        return current().task(run.spec.task)
+    except MlereduxError:  # its plugin may be gone when the page is made again
+        return None
+
+
+def _leaderboard(task: Task | None) -> list[float]:
+    if task is None or task.leaderboard is None:
+        return []
+    try:
+        return read_leaderboard(task.leaderboard)
+    except MlereduxError:
+        return []
+
+
+def _summary(run: Run, title: str, ending: Ending, report: Report | None) -> str:
+    told = f"Agent {run.spec.agent} on {title}"
+    if report and report.score is not None:
+        medal = f", {report.medal} medal" if report.medal else ""
+        return f"{told}: {report.metric} {number(report.score)}{medal}"
+    return f"{told}: {str(ending.state).replace('_', ' ')}, no score"
+
+
+def _verdict(report: Report | None) -> list[Fact]:
+    """The marks beside the score."""
+    if report is None or report.score is None:
+        return []
+    facts = []
+    if report.gold_threshold is not None:
+        facts.append(
+            Fact("medal", f"{report.medal.capitalize()} medal" if report.medal else "No medal", report.medal or "")
+        )
+    if report.median_threshold is not None:
+        facts.append(
+            Fact("median", "Above the median", "good")
+            if report.above_median
+            else Fact("median", "Not above the median")
+        )
+    if report.percentile is not None:
+        entries = f" of {report.teams:,} entries" if report.teams else ""
+        words = f"{ordinal(report.percentile)} percentile{entries}"
+        facts.append(Fact("percentile", words, "good" if report.percentile >= 50 else ""))
+    return facts
+
+
+def _cards(run: Run, events: list[Event]) -> list[Fact]:
+    outcome, versions = run.outcome, run.submissions()
+    facts = [Fact("Agent worked", duration(outcome.seconds) if outcome else "–")]
+    facts.append(Fact("Submissions", f"{len(versions):,}"))
+    validations = sum(event.type == "validation" for event in events)
+    facts.append(Fact("Validations asked", f"{validations:,}"))
+    memory = outcome.max_memory_mb if outcome else None
+    facts.append(Fact("Peak memory", megabytes(memory) if memory is not None else "–"))
+    cpu = outcome.cpu_seconds if outcome else None
+    facts.append(Fact("CPU time", duration(cpu) if cpu is not None else "–"))
+    return facts
+
+
+def _submissions(run: Run, report: Report | None, started: datetime | None) -> Submissions:
+    versions = run.submissions()
+    graded = versions[-1].number if versions and report and report.submission_exists else None
+    rows, ticks = [], []
+    total = max(
+        [run.outcome.seconds if run.outcome else 0.0]
+        + [(version.time - started).total_seconds() for version in versions[-1:] if started],
+        default=0.0,
+    )
+    scores = {fact.number: fact for fact in run.scores}
+    for version in versions[-_SUBMISSIONS:]:
+        fact = scores.get(version.number)
+        since = (version.time - started).total_seconds() if started else 0.0
+        if total > 0:
+            kind = "graded" if version.number == graded else "kept"
+            title = f"Version {version.number} after {duration(since)}, {size(version.size)}"
+            ticks.append(Tick(kind, round(min(100.0, 100 * max(0.0, since) / total), 3), title))
+        rows.append(
+            SubmissionRow(
+                number=version.number,
+                time=moment(version.time),
+                since=duration(max(0.0, since)),
+                size=size(version.size),
+                link=link_to(version.path.relative_to(run.path).as_posix()),
+                graded=version.number == graded,
+                score=number(fact.score) if fact and fact.valid else "",
+                why=(fact.message or "") if fact else "",
+            )
+        )
+    rows.reverse()
+    curve = curve_of(run.scores, total, report.is_lower_better) if report else None
+    return Submissions(rows, len(versions) - len(rows), ticks, axis_of(total) if total > 0 else [], curve)
+
+
+def _meters(run: Run) -> list[Meter]:
+    limits, outcome = run.spec.limits, run.outcome
+    hit = outcome.limit if outcome else None
+    disk, _files = disk_usage(run.output_dir, run.logs_dir)
+
+    def meter(name: str, label: str, used: float | None, limit: float, form: Any) -> Meter:
+        share = None if used is None else min(100.0, round(100 * used / limit, 2))
+        return Meter(label, "" if used is None else form(used), form(limit), share, hit == name)
+
+    seconds = outcome.seconds if outcome else None
+    memory = outcome.max_memory_mb if outcome else None
+    return [
+        meter("time", "Time", seconds, limits.time_limit, duration),
+        meter("memory", "Memory, peak", memory, limits.memory_mb, megabytes),
+        meter("disk", "Disk, left", disk / 2**20, limits.disk_mb, megabytes),
+        meter("processes", "Processes", None, limits.processes, "{:,.0f}".format),
+        meter("cpus", "CPUs", _mean_cpus(run), limits.cpus, "{:.2g}".format),
+        *([meter("gpus", "GPUs", None, limits.gpus, "{:.0f}".format)] if limits.gpus else []),
+    ]
+
+
+def _mean_cpus(run: Run) -> float | None:
+    outcome = run.outcome
+    if outcome is None or outcome.cpu_seconds is None or outcome.seconds <= 0:
+        return None
+    return outcome.cpu_seconds / outcome.seconds
+
+
+def _ledger(report: Report | None) -> list[Fact]:
+    if report is None or report.ledger is None:
+        return []
+    ledger = report.ledger
+    calls = "no gateway" if ledger.llm_calls is None else f"{ledger.llm_calls:,}"
+    exposed = "Yes: the result is worth only the agent's honesty" if ledger.answers_exposed else "No"
+    facts = [
+        Fact("Answers within reach", exposed, "bad" if ledger.answers_exposed else "good"),
+        Fact("Isolated from this machine", "Yes" if ledger.isolated else "No", "good" if ledger.isolated else "warn"),
+        Fact("Network", ledger.network, "good" if ledger.network == "none" else "warn"),
+        Fact("Hosts reached", ", ".join(ledger.hosts[:50]) or "none recorded"),
+        Fact("Validations asked", f"{ledger.validations:,}", note="well-formed or not; never a score"),
+        Fact("Calls of language models", calls),
+    ]
+    if (llm := ledger.llm) is not None:
+        cost = "not known" if llm.cost_usd is None else f"{llm.cost_usd:.4f} USD"
+        tokens = f"{llm.prompt_tokens:,} read, {llm.completion_tokens:,} written"
+        facts += [
+            Fact("Tokens of these calls", tokens, note=f"{llm.cached_tokens:,} of those read came from a cache"),
+            Fact("Cost of these calls", cost),
+            Fact("Budget used up", llm.exhausted or "none", "warn" if llm.exhausted else "good"),
+        ]
+    return facts + [Fact("Note", note) for note in ledger.notes]
+
+
+def _environment(run: Run) -> list[Fact]:
+    use = run.use
+    values = {
+        "Run": run.id,
+        "Task": f"{run.spec.task}, version {use.task_version or 'unknown'}",
+        "Prepared data": use.task_data,
+        "Agent": f"{run.spec.agent}, version {use.agent_version or 'unknown'}",
+        "Agent's environment": use.image,
+        "Sandbox": run.spec.sandbox,
+        "Network": run.spec.network,
+        "Seed": str(run.spec.seed),
+        "Options": ", ".join(f"{name} = {value!r}"[:200] for name, value in run.spec.options.items()) or None,
+        "Python": use.python,
+        "Git commit": use.git_commit,
+        "Machine": use.host,
+    }
+    return [Fact(label, value) for label, value in values.items() if value]

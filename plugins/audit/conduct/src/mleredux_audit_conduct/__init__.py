@@ -1,0 +1,30 @@
+"""Looks at what an agent did for what the rules forbid: evidence, no verdicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mleredux._core.models import Artifact
+    from mleredux._core.store import Run
+
+mleredux_contract = 1
+
+
+@hookimpl(trylast=True)
+def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
+    """Last, for the rollout is read."""
+    from mleredux_audit_conduct.check import produce_conduct
+
+    return produce_conduct(run)
+
+
+@hookimpl
+def mleredux_register_commands() -> list[Ref]:
+    """`mleredux runs conduct`."""
+    return [Ref("runs conduct", "mleredux_audit_conduct.command:command")]

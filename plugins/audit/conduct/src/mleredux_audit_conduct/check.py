@@ -1,0 +1,139 @@
+"""All that is looked for in one run, as `conduct.json` and `conduct.md`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.models import Artifact, RunSpec
+from mleredux._core.store import Run, RunStore
+from mleredux.errors import MlereduxError
+
+from mleredux_audit_conduct.judge import MODEL_VARIABLE, judge
+from mleredux_audit_conduct.predictions import hand_written
+from mleredux_audit_conduct.rules import by_patterns
+from mleredux_audit_conduct.similarity import Known, references_in, similar
+from mleredux_audit_conduct.texts import code_of, texts_of
+
+REFERENCES_VARIABLE = "MLEREDUX_REFERENCES"
+OTHER_RUNS = 50
+"""Runs that a run is compared with at most, …"""
+LOOKED_AT = 500
+"""… among so many of the task."""
+_ORDER = ("serious", "suspicious", "note")
+
+
+def produce_conduct(run: Run) -> Iterable[Artifact]:
+    """The check as artifacts of a run that just ended; by a judge only where the environment names one."""
+    references = os.environ.get(REFERENCES_VARIABLE)
+    checked = check(run, references=Path(references) if references else None, model=os.environ.get(MODEL_VARIABLE))
+    return write(run, checked)
+
+
+def check(run: Run, *, references: Path | None = None, model: str | None = None) -> dict[str, Any]:
+    """Look at a run.
+
+    Args:
+        references: A folder of reference kernels.
+        model: A model that the gateway offers, to judge by the same rules.
+
+    Returns:
+        `findings` (the gravest first), `looked_at`, `compared_with`, and `judge` where there was one.
+    """
+    texts = texts_of(run)
+    code = [text for text in texts if text.kind == "code"]
+    report = run.report
+    findings = list(by_patterns(texts))
+    if "@" not in run.spec.task:  # what techniques ask for is written by hand
+        findings += hand_written(code, _rows(run), submitted=report is not None and report.valid_submission)
+    known = [*_of_other_runs(run), *(references_in(references, run.spec.task) if references else ())]
+    findings += similar(code, known)
+    checked: dict[str, Any] = {
+        "run": run.id,
+        "looked_at": [text.where for text in texts],
+        "compared_with": [item.name for item in known],
+    }
+    if model:
+        try:
+            said = judge(run, texts, model)
+        except MlereduxError as error:
+            checked["judge"] = {"model": model, "error": str(error)}
+        else:
+            findings += said.findings
+            use = said.use.model_dump(mode="json")
+            checked["judge"] = {"model": model, "unfounded": said.unfounded, "use": use}
+    findings.sort(key=lambda finding: _ORDER.index(finding.severity))
+    return {**checked, "findings": [asdict(finding) for finding in findings]}
+
+
+def write(run: Run, checked: dict[str, Any]) -> list[Artifact]:
+    """Write both forms."""
+    (run.path / "conduct.json").write_text(json.dumps(checked, indent=1) + "\n", encoding="utf-8")
+    text = as_markdown(checked)
+    (run.path / "conduct.md").write_text(text, encoding="utf-8", errors="replace")
+    return [
+        Artifact(path="conduct.json", media_type="application/json", producer="conduct", title="Conduct: findings"),
+        Artifact(path="conduct.md", media_type="text/markdown", producer="conduct", title="Conduct: what to look at"),
+    ]
+
+
+def as_markdown(checked: dict[str, Any]) -> str:
+    """For people: each finding with its line."""
+    findings: Sequence[dict[str, Any]] = checked["findings"]
+    counts = ", ".join(f"{sum(item['severity'] == severity for item in findings)} {severity}" for severity in _ORDER)
+    lines = [
+        f"# Conduct in run {checked['run']}",
+        "",
+        f"{counts}. These are lines to look at, no verdicts: a pattern knows no intentions.",
+        f"Looked at {len(checked['looked_at'])} texts, compared the code with {len(checked['compared_with'])} others.",
+    ]
+    if judged := checked.get("judge"):
+        said = judged.get("error") or f"{judged['unfounded']} of its findings quoted nothing that is there"
+        lines.append(f"Judge {judged['model']}: {said}.")
+    for item in findings:
+        place = item["where"] + (f", line {item['line']}" if item["line"] else "")
+        lines += ["", f"## {item['severity']}: {item['rule']}", "", f"{item['why']} ({place})"]
+        if item["evidence"]:
+            fence = "`" * max(3, _longest_run(item["evidence"]) + 1)
+            lines += ["", fence, item["evidence"], fence]
+        if item["more"]:
+            lines += ["", f"{item['more']:,} more lines show the same."]
+    return "\n".join(lines) + "\n"
+
+
+def _longest_run(text: str) -> int:
+    longest = count = 0
+    for char in text:
+        count = count + 1 if char == "`" else 0
+        longest = max(longest, count)
+    return longest
+
+
+def _rows(run: Run) -> int | None:
+    report = run.report
+    path = run.path / report.submission_path if report else None
+    if path is None or not path.is_file() or path.stat().st_size > 256 << 20:
+        return None
+    with path.open("rb") as file:
+        return max(0, sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) - 1)
+
+
+def _of_other_runs(run: Run) -> list[Known]:
+    """Code of the newest other runs of the same task and project, by other agents or other versions of this one."""
+    found: list[Known] = []
+    newest = islice(RunStore(run.path.parent).newest(run.spec.task), LOOKED_AT)
+    for other in islice((other for other in newest if _is_other(other.spec, run.spec)), OTHER_RUNS):
+        try:
+            found += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
+        except (MlereduxError, OSError):
+            continue  # removed meanwhile
+    return found
+
+
+def _is_other(other: RunSpec, spec: RunSpec) -> bool:
+    return other.project == spec.project and other.agent != spec.agent and not other.agent.startswith("reproduce:")

@@ -1,0 +1,92 @@
+"""What an agent wrote and ran, as lines with their places."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mleredux._core.store import Run
+from mleredux._core.submissions.intake import IntakeLimits, readable, walk
+from mleredux._core.submissions.validation import open_below
+from mleredux.errors import MlereduxError
+
+Kind = Literal["code", "action", "log"]
+MAX_TEXT = 1 << 20
+MAX_LOG = 4 << 20
+MAX_LINE = 2_000
+_LIMITS = IntakeLimits(files=2_000, file_bytes=MAX_TEXT, total_bytes=32 << 20)
+_ENDINGS = (".py", ".ipynb", ".sh", ".r", ".R", ".jl")
+_DEEPEST = 12
+
+
+@dataclass(frozen=True)
+class Text:
+    """Something that the agent wrote.
+
+    Attributes:
+        where: A path in the run, or `rollout step 4`.
+        kind: The solution's code, an action of the rollout (a command, code that was run), or the log.
+    """
+
+    where: str
+    kind: Kind
+    content: str
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Line numbers from 1, and lines, cut where they are very long."""
+        for number, line in enumerate(self.content.splitlines(), start=1):
+            yield number, line[:MAX_LINE]
+
+
+def texts_of(run: Run) -> list[Text]:
+    """Code that was left, actions of the rollout, and the log."""
+    return [*code_of(run), *_actions(run), *_log(run)]
+
+
+def code_of(run: Run) -> list[Text]:
+    """Programs in the output folder; links are not followed."""
+    found = []
+    for item in walk(run.output_dir, _LIMITS):
+        name = os.fsdecode(item.path)
+        if item.reason is not None or not name.endswith(_ENDINGS):
+            continue
+        try:
+            with open_below(run.output_dir, name) as file:
+                data = file.read(MAX_TEXT)
+        except OSError:
+            continue  # gone meanwhile, or a link in its place
+        found.append(Text(f"output/{readable(item.path)}", "code", data.decode("utf-8", "replace")))
+    return found
+
+
+def _actions(run: Run) -> Iterator[Text]:
+    try:
+        rollout = run.rollout
+    except (MlereduxError, ValueError):
+        return
+    for step in rollout.steps if rollout else ():
+        for call in step.tool_calls or ():
+            content = "\n".join(_strings(call.arguments))
+            if content.strip():
+                yield Text(f"rollout step {step.step_id}", "action", content[:MAX_TEXT])
+
+
+def _strings(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth < _DEEPEST and isinstance(value, dict):
+        for item in value.values():
+            yield from _strings(item, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, list):
+        for item in value:
+            yield from _strings(item, depth + 1)
+
+
+def _log(run: Run) -> Iterator[Text]:
+    path: Path = run.agent_log
+    if path.is_file() and not path.is_symlink():
+        with path.open("rb") as file:
+            yield Text("logs/agent.log", "log", file.read(MAX_LOG).decode("utf-8", "replace"))

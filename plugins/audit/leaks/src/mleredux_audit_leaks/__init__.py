@@ -1,0 +1,17 @@
+"""`mleredux audit TASK`: what lets an agent score without learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """The verb `audit`."""
+    title = "Look for leaks in a prepared task: answers in public files, telling ids, duplicates."
+    yield Ref("audit", f"{__name__}.command:command", {"title": title})

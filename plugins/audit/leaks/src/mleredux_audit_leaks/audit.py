@@ -1,0 +1,172 @@
+"""The audit of one task."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from pathlib import Path, PurePosixPath
+
+import pandas as pd
+from mleredux._core.models import Task
+
+from mleredux_audit_leaks.checks.columns import check_columns
+from mleredux_audit_leaks.checks.duplicates import check_files as check_copies
+from mleredux_audit_leaks.checks.duplicates import check_rows
+from mleredux_audit_leaks.checks.files import check_files, check_header_groups
+from mleredux_audit_leaks.checks.groups import check_groups, check_id_parts
+from mleredux_audit_leaks.checks.order import check_order
+from mleredux_audit_leaks.checks.outlines import check_outlines
+from mleredux_audit_leaks.checks.raw import check_raw
+from mleredux_audit_leaks.checks.sample import check_sample
+from mleredux_audit_leaks.checks.texts import check_texts
+from mleredux_audit_leaks.checks.values import check_values
+from mleredux_audit_leaks.checks.windows import check_windows
+from mleredux_audit_leaks.inventory import PublicFile, take_inventory
+from mleredux_audit_leaks.report import AuditFinding, AuditReport, by_severity
+from mleredux_audit_leaks.tables import MOST_SEQUENCES, MOST_TABLES, Table, read_tables
+from mleredux_audit_leaks.truth import Truth, joined_tables, known_tables
+
+TABLE_BYTES = 1 << 30
+"""Bytes of tables read, in all."""
+MOST_ALIKE = 24
+"""Files of a kind below one folder, beyond which those with names of their own are samples, not tables."""
+SMALL_BYTES = 16 << 20
+"""Files up to this size come first: many can be read."""
+
+
+def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditReport:
+    """Look for what lets an agent score on a prepared task without learning.
+
+    Args:
+        task: The task; its submission's columns and its answers' file say what is held out.
+        public: Its public files. They are only read.
+        private: Its private files.
+        seed: For samples and permutations; the same seed and data give the same report.
+
+    Raises:
+        DataError: The answers can't be read as a table.
+    """
+    truth = Truth(task, private)
+    inventory = take_inventory(public)
+    notes = inventory.notes
+    if truth.cut:
+        notes.append("Only the first rows of the answers were looked at.")
+    findings: list[AuditFinding] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        readable = [file for file in inventory.files if not file.listed_only]
+        tables = _tables(readable, notes)
+        truth.settle_targets(tables, notes)
+        findings += check_raw(truth, private, readable, notes)
+        if truth.targets:
+            joined = joined_tables(truth, tables)
+            known = known_tables(truth, tables, joined)
+            findings += check_columns(truth, joined, known, notes, seed)
+            findings += check_order(truth, joined, known, notes, seed)
+            findings += check_files(truth, inventory.files, notes, seed)
+            findings += check_rows(truth, joined, known, seed)
+            findings += check_windows(truth, joined, known, seed)
+            findings += check_values(truth, tables, seed)
+            findings += check_outlines(truth, readable, tables, notes)
+            findings += check_copies(truth, readable, known, notes)
+            findings += check_groups(truth, joined, known, seed)
+            findings += check_id_parts(truth, joined, tables)
+            findings += check_header_groups(truth, readable, notes)
+            findings += check_texts(truth, joined, tables, findings, seed)
+            findings += check_sample(truth, tables, seed)
+        else:
+            notes.append("All answers are equal, so nothing can predict them.")
+    return AuditReport(
+        task=task.id,
+        task_version=task.version,
+        answers=len(truth),
+        files=len(inventory.files),
+        tables=len(tables),
+        findings=by_severity(findings),
+        notes=tuple(dict.fromkeys(notes)),
+        seed=seed,
+    )
+
+
+def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
+    """Tables among the files; of folders full of like files (samples, one each) none is read."""
+    crowds = Counter(map(_crowd, files))
+    samples = _sample_trees(files)
+    tables: list[Table] = []
+    damaged: list[str] = []
+    left = TABLE_BYTES
+    # TFRecords come in many parts, and any of them may be the one of the test.
+    for file in sorted(files, key=lambda file: (file.size > SMALL_BYTES, len(file.parts), file.name)):
+        if crowds[_crowd(file)] > (MOST_SEQUENCES if "tfrec" in file.name else 12):
+            continue
+        if _tree(file) in samples:
+            continue
+        if len(tables) >= MOST_TABLES or left <= 0:
+            notes.append(f"Only {len(tables)} tables were read.")
+            break
+        try:
+            found = [table for table in read_tables(file) if len(table.frame) > 1]
+        except (ValueError, OSError, KeyError, TypeError, IndexError, OverflowError) as error:
+            damaged.append(f"{file.name} ({type(error).__name__})")
+            continue
+        if found:
+            left -= file.size
+            tables += found
+            notes += [f"Only the beginning of {table.name} was read." for table in found if table.cut]
+    if damaged:
+        notes.append(f"{len(damaged)} files can't be read as tables, the first {damaged[0]}.")
+    return _once(_whole(tables), notes)
+
+
+def _once(tables: list[Table], notes: list[str]) -> list[Table]:
+    """Each table once, though it may lie there both packed and unpacked."""
+    seen: dict[tuple[object, ...], str] = {}
+    kept = []
+    for table in tables:
+        key = (tuple(table.frame.columns), len(table.frame), int(pd.util.hash_pandas_object(table.frame).sum()))
+        if key in seen:
+            notes.append(f"{table.name} holds the same table as {seen[key]}.")
+        else:
+            seen[key] = table.name
+            kept.append(table)
+    return kept
+
+
+def _whole(tables: list[Table]) -> list[Table]:
+    """Parts of one table (names that differ in digits only, the same columns, in one folder) put together."""
+    parts: dict[tuple[str, tuple[str, ...]], list[Table]] = {}
+    for table in tables:
+        parts.setdefault((re.sub(r"\d+", "#", table.name), tuple(table.frame.columns)), []).append(table)
+    return [
+        same[0]
+        if len(same) == 1
+        else Table(
+            same[0].name,
+            pd.concat([t.frame for t in same], ignore_index=True),
+            any(t.cut for t in same),
+            sum(t.rows for t in same),
+        )
+        for same in parts.values()
+    ]
+
+
+def _sample_trees(files: list[PublicFile]) -> set[tuple[str, str]]:
+    """Trees of many files of a kind with names of their own: samples, though each folder has few of them."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for file in files:
+        names.setdefault(_tree(file), []).append(file.parts[-1])
+    return {
+        tree
+        for tree, of_tree in names.items()
+        if len(of_tree) > MOST_SEQUENCES or (len(of_tree) > MOST_ALIKE and len(set(of_tree)) > 0.5 * len(of_tree))
+        if "tfrec" not in tree[1]
+    }
+
+
+def _tree(file: PublicFile) -> tuple[str, str]:
+    return file.parts[0], PurePosixPath(file.parts[-1]).suffix.lower()
+
+
+def _crowd(file: PublicFile) -> tuple[str, str]:
+    return "/".join(file.parts[:-1]), PurePosixPath(file.parts[-1]).suffix.lower()

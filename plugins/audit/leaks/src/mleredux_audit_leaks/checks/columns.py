@@ -1,0 +1,162 @@
+"""Public columns that equal the target, rename it, or nearly determine it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from mleredux_audit_leaks.report import AuditFinding, Statistic
+from mleredux_audit_leaks.statistics import Labels, column_skill, log10_arrangements
+from mleredux_audit_leaks.truth import Joined, Known, Target, Truth, normal_values
+
+MEDIUM, HIGH = 0.9, 0.98
+"""Skill of one column alone."""
+CHANCE = -4.0
+"""Decimal logarithm of the probability that a column fits the target by chance."""
+ROWS = 4000
+MOST_COLUMNS = 1000
+
+
+def check_columns(
+    truth: Truth, joined: list[Joined], known: list[Known], notes: list[str], seed: int
+) -> Iterator[AuditFinding]:
+    """All columns of all tables whose rows meet the answers, one by one."""
+    for one in joined:
+        if truth.is_sample(one.table.name):
+            continue
+        frame = one.table.frame
+        names = [name for name in frame.columns if name not in truth.id_columns]
+        if len(names) > MOST_COLUMNS:
+            notes.append(f"Only {MOST_COLUMNS} of {len(names)} columns of {one.table.name} were looked at.")
+            names = names[:MOST_COLUMNS]
+        picked = np.arange(len(frame))
+        if len(picked) > ROWS:
+            picked = np.sort(np.random.default_rng(seed).choice(picked, ROWS, replace=False))
+            notes.append(f"Columns of {one.table.name} were judged on {ROWS} of its {len(frame)} rows.")
+        rows = one.rows[picked]
+        for target in truth.targets:
+            values = target.values.to_numpy()[rows]
+            labels = target.labels.take(rows)
+            possible = set(target.values)
+            # Columns of other values can't be the target by chance.
+            alike = sum(set(normal_values(frame[name].head(8))) <= possible for name in names) or 1
+            for name in names:
+                if labels.kind == "text" and str(name).startswith("length of "):
+                    yield from _count(frame[name].iloc[picked], values, str(name), one, target, seed)
+                    continue
+                found = _judge(frame[name].iloc[picked], values, labels, alike, len(names), seed)
+                found = found or _pooled(name, frame[name].iloc[picked], labels, target, known, len(names))
+                if found:
+                    severity, what, statistic = found
+                    yield AuditFinding(
+                        kind="column" if what.startswith(("nearly", "tells")) else "answers",
+                        severity=severity,
+                        message=f"Column {name!r} of {one.table.name} {what} {target.name!r} of the test rows.",
+                        statistic=statistic,
+                        figures={"rows compared": len(rows), "joined by": one.by},
+                        examples=(f"{one.table.name}: {name}",),
+                    )
+
+
+def _count(
+    column: pd.Series, values: np.ndarray, name: str, one: Joined, target: Target, seed: int
+) -> Iterator[AuditFinding]:
+    """Whether the length of a list tells how much there is to say."""
+    words = Labels("number", np.array([float(len(str(value).split())) for value in values]))
+    judged = column_skill(column.reset_index(drop=True), words, least=MEDIUM, seed=seed)
+    if judged:
+        yield AuditFinding(
+            kind="column",
+            severity="medium",
+            message=f"The {name} of {one.table.name} tells the number of words of {target.name!r} of the test rows.",
+            statistic=judged.statistic("skill", MEDIUM),
+            figures={"rows compared": len(values), "joined by": one.by},
+            examples=(f"{one.table.name}: {name}",),
+        )
+
+
+def _judge(
+    column: pd.Series, values: np.ndarray, labels: Labels, alike: int, tried: int, seed: int
+) -> tuple[str, str, Statistic] | None:
+    """Severity, what the column does, and the figure; None where it does nothing."""
+    cells = normal_values(column).to_numpy()
+    usual = CHANCE - math.log10(tried)
+    rarity = -log10_arrangements(labels)
+    equal = float((cells == values).mean())
+    if equal == 1 and rarity <= -2 - math.log10(alike):
+        return (
+            "high",
+            "is",
+            Statistic(name="share of equal values", value=1.0, baseline=_chance(cells, values), threshold=1),
+        )
+    if len(set(cells)) < 2:
+        return None
+    if labels.kind == "text":
+        if equal >= 0.5 and len(cells) >= 8:
+            figure = Statistic(
+                name="share of equal values", value=equal, baseline=_chance(cells, values), threshold=0.5
+            )
+            return ("high" if equal >= HIGH else "medium"), "nearly is", figure
+        return None
+    pairs = len(set(zip(cells, values, strict=True)))
+    distinct = len(set(cells))
+    if labels.kind == "class" and pairs == distinct == len(set(values)) and rarity <= usual:
+        figure = Statistic(name="pairs per value", value=1.0, baseline=None, threshold=1)
+        return "high", "is another spelling of", figure
+    if len(cells) < 10 or rarity > usual:
+        return None
+    judged = column_skill(pd.Series(cells), labels, least=MEDIUM, seed=seed)
+    if judged is None:
+        return None
+    severity = "high" if judged.value >= HIGH else "medium"
+    return severity, "nearly determines" if judged.value < 1 else "tells", judged.statistic("skill", MEDIUM)
+
+
+def _chance(cells: np.ndarray, values: np.ndarray) -> float:
+    """The share of equal cells after one of them is shuffled, as expected."""
+    mine, theirs = pd.Series(cells).value_counts(normalize=True), pd.Series(values).value_counts(normalize=True)
+    return float((mine * theirs.reindex(mine.index).fillna(0)).sum())
+
+
+def _pooled(
+    name: str, column: pd.Series, labels: Labels, target: Target, known: list[Known], tried: int
+) -> tuple[str, str, Statistic] | None:
+    """`_one_sided` over test and training rows together: few rows may differ from the usual value."""
+    cells, values = normal_values(column).to_numpy(dtype=object), labels.values
+    for one in known:
+        if one.target is target and name in one.features:
+            cells = np.concatenate([cells, normal_values(one.table.frame[name]).to_numpy(dtype=object)])
+            values = np.concatenate([values, one.labels.values])
+            break
+    if len(cells) < 10:
+        return None
+    return _one_sided(cells.astype(str), Labels(labels.kind, values), CHANCE - math.log10(tried))
+
+
+def _one_sided(cells: np.ndarray, labels: Labels, usual: float) -> tuple[str, str, Statistic] | None:
+    """Whether rows that don't have a column's usual value, a minority, are all of one class."""
+    if labels.kind != "class":
+        return None
+    common, counts = np.unique(cells, return_counts=True)
+    if counts.max() < 0.5 * len(cells) or counts.max() == len(cells):
+        return None
+    rare = cells != common[counts.argmax()]
+    classes = np.unique(labels.values[rare])
+    if len(classes) != 1:
+        return None
+    of_class, size, n = int((labels.values == classes[0]).sum()), int(rare.sum()), len(cells)
+    chance = (_log_choose(of_class, size) - _log_choose(n, size)) / math.log(10)
+    if chance > usual:
+        return None
+    covered = size / of_class
+    if covered < 0.05:
+        return None
+    figure = Statistic(name="share of one class told", value=covered, baseline=0.0, threshold=0.05)
+    return ("high" if covered >= 0.2 else "medium"), "tells, where it differs,", figure
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) if k <= n else -math.inf

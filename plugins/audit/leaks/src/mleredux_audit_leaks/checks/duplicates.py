@@ -1,0 +1,207 @@
+"""Rows and files that train and test share, exactly or nearly."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from mleredux_audit_leaks.inventory import PublicFile
+from mleredux_audit_leaks.report import AuditFinding, Statistic
+from mleredux_audit_leaks.statistics import Ints, skill, transfer
+from mleredux_audit_leaks.truth import Joined, Known, Truth, normal_ids, sides_of
+
+LEAST = 0.01
+"""Share of test rows (or files) with a copy in train, above what chance gives."""
+FEWEST = 3
+SHORT = 24
+"""Mean number of characters below which a single column is no row."""
+HASHED_BYTES = 2 << 30
+"""Bytes of files read for hashes, in all."""
+PICTURES = 3000
+_PICTURE = re.compile(r"\.(jpe?g|png|tiff?|bmp|gif)$", re.IGNORECASE)
+
+
+def check_rows(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
+    """Test rows that occur in train, over the columns that both have, ids and targets left out."""
+    labelled = {one.table.name: one for one in reversed(known)}  # one target is enough to show copies
+    for test in joined:
+        if len(np.unique(test.rows)) < 0.5 * len(truth.first_rows) or truth.is_sample(test.table.name):
+            continue
+        for one in labelled.values():
+            left_out = {*truth.id_columns, *truth.target_columns, one.target.name}
+            shared = [name for name in one.features if name in test.table.frame and name not in left_out]
+            shared = [name for name in shared if not _names_rows(one.table.frame[name])]
+            # One short value that repeats names a group; a whole text that repeats is a copy.
+            if len(shared) == 1 and test.table.frame[shared[0]].str.len().mean() < SHORT:
+                continue
+            if shared and one.table.name != test.table.name:
+                yield from _copies(test, one, shared, seed)
+
+
+def _names_rows(column: pd.Series) -> bool:
+    """Whether a column only numbers rows."""
+    return column.nunique() == len(column) and bool(re.search(r"(^|_)id$|^index$|^unnamed", str(column.name), re.I))
+
+
+def _copies(test: Joined, one: Known, shared: list[str], seed: int) -> Iterator[AuditFinding]:
+    mine, theirs = one.table.frame[shared], test.table.frame[shared]
+    for way, change in (("exact", lambda frame: frame), ("near", _blur)):
+        train, asked = change(mine), change(theirs)
+        codes = _codes(pd.concat([train, asked], ignore_index=True))
+        known, wanted = codes[: len(mine)], codes[len(mine) :]
+        hit = np.isin(wanted, known)
+        chance = _chance(train, asked, seed)
+        above = float(hit.mean()) - chance
+        if above < LEAST or hit.sum() < FEWEST or chance > 0.5 * hit.mean():
+            continue
+        rows = np.flatnonzero(hit)
+        truths = one.target.labels.take(test.rows[rows])
+        predicted = transfer(known, one.labels, np.where(hit, wanted, -1))[rows]
+        told = skill(truths, predicted) if len(np.unique(truths.values)) > 1 else 0.0
+        agree = float(np.isclose(predicted, truths.values).mean())
+        tells = agree >= 0.9 or told >= (0.5 if truths.kind == "class" else 0.9)
+        severity = "high" if above >= 0.05 and tells else "medium"
+        yield AuditFinding(
+            kind="duplicates",
+            severity=severity if above >= 0.02 or severity == "high" else "low",
+            message=f"Rows of {test.table.name} have {way} copies in {one.table.name}, with {one.target.name!r}.",
+            statistic=Statistic(name="share of copies", value=float(hit.mean()), baseline=chance, threshold=LEAST),
+            figures={
+                "copies": int(hit.sum()),
+                "share of copies whose labels agree": round(agree, 4),
+                "columns compared": len(shared),
+            },
+            examples=tuple(f"{test.table.name}: row {row + 1}" for row in rows[:3]),
+        )
+        return
+
+
+def _codes(frame: pd.DataFrame) -> Ints:
+    return np.asarray(pd.factorize(pd.util.hash_pandas_object(frame, index=False))[0], dtype=np.int64)
+
+
+def _chance(train: pd.DataFrame, asked: pd.DataFrame, seed: int) -> float:
+    """The share of copies after each column of the test is shuffled by itself."""
+    rng = np.random.default_rng(seed)
+    mixed = pd.DataFrame({name: rng.permutation(asked[name].to_numpy()) for name in asked.columns})
+    codes = _codes(pd.concat([train, mixed.astype(object)], ignore_index=True).astype(str))
+    return float(np.isin(codes[len(train) :], codes[: len(train)]).mean()) if asked.shape[1] > 1 else 0.0
+
+
+def _blur(frame: pd.DataFrame) -> pd.DataFrame:
+    """Numbers to three digits, texts to their letters and digits."""
+    made = {}
+    for name in frame.columns:
+        numbers = pd.to_numeric(frame[name], errors="coerce")
+        if numbers.notna().mean() > 0.9:
+            made[name] = numbers.map(lambda value: f"{value:.3g}")
+        else:
+            made[name] = frame[name].astype(str).str.lower().str.replace(r"[\W_]+", "", regex=True)
+    return pd.DataFrame(made)
+
+
+def check_files(truth: Truth, files: list[PublicFile], known: list[Known], notes: list[str]) -> Iterator[AuditFinding]:
+    """Files of the test that are files of train: the same bytes, or pictures that look the same."""
+    sides = sides_of(truth, files)
+    if not sides["test"] or not sides["train"]:
+        return
+    sizes = {side: {file.size for file in sides[side]} for side in sides}
+    both = {size for size in sizes["test"] & sizes["train"] if size > 16}
+    found = _matches({side: [file for file in sides[side] if file.size in both] for side in sides}, notes)
+    yield from _files_finding(truth, found, len(sides["test"]), known, "identical")
+    if sum(len(pairs) for pairs in found.values()) == 0:
+        pictures = {side: [file for file in sides[side] if _PICTURE.search(file.name)] for side in sides}
+        alike = _alike(pictures, notes)
+        looked_at = min(len(pictures["test"]), PICTURES)
+        yield from _files_finding(truth, alike, looked_at, known, "looking the same")
+
+
+def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, list[str]]:
+    """Test file → train files with the same content."""
+    left, seen = HASHED_BYTES, defaultdict(list)
+    for file in sides["train"] + sides["test"]:
+        left -= file.size
+        if left < 0:
+            notes.append(f"Only {HASHED_BYTES >> 30} GB of files were compared by content.")
+            break
+        digest = hashlib.blake2b(file.read(file.size + 1), digest_size=16).digest()
+        seen[digest].append(file)
+    tests = {file.name for file in sides["test"]}
+    found: dict[str, list[str]] = {}
+    for group in seen.values():
+        trains = [file.name for file in group if file.name not in tests]
+        if 0 < len(trains) <= 5:  # an empty picture that occurs everywhere is no copy
+            found.update({file.name: trains for file in group if file.name in tests})
+    return found
+
+
+def _alike(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, list[str]]:
+    """Test picture → train pictures with the same coarse grey levels and gradients."""
+    if not sides["test"] or not sides["train"]:
+        return {}
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        notes.append("Pictures were not compared by their looks; pip install 'mleredux-audit-leaks[images]' does.")
+        return {}
+    prints: dict[str, dict[str, bytes]] = {"train": {}, "test": {}}
+    for side, files in sides.items():
+        if len(files) > PICTURES:
+            notes.append(f"Only {PICTURES} of {len(files)} {side} pictures were compared by their looks.")
+        for file in files[:: max(1, len(files) // PICTURES)][:PICTURES]:
+            try:
+                with Image.open(io.BytesIO(file.read(32 << 20))) as picture:
+                    grey = np.asarray(picture.convert("L").resize((17, 16)), dtype=np.int16)
+            except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+                continue
+            gradient = np.packbits(grey[:, 1:] - grey[:, :-1] > 2)
+            if int(np.unpackbits(gradient).sum()) >= 24:  # flat pictures all look the same
+                prints[side][file.name] = gradient.tobytes()
+    where = defaultdict(list)
+    for name, key in prints["train"].items():
+        where[key].append(name)
+    return {name: where[key] for name, key in prints["test"].items() if 0 < len(where.get(key, ())) <= 5}
+
+
+def _files_finding(
+    truth: Truth, found: dict[str, list[str]], looked_at: int, known: list[Known], way: str
+) -> Iterator[AuditFinding]:
+    share = len(found) / max(looked_at, 1)
+    if not found or share < 0.001:
+        return
+    figures: dict[str, float | int | str] = {"copies": len(found)}
+    agree = _agreement(truth, found, known)
+    if agree is not None:
+        figures["share of copies whose labels agree"] = round(agree, 4)
+    strong = share >= 0.05 and len(found) >= FEWEST and (agree is None or agree >= 0.8)
+    severity = "high" if strong and agree is not None else "medium" if share >= LEAST else "low"
+    yield AuditFinding(
+        kind="duplicates",
+        severity=severity,
+        message=f"Test files have copies among the training files, {way}.",
+        statistic=Statistic(name="share of test files with a copy", value=share, baseline=0, threshold=0.001),
+        figures=figures,
+        examples=tuple(f"{name} = {trains[0]}" for name, trains in sorted(found.items())[:3]),
+    )
+
+
+def _agreement(truth: Truth, found: dict[str, list[str]], known: list[Known]) -> float | None:
+    """The share of copies whose labels are equal, where both are known."""
+    keys = normal_ids(pd.Series([name.replace("!", "/") for name in found]))
+    rows = truth.first_rows.reindex(keys).to_numpy(dtype=float)
+    sources = normal_ids(pd.Series([trains[0].replace("!", "/") for trains in found.values()]))
+    for one in known:
+        for name in one.features[:20]:
+            labels = pd.Series(one.labels.values, index=normal_ids(one.table.frame[name]))
+            found_labels = np.asarray(labels[~labels.index.duplicated()].reindex(sources), dtype=float)
+            usable = np.isfinite(found_labels) & np.isfinite(rows)
+            if usable.sum() >= FEWEST:
+                mine = one.target.labels.values[rows[usable].astype(int)]
+                return float(np.isclose(mine, found_labels[usable]).mean())
+    return None

@@ -1,0 +1,205 @@
+"""Names, places, sizes, times and headers of files that predict the target."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from mleredux_audit_leaks.inventory import PublicFile
+from mleredux_audit_leaks.report import AuditFinding, Statistic
+from mleredux_audit_leaks.statistics import column_skill
+from mleredux_audit_leaks.truth import Truth, normal_ids, sides_of
+
+LEAST = 0.2
+"""Skill from which a property of files is reported; with it, it must stand out from all permutations."""
+FILES = 4000
+HEADERS = 1500
+HEADER_BYTES = 1 << 17
+_TOKENS = r"[^0-9A-Za-z]+"
+_NAMING = {"PatientID", "PatientName", "StudyInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID"}
+
+
+def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: int) -> Iterator[AuditFinding]:
+    """Properties of the files that are named by the ids of the answers."""
+    if len(truth.id_columns) != 1 or not files:
+        return
+    stems = normal_ids(pd.Series([file.parts[-1] for file in files]))
+    rows = truth.first_rows.reindex(stems).to_numpy(dtype=float)
+    named = np.flatnonzero(np.isfinite(rows))
+    if len(named) == 0:
+        named, rows = _within_names(truth, stems)
+    if len(named) > FILES:
+        notes.append(f"Properties of files were judged on {FILES} of {len(named)} files.")
+        named = np.sort(np.random.default_rng(seed).permutation(named)[:FILES])
+    kinds = pd.Series([f"{files[place].parts[0]} {files[place].parts[-1].rpartition('.')[2]}" for place in named])
+    # Files of a kind by themselves, and all together: a folder may be the label.
+    groups = [named, *(named[(kinds == kind).to_numpy()] for kind in sorted(kinds.unique())[:10])]
+    seen: set[str] = set()
+    for group in groups[: 1 if kinds.nunique() < 2 else None]:
+        if len(group) < 12:
+            continue
+        chosen = [files[place] for place in group]
+        at = rows[group].astype(np.int64)
+        properties = _outside(chosen, stems.iloc[group]) | _headers(chosen, notes, truth)
+        for target in truth.targets:
+            labels = target.labels.take(at)
+            if labels.kind == "text":
+                continue
+            for name, values in properties.items():
+                if name in seen or values.nunique() < 2:
+                    continue
+                judged = column_skill(values.reset_index(drop=True), labels, least=LEAST, seed=seed)
+                if judged:
+                    seen.add(name)
+                    natural = name == "size" or name.startswith(("width", "height"))
+                    high, medium = (0.9, 0.5) if natural else (0.7, 0.3)
+                    severity = "high" if judged.value >= high else "medium" if judged.value >= medium else "low"
+                    if name == "place in the archive" and severity == "high":
+                        severity = "medium"  # near in time, mostly, as with the order of rows
+                    yield AuditFinding(
+                        kind="file",
+                        severity=severity,
+                        message=f"The {name} of the test files predicts {target.name!r}.",
+                        statistic=judged.statistic("skill", LEAST),
+                        figures={"files compared": len(chosen)},
+                        examples=tuple(file.name for file in chosen[:3]),
+                    )
+
+
+def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str]) -> Iterator[AuditFinding]:
+    """Persons, studies and series that the headers of DICOM files name on both sides."""
+    sides = sides_of(truth, [file for file in files if _kind(file) == "dicom"])
+    values: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
+    for side, of_side in sides.items():
+        for file in of_side[:: max(1, len(of_side) // HEADERS)][:HEADERS]:
+            try:
+                header = _dicom(file.read(HEADER_BYTES))
+            except ImportError:
+                notes.append("Headers of dicom files were not read; pip install 'mleredux-audit-leaks[all]' does.")
+                return
+            except (OSError, ValueError, KeyError, AttributeError, struct.error):
+                continue
+            for name in _NAMING & header.keys():
+                values[side].setdefault(name, []).append(header[name])
+    for name in sorted(values["test"].keys() & values["train"].keys()):
+        known, asked = set(values["train"][name]) - {""}, values["test"][name]
+        shared = sum(value in known for value in asked) / len(asked)
+        if len(known) >= 8 and shared >= 0.02:
+            yield AuditFinding(
+                kind="groups",
+                severity="medium" if shared >= 0.5 else "low",
+                message=f"Test and training files share values of {name} in their headers.",
+                statistic=Statistic(name="share of test files", value=shared, baseline=0, threshold=0.02),
+                figures={"values in train": len(known)},
+                examples=tuple(file.name for file in sides["test"][:3]),
+            )
+
+
+def _within_names(truth: Truth, stems: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Files whose names hold an id as one of their parts (`cat_0017.png` for 0017)."""
+    parts = stems.str.split(_TOKENS, regex=True, expand=True).iloc[:, :6]
+    rows = np.full(len(stems), np.nan)
+    for place in parts.columns:
+        met = truth.first_rows.reindex(parts[place]).to_numpy(dtype=float)
+        if len(np.unique(met[np.isfinite(met)])) >= max(12, 0.5 * len(truth.first_rows)):
+            rows = np.where(np.isfinite(rows), rows, met)
+    return np.flatnonzero(np.isfinite(rows)), rows
+
+
+def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
+    """What a listing shows."""
+    found = {
+        "folder": pd.Series(["/".join(file.parts[:-1]) for file in files]),
+        "suffix": pd.Series([file.parts[-1].rpartition(".")[2] for file in files]),
+        "size": pd.Series([str(file.size) for file in files]),
+        "modification time": pd.Series([f"{file.time:.3f}" for file in files]),
+        "length of the name": pd.Series([str(len(file.parts[-1])) for file in files]),
+    }
+    depth = min(len(file.parts) for file in files)
+    found |= {f"folder {place + 1}": pd.Series([file.parts[place] for file in files]) for place in range(depth - 1)}
+    parts = stems.str.split(_TOKENS, regex=True, expand=True).iloc[:, :8].fillna("")
+    found |= {f"part {place + 1} of the name": parts.iloc[:, place] for place in range(parts.shape[1])}
+    order = {"place in the archive": pd.Series([str(place) for place in range(len(files))])}
+    return found | (order if all(file.packed for file in files) else {})
+
+
+def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[str, pd.Series]:
+    """Header fields of pictures, sounds and DICOM files; a field that not all files have is blank there."""
+    readers = {"picture": _picture, "sound": _sound, "dicom": _dicom}
+    kinds = [_kind(file) for file in files]
+    if not any(kinds):
+        return {}
+    if len(files) > HEADERS:
+        notes.append(f"Headers of only {HEADERS} of {len(files)} files were read.")
+    rows: list[dict[str, str]] = []
+    missing = set()
+    for place, (file, kind) in enumerate(zip(files, kinds, strict=True)):
+        row: dict[str, str] = {}
+        if kind and place < HEADERS and not file.listed_only:
+            try:
+                row = readers[kind](file.read(HEADER_BYTES))
+            except ImportError:
+                missing.add(kind)
+            except (OSError, ValueError, KeyError, struct.error, AttributeError, SyntaxError):
+                row = {"header": "damaged"}
+        rows.append(row)
+    notes += [
+        f"Headers of {kind} files were not read; pip install 'mleredux-audit-leaks[all]' does."
+        for kind in sorted(missing)
+    ]
+    frame = pd.DataFrame(rows).fillna("")
+    return {f"{name} in the header": frame[name] for name in frame.columns[:80] if frame[name].nunique() > 1}
+
+
+def _kind(file: PublicFile) -> str | None:
+    name = file.parts[-1].lower()
+    if re.search(r"\.(jpe?g|png|tiff?|bmp|gif)$", name):
+        return "picture"
+    return (
+        "sound" if name.endswith((".wav", ".aif", ".aiff")) else "dicom" if name.endswith((".dcm", ".dicom")) else None
+    )
+
+
+def _picture(data: bytes) -> dict[str, str]:
+    from PIL import ExifTags, Image
+
+    Image.MAX_IMAGE_PIXELS = None  # only headers are read here
+    with Image.open(io.BytesIO(data)) as picture:
+        found = {"width": str(picture.width), "height": str(picture.height), "mode": picture.mode}
+        found |= {f"EXIF {ExifTags.TAGS.get(tag, tag)}": str(value)[:200] for tag, value in picture.getexif().items()}
+        texts = {
+            key: value for key, value in picture.info.items() if isinstance(value, (str, int, float, bytes, tuple))
+        }
+        found |= {
+            f"field {key}": str(value)[:200] for key, value in texts.items() if key not in ("exif", "icc_profile")
+        }
+    return found
+
+
+def _sound(data: bytes) -> dict[str, str]:
+    """Chunks of RIFF (WAV) or FORM (AIFF) files: rate, channels, length, and texts (RIFF `LIST` and the like)."""
+    order = "<" if data[:4] == b"RIFF" else ">"
+    place, found = 12, {}
+    while place + 8 <= len(data):
+        name, length = data[place : place + 4], struct.unpack_from(f"{order}I", data, place + 4)[0]
+        body = data[place + 8 : place + 8 + min(length, 400)]
+        if name in (b"fmt ", b"COMM"):
+            found["format"] = body[:26].hex()
+        elif name in (b"data", b"SSND"):
+            found["length"] = str(length)
+        else:
+            found[f"chunk {name.decode('latin-1')}"] = body.decode("latin-1")
+        place += 8 + length + length % 2
+    return found
+
+
+def _dicom(data: bytes) -> dict[str, str]:
+    import pydicom
+
+    read = pydicom.dcmread(io.BytesIO(data), stop_before_pixels=True, force=True)
+    return {str(item.keyword or item.tag): str(item.value)[:200] for item in read if not isinstance(item.value, bytes)}

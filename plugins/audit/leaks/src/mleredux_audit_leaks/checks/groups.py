@@ -1,0 +1,170 @@
+"""Groups that train and test share: values or parts of ids that repeat, whose rows have like labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from mleredux_audit_leaks.report import AuditFinding, Statistic
+from mleredux_audit_leaks.statistics import Floats, Labels, as_numbers, judge, skill, transfer
+from mleredux_audit_leaks.tables import Table
+from mleredux_audit_leaks.truth import Joined, Known, Truth
+
+LEAST = 0.1
+ROWS = 20_000
+FEWEST_GROUPS = 8
+_ENTITY = re.compile(
+    r"(patient|subject|user|customer|speaker|author|group|session|sentence|site|scene|study|family|driver|trip|person"
+    r"|recording|location|hotel|article|document|book|game|anchor|uid$|(^|_)pid$)",
+    re.IGNORECASE,
+)
+
+
+def check_groups(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
+    """Columns (and parts of ids) that training rows share with test rows, public or not there."""
+    everywhere = np.arange(len(truth))
+    tests = [(one.table.name, one.table.frame, one.rows) for one in joined if one.by == "id"]
+    held = truth.frame.drop(columns=truth.target_columns)
+    of_table: dict[str, set[str]] = {}
+    for one in known:
+        reported = of_table.setdefault(one.table.name, set())  # one target is enough to show a group
+        for where, frame, rows in [*tests, ("the answers", held, everywhere)]:
+            if where == one.table.name:
+                continue
+            for name, train, test in _candidates(truth, one, frame):
+                if name in reported or len(test) < 8:
+                    continue
+                finding = _judge(one, name, train, test, rows, where, seed)
+                if finding:
+                    reported.add(name)
+                    yield finding
+
+
+def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> Iterator[AuditFinding]:
+    """Beginnings of ids (a book, a game, a patient) that test rows share with rows that are not of the test."""
+    tests = {one.table.name for one in joined}
+    for name in truth.id_columns:
+        asked = truth.frame[name].astype(str)
+        for table in tables:
+            if table.name in tests or truth.is_sample(table.name) or name not in table.frame:
+                continue
+            mine = table.frame[name].astype(str)
+            for count, begins in _beginnings(asked):
+                groups = set(mine.str.extract(f"^{begins}")[0].dropna())
+                asked_groups = asked.str.extract(f"^{begins}")[0]
+                shared = float(asked_groups.isin(groups).mean())
+                if FEWEST_GROUPS <= len(groups) <= 0.5 * len(mine) and shared >= 0.2:
+                    yield AuditFinding(
+                        kind="groups",
+                        severity="low",
+                        message=f"Ids of test rows and of {table.name} begin alike: {count} parts of {name!r}.",
+                        statistic=Statistic(name="share of such test rows", value=shared, baseline=0, threshold=0.2),
+                        figures={"groups in train": len(groups)},
+                        examples=(f"{table.name}: {name}",),
+                    )
+                    return
+
+
+def _beginnings(ids: pd.Series) -> Iterator[tuple[int, str]]:
+    """Patterns of the first parts of ids that have more, from one part on, where parts don't name rows already."""
+    for count in range(1, 5):
+        pattern = rf"((?:[^_:\-|]+[_:\-|]){{{count}}})(?=.)"
+        parts = ids.head(5000).str.extract(f"^{pattern}")[0]
+        if parts.notna().mean() < 0.95:
+            return
+        if parts.nunique() <= 0.5 * len(parts):
+            yield count, pattern
+
+
+def _candidates(truth: Truth, one: Known, frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
+    """Columns of both tables by name, and the leading part of ids of two parts (`gggg_pp`)."""
+    train = one.table.frame
+    for name in one.features[:300]:
+        if name not in frame:
+            continue
+        if name not in truth.id_columns:
+            yield str(name), train[name], frame[name]
+        mine, theirs = (_leading(part[name]) for part in (train, frame))
+        if mine is not None and theirs is not None:
+            yield f"first part of {name}", mine, theirs
+
+
+def _leading(ids: pd.Series) -> pd.Series | None:
+    parts = ids.astype(str).str.extract(r"^(.+)[_:](?=[^_:]*$)")[0]
+    return parts if parts.notna().mean() > 0.95 and ids.nunique() > 0.9 * len(ids) else None
+
+
+def _judge(
+    one: Known, name: str, train: pd.Series, test: pd.Series, rows: np.ndarray, where: str, seed: int
+) -> AuditFinding | None:
+    usable = train.nunique()
+    if usable < FEWEST_GROUPS or usable > 0.8 * len(train) or usable < 0.01 * len(train):
+        return None
+    rng = np.random.default_rng(seed)
+    picked = np.sort(rng.permutation(len(test))[:ROWS])
+    train, test, rows = train.reset_index(drop=True), test.iloc[picked].reset_index(drop=True), rows[picked]
+    blank = test.astype(str).str.strip() == ""
+    codes = pd.factorize(pd.concat([train, test]).astype(str))[0].astype(np.int64)
+    known, asked = (
+        codes[: len(train)],
+        np.where(np.isin(codes[len(train) :], codes[: len(train)]), codes[len(train) :], -1),
+    )
+    asked = np.where(blank, -1, asked)
+    shared = float((asked >= 0).mean())
+    if shared < 0.05:
+        return None
+    truths = one.target.labels.take(rows)
+
+    def measure(y: Labels) -> float:
+        return skill(truths, transfer(known, y, asked))
+
+    judged = judge(measure, one.labels, least=LEAST, seed=seed)
+    figures: dict[str, float | int | str] = {
+        "groups in train": int(usable),
+        "share of test rows in them": round(shared, 4),
+    }
+    places = (f"{one.table.name}: {name}", where)
+    if judged:
+        rival = _near_values(train, test, one.labels, truths)
+        if rival is None or judged.value - rival >= 0.15:
+            severity = "high" if judged.value >= 0.8 and shared >= 0.5 else "medium" if judged.value >= 0.25 else "low"
+            if rival is not None:
+                figures["skill of the nearest other value"] = round(rival, 4)
+            return AuditFinding(
+                kind="groups",
+                severity=severity,
+                message=f"Rows of {one.table.name} with the same {name!r} as a test row tell its {one.target.name!r}.",
+                statistic=judged.statistic("skill", LEAST),
+                figures=figures,
+                examples=places,
+            )
+    if _ENTITY.search(name) and shared >= 0.2:
+        return AuditFinding(
+            kind="groups",
+            severity="low",
+            message=f"Train and test share values of {name!r}, which seems to name groups.",
+            statistic=Statistic(name="share of test rows in shared groups", value=shared, baseline=0, threshold=0.2),
+            figures=figures,
+            examples=places,
+        )
+    return None
+
+
+def _near_values(train: pd.Series, test: pd.Series, labels: Labels, truths: Labels) -> float | None:
+    """Skill of the nearest value that is not equal: what a smooth measure tells that names no group."""
+    mine, theirs = as_numbers(train), as_numbers(test)
+    if mine is None or theirs is None:
+        return None
+    values, places = np.unique(mine, return_inverse=True)
+    if len(values) < 3:
+        return None
+    at = np.clip(np.searchsorted(values, theirs), 0, len(values) - 1)
+    below = np.clip(np.where(values[at] >= theirs, at - 1, at), 0, len(values) - 1)
+    above = np.clip(np.where(values[at] <= theirs, at + 1, at), 0, len(values) - 1)
+    predicted: list[Floats] = [
+        transfer(places.astype(np.int64), labels, side.astype(np.int64)) for side in (below, above)
+    ]
+    return max(skill(truths, one) for one in predicted)

@@ -1,0 +1,156 @@
+"""Ids, their order, and the position of rows that predict the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from mleredux_audit_leaks.report import AuditFinding
+from mleredux_audit_leaks.statistics import (
+    Ints,
+    Judged,
+    Labels,
+    as_numbers,
+    judge,
+    lookup_skill,
+    neighbour_skill,
+    skill,
+)
+from mleredux_audit_leaks.truth import Joined, Known, Truth, normal_ids
+
+LEAST = 0.15
+"""Skill from which order is reported; with it, it must stand out from all permutations."""
+BINS = 12
+ROWS = 6000
+_TOKENS = r"[^0-9A-Za-z]+"
+
+
+def check_order(
+    truth: Truth, joined: list[Joined], known: list[Known], notes: list[str], seed: int
+) -> Iterator[AuditFinding]:
+    """Order of public rows, order and parts of ids, and nearest ids of the training rows."""
+    if len(truth) > ROWS:
+        notes.append(f"Order and ids were judged on {ROWS} of {len(truth)} answers.")
+    seen: set[bytes] = set()
+    yield from _positions(truth, joined, seen, seed)
+    if truth.id_columns:
+        yield from _ids(truth, seen, seed)
+        yield from _nearest(truth, known, seed)
+
+
+def _positions(truth: Truth, joined: list[Joined], seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
+    for one in joined:
+        rows = one.rows[np.sort(np.unique(one.rows, return_index=True)[1])]
+        if one.by != "id" or len(rows) < 0.5 * len(truth.first_rows) or rows.tobytes() in seen:
+            continue
+        seen.add(rows.tobytes())
+        yield from _ordered(truth, rows, f"the order of the rows of {one.table.name}", one.table.name, seed)
+
+
+def _ids(truth: Truth, seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
+    texts = truth.ids.to_series().astype(str).reset_index(drop=True)
+    numbers = as_numbers(texts)
+    order = np.argsort(numbers, kind="stable") if numbers is not None else np.argsort(texts.to_numpy(), kind="stable")
+    if order.astype(np.int64).tobytes() not in seen:
+        yield from _ordered(truth, order.astype(np.int64), "the order of the ids", "ids of the test rows", seed)
+    picked = _spread(len(texts))
+    parts = texts.iloc[picked].str.split(_TOKENS, regex=True, expand=True).fillna("")
+    tokens = {f"part {place + 1} of the ids": parts.iloc[:, place] for place in range(min(parts.shape[1], 8))}
+    if numbers is None:
+        chosen = texts.iloc[picked]
+        tokens |= {"the first letter of the ids": chosen.str[0], "the last letter of the ids": chosen.str[-1]}
+        tokens |= {"the letters at the beginning of the ids": chosen.str.extract(r"^([A-Za-z]+)")[0].fillna("")}
+        tokens |= {"the length of the ids": chosen.str.len().astype(str)}
+    else:
+        whole = pd.Series(numbers[picked])
+        tokens |= {f"the ids modulo {by}": (whole % by).astype(str) for by in (2, 3, 4, 5, 7, 10)}
+    for target in truth.targets:
+        labels = target.labels.take(picked)
+        if labels.kind == "text":
+            continue
+        for name, values in tokens.items():
+            codes = pd.factorize(values)[0].astype(np.int64)
+            # Parts that name single rows tell nothing by themselves; parts that name groups are looked at with groups.
+            if not 1 < codes.max() + 1 <= max(2, len(codes) // 10):
+                continue
+            judged = judge(partial(lookup_skill, codes), labels, least=LEAST, seed=seed)
+            if judged:
+                severity = _by_skill(judged.value) if len(truth.id_columns) == 1 else "low"
+                yield _finding("id", severity, name, target.name, judged, "ids of the test rows")
+
+
+def _nearest(truth: Truth, known: list[Known], seed: int) -> Iterator[AuditFinding]:
+    """Whether the training row with the nearest numeric id has the label of a test row."""
+    if len(truth.id_columns) != 1:
+        return
+    name = truth.id_columns[0]
+    asked = pd.to_numeric(truth.ids.to_series(), errors="coerce").to_numpy(dtype=float)
+    for one in known:
+        if name not in one.table.frame or np.isnan(asked).any():
+            continue
+        ids = pd.to_numeric(normal_ids(one.table.frame[name]), errors="coerce").to_numpy(dtype=float)
+        if np.isnan(ids).any() or np.isin(asked, ids).mean() > 0.1 or len(np.unique(ids)) < 0.9 * len(ids):
+            continue
+        order = np.argsort(ids, kind="stable")
+        places = np.clip(np.searchsorted(ids[order], asked), 1, len(ids) - 1)
+        left, right = ids[order][places - 1], ids[order][places]
+        nearest = order[np.where(asked - left <= right - asked, places - 1, places)]
+        picked = _spread(len(asked))
+        truths = one.target.labels.take(picked)
+        chosen = nearest[picked]
+
+        def measure(y: Labels, chosen: Ints = chosen, truths: Labels = truths) -> float:
+            return skill(truths, y.values[chosen])
+
+        judged = judge(measure, one.labels, least=LEAST, seed=seed)
+        if judged:
+            what = f"the label of the row of {one.table.name} with the nearest id"
+            yield _finding("id", _by_skill(judged.value), what, one.target.name, judged, one.table.name)
+
+
+def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iterator[AuditFinding]:
+    """Sortedness (a coarse function of the position) and likeness of neighbours, along an order of the answers."""
+    spread, start = rows[_spread(len(rows))], rows[:ROWS]
+    for target in truth.targets:
+        if target.labels.kind == "text" or len(rows) < 12:
+            continue
+        labels = target.labels.take(spread)
+        bins = (np.arange(len(spread)) * BINS // len(spread)).astype(np.int64)
+        trend = judge(partial(lookup_skill, bins), labels, least=LEAST, seed=seed)
+        if trend:
+            severity = "high" if trend.value >= 0.7 else "medium" if trend.value >= 0.3 else "low"
+            # Ids of several parts (a drive and a time) say what is asked, and their order is that of the series.
+            severity = severity if len(truth.id_columns) == 1 else "low"
+            yield _finding("order", severity, what, target.name, trend, where)
+            continue
+        near = target.labels.take(start)
+        judged = judge(neighbour_skill, near, least=LEAST, seed=seed)
+        if judged is None:
+            continue
+        classes, runs = len(np.unique(near.values)), int((np.diff(near.values) != 0).sum()) + 1
+        blocks = near.kind == "class" and runs <= 2 * classes
+        # Neighbours in time are alike in any series; only blocks or a trend give labels away without a model.
+        severity = "high" if blocks else "medium" if near.kind == "class" and judged.value >= 0.5 else "low"
+        yield _finding("order", severity, f"likeness of neighbours in {what}", target.name, judged, where)
+
+
+def _finding(kind: str, severity: str, what: str, target: str, judged: Judged, where: str) -> AuditFinding:
+    return AuditFinding(
+        kind=kind,
+        severity=severity,
+        message=f"{what[0].upper()}{what[1:]} predicts {target!r} of the test rows.",
+        statistic=judged.statistic("skill", LEAST),
+        examples=(where,),
+    )
+
+
+def _by_skill(value: float) -> str:
+    return "high" if value >= 0.7 else "medium" if value >= 0.3 else "low"
+
+
+def _spread(count: int) -> Ints:
+    """At most `ROWS` places, evenly over all rows."""
+    return np.unique(np.linspace(0, count - 1, min(count, ROWS)).astype(np.int64)) if count else np.zeros(0, np.int64)

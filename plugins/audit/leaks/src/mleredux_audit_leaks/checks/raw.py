@@ -1,0 +1,88 @@
+"""Copies of the answers themselves among public files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from mleredux_audit_leaks.inventory import PublicFile
+from mleredux_audit_leaks.report import AuditFinding, Statistic
+from mleredux_audit_leaks.truth import Truth
+
+LARGEST_TEXT = 64 << 20
+TEXT_BYTES = 1 << 30
+"""Bytes of texts searched, in all."""
+FEWEST = 5
+_BINARY = (
+    ".jpg",
+    ".jpeg",
+    ".png",
+    ".tif",
+    ".tiff",
+    ".wav",
+    ".aif",
+    ".aiff",
+    ".dcm",
+    ".zip",
+    ".7z",
+    ".gz",
+    ".npy",
+    ".npz",
+)
+
+
+def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[str]) -> Iterator[AuditFinding]:
+    """The answers' file itself, and lines of it in texts."""
+    answers = private / truth.task.answers
+    content = answers.read_bytes() if answers.stat().st_size <= 1 << 29 else b""
+    size, digest = len(content), hashlib.blake2b(content).digest()
+    wanted = _lines(truth)
+    left = TEXT_BYTES
+    for file in files:
+        if size and file.size == size and hashlib.blake2b(file.read(size + 1)).digest() == digest:
+            figure = Statistic(name="share of lines", value=1.0, baseline=0, threshold=0.02)
+            message = f"{file.name} is the file of the answers."
+            yield AuditFinding(
+                kind="answers", severity="high", message=message, statistic=figure, examples=(file.name,)
+            )
+            continue
+        if file.name.lower().endswith(_BINARY) or truth.is_sample(file.name):
+            continue
+        if left <= 0:
+            notes.append(f"Only {TEXT_BYTES >> 30} GB of texts were searched for lines of the answers.")
+            return
+        data = file.read(LARGEST_TEXT)
+        left -= len(data)
+        if b"\x00" in data[:4096]:
+            continue
+        met = wanted.intersection(line.strip() for line in data.splitlines())
+        told = {line.partition(b",")[2] for line in met}
+        share = len(met) / max(len(wanted), 1)
+        if len(met) >= FEWEST and share >= 0.02 and len(told) > 1 and _telling(truth, share):
+            figure = Statistic(name="share of lines", value=share, baseline=0, threshold=0.02)
+            message = f"{file.name} holds lines of the answers."
+            yield AuditFinding(
+                kind="answers", severity="high", message=message, statistic=figure, examples=(file.name,)
+            )
+
+
+def _lines(truth: Truth) -> set[bytes]:
+    """Rows of the answers as lines, whole and as id and target alone; short ones, and those of several lines, not."""
+    found: set[str] = set()
+    columns = [[str(name) for name in truth.frame.columns]]
+    if truth.id_columns:
+        columns += [[*truth.id_columns, name] for name in truth.target_columns[:3]]
+    for names in columns:
+        rows = truth.frame[names[0]].astype(str)
+        for name in names[1:]:
+            rows = rows + "," + truth.frame[name].astype(str)
+        found |= set(rows[(rows.str.len() >= 3) & ~rows.str.contains("\n", regex=False)])
+    return {line.strip().encode() for line in found}
+
+
+def _telling(truth: Truth, share: float) -> bool:
+    """Whether as many lines don't agree by chance: files with ids of their own agree as often as constants do."""
+    target = truth.targets[0]
+    commonest = float(target.values.value_counts(normalize=True).iloc[0])
+    return share > min(0.95, commonest + 0.1) or target.labels.kind != "class"

@@ -1,0 +1,110 @@
+"""Long texts that train and test share, or nearly share: passages, prompts, sequences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from mleredux_audit_leaks.report import AuditFinding, Statistic
+from mleredux_audit_leaks.tables import Table
+from mleredux_audit_leaks.truth import Joined, Truth
+
+LONG = 24
+"""Mean number of characters from which a column is one of texts."""
+LEAST_SHARED, LEAST_NEAR = 0.05, 0.01
+FEWEST = 3
+TESTS, TRAINS = 3000, 30_000
+GRAM, SKETCH, ALIKE = 10, 24, 0.5
+"""Characters of a shingle; the smallest hashes kept of a text; share of them that near texts have in common."""
+LONGEST = 4000
+
+
+def check_texts(
+    truth: Truth, joined: list[Joined], tables: list[Table], told: list[AuditFinding], seed: int
+) -> Iterator[AuditFinding]:
+    """Texts of the test that a table of other rows has too, letter by letter, or but for a few.
+
+    Args:
+        told: What was found already: columns and tables of which it was said that they recur.
+    """
+    tests = {one.table.name: one.table for one in joined if one.by == "id"}
+    # Where answers are of parts of a row (a place in a sequence), no table has their ids.
+    tests |= {table.name: table for table in tables if re.search("test", PurePosixPath(table.name).name, re.IGNORECASE)}
+    tests = {name: table for name, table in tests.items() if not truth.is_sample(name)}
+    said = " ".join(one.message for one in told if one.kind in ("groups", "duplicates"))
+    done: set[str] = set()
+    for test in tests.values():
+        for other in tables:
+            if other.name in tests or truth.is_sample(other.name) or f"{test.name} have " in said:
+                continue
+            left_out = {*truth.id_columns, *truth.target_columns}
+            for name in [name for name in test.frame if name in other.frame and name not in left_out]:
+                asked, mine = test.frame[name], other.frame[name]
+                if name in done or f"{name!r}" in said or mine.str.len().mean() < LONG or asked.str.len().mean() < LONG:
+                    continue
+                finding = _judge(test.name, other.name, str(name), asked, mine, seed)
+                if finding:
+                    done.add(str(name))
+                    yield finding
+
+
+def _judge(where: str, other: str, name: str, asked: pd.Series, mine: pd.Series, seed: int) -> AuditFinding | None:
+    told = asked[asked.str.len() >= LONG]
+    equal = told.isin(set(mine))
+    share = float(equal.sum()) / len(asked)
+    if share >= LEAST_SHARED and equal.sum() >= FEWEST:
+        way, least, rows = "the same", LEAST_SHARED, equal[equal].index
+    else:
+        near = _near(told, mine, seed)
+        share = len(near) / max(min(len(told), TESTS), 1)
+        if share < LEAST_NEAR or len(near) < FEWEST:
+            return None
+        way, least, rows = "nearly the same", LEAST_NEAR, pd.Index(near)
+    return AuditFinding(
+        kind="groups",
+        severity="medium" if share >= 0.2 else "low",
+        message=f"Rows of {where} and {other} have {way} {name!r}.",
+        statistic=Statistic(name="share of test rows", value=share, baseline=0, threshold=least),
+        figures={"test rows": len(rows)},
+        examples=tuple(f"{where}: row {int(row) + 1}" for row in rows[:3]),
+    )
+
+
+def _near(asked: pd.Series, mine: pd.Series, seed: int) -> list[int]:
+    """Rows of the test with a text in train that has most shingles in common, by the smallest of their hashes.
+
+    After Broder, *On the resemblance and containment of documents* (1997).
+    """
+    rng = np.random.default_rng(seed)
+    known = pd.Series(mine.unique())
+    trains = rng.permutation(len(known))[:TRAINS]
+    where: dict[int, list[int]] = defaultdict(list)
+    for place in trains:
+        for key in _sketch(known.iloc[place]):
+            where[key].append(int(place))
+    near = []
+    for row in np.sort(rng.permutation(len(asked))[:TESTS]):
+        sketch = _sketch(asked.iloc[row])
+        # Shingles that many texts have are of a template.
+        votes = Counter(place for key in sketch if len(where.get(key, ())) <= 50 for place in where.get(key, ()))
+        if len(sketch) == SKETCH and votes and votes.most_common(1)[0][1] >= ALIKE * SKETCH:
+            near.append(int(asked.index[row]))
+    return near
+
+
+def _sketch(text: str) -> list[int]:
+    data = np.frombuffer(text[:LONGEST].encode(), dtype=np.uint8).astype(np.uint64)
+    count = len(data) - GRAM + 1
+    if count < SKETCH:
+        return []
+    hashes = np.zeros(count, dtype=np.uint64)
+    for step in range(GRAM):
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + data[step : step + count] + np.uint64(1)
+    hashes ^= hashes >> np.uint64(31)
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    return [int(key) for key in np.unique(hashes)[:SKETCH]]

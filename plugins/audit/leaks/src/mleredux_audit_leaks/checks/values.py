@@ -1,0 +1,101 @@
+"""Target values that stand somewhere in a public table, with no id beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mleredux_audit_leaks.report import AuditFinding, Statistic
+from mleredux_audit_leaks.statistics import Floats, as_numbers
+from mleredux_audit_leaks.tables import Table
+from mleredux_audit_leaks.truth import Target, Truth
+
+LEAST, HIGH = 0.02, 0.2
+"""Share of answers whose values are found."""
+FEWEST = 8
+FINE = 1e-5
+"""What counts as equal, in standard deviations of the target."""
+DIGITS = 6
+MOST_COLUMNS = 40
+
+
+def check_values(truth: Truth, tables: list[Table], seed: int) -> Iterator[AuditFinding]:
+    """Public columns that hold the very numbers of one or two targets, in any order."""
+    targets = [target for target in truth.targets if target.labels.kind == "number"][:2]
+    targets = [one for one in targets if _are_fine(one)]
+    if not targets or len(truth) < FEWEST:
+        return
+    wanted = np.stack([target.labels.values for target in targets], axis=1)
+    fine = np.maximum(wanted.std(axis=0) * FINE, 1e-12)
+    # Values a little off show how often values meet by chance.
+    off = wanted + fine * np.random.default_rng(seed).uniform(20, 200, wanted.shape)
+    found: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]] = {}
+    for table in tables:
+        if truth.is_sample(table.name):
+            continue
+        for columns, numbers in _combinations(table, wanted):
+            hit = _contained(wanted, numbers, fine)
+            if not hit.any():
+                continue
+            key = f"{PurePosixPath(table.name).name}: {', '.join(columns)}"
+            none = np.zeros(len(wanted), dtype=bool)
+            hits, chances, places = found.get(key, (none, none, []))
+            found[key] = hits | hit, chances | _contained(off, numbers, fine), [*places, table.name]
+    for key, (hits, chances, places) in found.items():
+        share, chance = float(hits.mean()), float(chances.mean())
+        if hits.sum() < FEWEST or share < LEAST or chance > 0.1 * share:
+            continue
+        names = " and ".join(repr(target.name) for target in targets)
+        yield AuditFinding(
+            kind="answers",
+            severity="high" if share >= HIGH else "medium",
+            message=f"Public tables ({key}) hold values of {names} of the test rows.",
+            statistic=Statistic(name="share of values found", value=share, baseline=chance, threshold=LEAST),
+            figures={"answers compared": len(wanted), "tables": len(places)},
+            examples=tuple(places[:3]),
+        )
+
+
+def _are_fine(target: Target) -> bool:
+    """Whether values have so many digits that they meet others by copying only."""
+    digits = target.values.head(2000).str.partition("e")[0].str.replace(r"\D", "", regex=True).str.strip("0").str.len()
+    return float((digits >= DIGITS).mean()) >= 0.5
+
+
+def _combinations(table: Table, wanted: Floats) -> Iterator[tuple[tuple[str, ...], Floats]]:
+    """One column for each target, of those with about its range; shape (rows, targets)."""
+    low, high = wanted.min(axis=0), wanted.max(axis=0)
+    chosen: list[list[tuple[str, Floats]]] = [[] for _ in low]
+    for name in list(table.frame)[:MOST_COLUMNS]:
+        numbers = as_numbers(table.frame[name])
+        if numbers is None:
+            continue
+        for place in range(len(low)):
+            inside = (numbers >= low[place]) & (numbers <= high[place])
+            if inside.any() and len(np.unique(numbers[inside])) > 1:
+                chosen[place].append((str(name), numbers))
+    for columns in list(product(*(one[:6] for one in chosen)))[:12]:
+        names = tuple(name for name, _ in columns)
+        if len(set(names)) == len(names):
+            yield names, np.stack([numbers for _, numbers in columns], axis=1)
+
+
+def _contained(wanted: Floats, numbers: Floats, fine: Floats) -> NDArray[np.bool_]:
+    """Which rows of `wanted` are, but for `fine`, rows of `numbers`."""
+    low, high = wanted.min(axis=0) - fine, wanted.max(axis=0) + fine
+    numbers = numbers[((numbers >= low) & (numbers <= high)).all(axis=1)]
+    hit = np.zeros(len(wanted), dtype=bool)
+    if not len(numbers):
+        return hit
+    order = np.argsort(numbers[:, 0], kind="stable")
+    numbers = numbers[order]
+    begin = np.searchsorted(numbers[:, 0], wanted[:, 0] - fine[0], side="left")
+    end = np.searchsorted(numbers[:, 0], wanted[:, 0] + fine[0], side="right")
+    for row in np.flatnonzero(end > begin):
+        near = numbers[begin[row] : end[row]]
+        hit[row] = bool((np.abs(near - wanted[row]) <= fine).all(axis=1).any())
+    return hit

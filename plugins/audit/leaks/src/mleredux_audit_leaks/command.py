@@ -1,0 +1,31 @@
+"""`mleredux audit`."""
+
+from __future__ import annotations
+
+import click
+from mleredux._core.cli.output import data_dir_option, json_option, print_json
+from mleredux._core.cli.root import catalogue
+
+
+@click.command("audit")
+@click.argument("task")
+@data_dir_option
+@json_option
+@click.pass_context
+def command(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) -> None:
+    """Look for what lets an agent score on TASK without learning. Exit code 1 where a finding is of high severity."""
+    from mleredux._core.data import DataStore
+    from mleredux.errors import DataError
+
+    from mleredux_audit_leaks.audit import audit
+
+    found = catalogue(ctx).task(task)
+    prepared = DataStore(data_dir).find(found)
+    if prepared is None:
+        raise DataError(f"Task {task} is not prepared.", hint=f"Prepare it first: `mleredux prepare {task}`.")
+    report = audit(found, prepared.public, prepared.private)
+    if as_json:
+        print_json({**report.model_dump(mode="json"), "clean": report.clean})
+    else:
+        click.echo(report.text())
+    ctx.exit(0 if report.clean else 1)

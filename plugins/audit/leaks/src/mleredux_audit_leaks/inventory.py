@@ -1,0 +1,202 @@
+"""Public files, members of archives included, without reading them."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+MOST_FILES = 300_000
+KEPT_BYTES = 256 << 20
+"""Bytes of members kept of an archive that can only be read from one end to the other (7z, compressed tar)."""
+PASSED_BYTES = 4 << 30
+"""Bytes of such an archive that are unpacked to get at its members."""
+LARGEST_MEMBER = 96 << 20
+_TABLES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".npy", ".npz", ".nmea", ".dat", ".xml")
+_PACKED_TARS = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A file, or a member of an archive (`archive.zip!member`).
+
+    Attributes:
+        name: Its path below the public folder.
+        size: In bytes.
+        time: Its modification time in seconds.
+        read: `read(limit)` gives its first bytes.
+        packed: Whether it is a member of an archive.
+        listed_only: Whether only its name, size and time are known; reading it gives nothing.
+    """
+
+    name: str
+    size: int
+    time: float
+    read: Callable[[int], bytes] = field(repr=False)
+    packed: bool = False
+    listed_only: bool = False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Folders and file name; an archive counts as a folder."""
+        return PurePosixPath(self.name.replace("!", "/")).parts
+
+
+@dataclass
+class Inventory:
+    """All public files, sorted by name, and what was left out."""
+
+    files: list[PublicFile] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def take_inventory(public: Path) -> Inventory:
+    """List public files; archives are opened one level deep. At most `MOST_FILES` are looked at."""
+    found = Inventory()
+    for path in _walk(public):
+        name = path.relative_to(public).as_posix()
+        if len(found.files) >= MOST_FILES:
+            found.notes.append(f"Only the first {MOST_FILES} public files were looked at.")
+            break
+        state = path.stat()
+        found.files.append(PublicFile(name, state.st_size, state.st_mtime, _reader(path)))
+        try:
+            found.files += _members(path, name, found.notes)
+        except (OSError, zipfile.BadZipFile, tarfile.TarError, ValueError, NotImplementedError) as error:
+            found.notes.append(f"The archive {name} can't be read ({type(error).__name__}).")
+    found.files = found.files[:MOST_FILES]
+    return found
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for home, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (
+            Path(home, name)
+            for name in sorted(names)
+            if Path(home, name).is_file() and not Path(home, name).is_symlink()
+        )
+
+
+def _reader(path: Path) -> Callable[[int], bytes]:
+    def read(limit: int) -> bytes:
+        with path.open("rb") as file:
+            return file.read(limit)
+
+    return read
+
+
+def _members(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
+    lower = path.name.lower()
+    if lower.endswith(".zip"):
+        yield from _of_zip(path, name)
+    elif lower.endswith(".tar"):
+        yield from _of_tar(path, name)
+    elif lower.endswith(_PACKED_TARS):
+        yield from _of_packed_tar(path, name, notes)
+    elif lower.endswith(".7z"):
+        yield from _of_7z(path, name, notes)
+
+
+def _of_zip(path: Path, name: str) -> Iterator[PublicFile]:
+    # Open as long as its members are known: listing a million members again for each would take hours.
+    archive = zipfile.ZipFile(path)
+    members = [member for member in archive.infolist()[:MOST_FILES] if not member.is_dir()]
+    for member in members:
+
+        def read(limit: int, member: zipfile.ZipInfo = member) -> bytes:
+            with archive.open(member) as file:
+                return file.read(limit)
+
+        try:
+            time = datetime(*member.date_time).timestamp()
+        except ValueError:
+            time = 0.0
+        yield PublicFile(f"{name}!{member.filename}", member.file_size, time, read, packed=True)
+
+
+def _of_tar(path: Path, name: str) -> Iterator[PublicFile]:
+    with tarfile.open(path) as archive:
+        members = [member for member in archive if member.isfile()][:MOST_FILES]
+    for member in members:
+
+        def read(limit: int, member: tarfile.TarInfo = member) -> bytes:
+            with tarfile.open(path) as archive:
+                file = archive.extractfile(member)
+                return b"" if file is None else file.read(limit)
+
+        yield PublicFile(f"{name}!{member.name}", member.size, float(member.mtime), read, packed=True)
+
+
+class _Budget:
+    """Which members' contents to keep: tables first of all, of others as many as fit into half of the bytes."""
+
+    def __init__(self) -> None:
+        self.left = KEPT_BYTES
+
+    def keeps(self, name: str, size: int) -> bool:
+        """Whether to keep a member, whose size is taken off what is left."""
+        reserved = 0 if name.lower().endswith(_TABLES) else KEPT_BYTES // 2
+        if size > LARGEST_MEMBER or size > self.left - reserved:
+            return False
+        self.left -= size
+        return True
+
+
+def _of_packed_tar(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
+    """Members of a compressed tar, in one pass."""
+    budget, passed, without = _Budget(), 0, 0
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            if not member.isfile():
+                continue
+            content = None
+            if budget.keeps(member.name, member.size) and (stream := archive.extractfile(member)) is not None:
+                content = stream.read()
+            without += content is None
+            yield _member(f"{name}!{member.name}", member.size, float(member.mtime), content)
+            passed += member.size
+            if passed > PASSED_BYTES:
+                notes.append(f"Only the first {PASSED_BYTES >> 30} GB of the archive {name} were unpacked.")
+                break
+    if without:
+        notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were looked at.")
+
+
+def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
+    try:
+        import py7zr
+    except ImportError:
+        notes.append(f"The archive {name} was not looked into; pip install 'mleredux-audit-leaks[all]' reads it.")
+        return
+    budget = _Budget()
+    with py7zr.SevenZipFile(path) as archive:
+        listed = [one for one in archive.list() if not one.is_directory][:MOST_FILES]
+        # Members are packed together, so that any of them may take unpacking all of them.
+        whole = sum(one.uncompressed or 0 for one in listed) <= PASSED_BYTES
+        chosen = [one.filename for one in listed if whole and budget.keeps(one.filename, one.uncompressed or 0)]
+        factory = py7zr.io.BytesIOFactory(LARGEST_MEMBER)
+        if chosen:
+            archive.extract(targets=chosen, factory=factory)
+    contents = {member: product.read() if product.seek(0) == 0 else b"" for member, product in factory.products.items()}
+    if len(chosen) < len(listed):
+        without = len(listed) - len(chosen)
+        notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were looked at.")
+    for one in listed:
+        stamp = one.creationtime.timestamp() if one.creationtime else 0.0
+        yield _member(f"{name}!{one.filename}", one.uncompressed or 0, stamp, contents.get(one.filename))
+
+
+def _member(name: str, size: int, time: float, content: bytes | None) -> PublicFile:
+    held = io.BytesIO(content or b"")
+
+    def read(limit: int) -> bytes:
+        held.seek(0)
+        return held.read(limit)
+
+    return PublicFile(name, size, time, read, packed=True, listed_only=content is None)

@@ -1,0 +1,200 @@
+"""Tables among files, whatever their format, as text: CSV, JSON, Parquet, NumPy arrays, TFRecords, NMEA."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mleredux_audit_leaks.inventory import PublicFile
+from mleredux_audit_leaks.records import examples, positions
+
+LARGEST_TABLE = 96 << 20
+"""Bytes read of one file."""
+MOST_ROWS = 300_000
+MOST_CELLS = 1_000_000
+"""Cells of an array that are read as text."""
+MOST_TABLES = 120
+MOST_SEQUENCES = 400
+"""Files of one kind in one folder, beyond which they are samples, not tables."""
+_LONGEST_CELL = 512
+
+
+@dataclass
+class Table:
+    """A table of texts.
+
+    Attributes:
+        name: The file; a part of a JSON document is named behind `#`.
+        frame: All cells as text, blanks as empty text.
+        cut: Whether it is only the beginning of the file.
+        rows: How many rows the file has, where that is known without reading it.
+        matrix: The same as numbers, of an array; may have more rows than the frame.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    cut: bool = False
+    rows: int = 0
+    matrix: NDArray[Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.rows = self.rows or len(self.frame)
+
+
+def read_tables(file: PublicFile, limit: int = LARGEST_TABLE) -> Iterator[Table]:
+    """Tables of one file; none where it is no table.
+
+    Raises:
+        ValueError: It looks like a table by its name, but is damaged.
+    """
+    suffixes = PurePosixPath(file.parts[-1].lower()).suffixes
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in (".csv", ".tsv", ".txt", ".dat", ".data", ".gz"):
+        frame = _separated(file, suffix, limit)
+        if frame is not None:
+            yield Table(file.name, frame, file.size > limit or len(frame) >= MOST_ROWS)
+    elif suffix in (".json", ".jsonl", ".ndjson"):
+        for part, frame in _json(file, limit):
+            yield Table(f"{file.name}#{part}" if part else file.name, frame, file.size > limit)
+    elif suffix in (".parquet", ".feather") and file.size <= limit:
+        data = io.BytesIO(file.read(limit))
+        try:
+            frame = pd.read_parquet(data) if suffix == ".parquet" else pd.read_feather(data)
+        except ImportError:
+            return
+        yield Table(file.name, _texts(frame.head(MOST_ROWS)), len(frame) > MOST_ROWS)
+    elif suffix == ".npy" or (suffix == ".npz" and file.size <= limit):
+        yield from _arrays(file, suffix, limit)
+    elif suffix == ".nmea":
+        fixes = list(positions(file.read(limit)))
+        if fixes:
+            yield Table(file.name, _texts(pd.DataFrame(fixes)), file.size > limit)
+    elif suffix in (".tfrec", ".tfrecord", ".tfrecords"):
+        rows = list(examples(file.read(limit)))
+        if rows:
+            yield Table(file.name, _texts(pd.DataFrame(rows)), file.size > limit)
+
+
+def _separated(file: PublicFile, suffix: str, limit: int) -> pd.DataFrame | None:
+    data = file.read(limit)
+    if suffix == ".gz":
+        if not data.startswith(b"\x1f\x8b"):
+            return None
+        import gzip
+
+        with gzip.open(io.BytesIO(data)) as packed:
+            data = packed.read(limit)
+    if file.size > limit:
+        data = data[: data.rfind(b"\n") + 1]
+    first = data[: data.find(b"\n") + 1 or len(data)].decode("utf-8", "replace")
+    marks = ",;\t|" if suffix == ".csv" else "\t,;| "
+    separator = next((mark for mark in marks if mark in first), ",")
+    if b"\x00" in data[:4096] or not first.strip():
+        return None
+    frame = pd.read_csv(
+        io.BytesIO(data),
+        sep=separator,
+        dtype=str,
+        keep_default_na=False,
+        nrows=MOST_ROWS,
+        on_bad_lines="skip",
+        encoding_errors="replace",
+        index_col=False,
+    )
+    return frame if (len(frame) and frame.shape[1] > 1) or suffix in (".csv", ".tsv") else None
+
+
+def _json(file: PublicFile, limit: int) -> Iterator[tuple[str, pd.DataFrame]]:
+    data = file.read(limit)
+    try:
+        yield from _parts(json.loads(data), "", 3)
+    except ValueError:
+        rows = []
+        for line in data.splitlines()[:MOST_ROWS]:
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                continue
+        if rows and all(isinstance(row, dict) for row in rows):
+            yield "", _texts(pd.DataFrame(rows))
+
+
+def _parts(content: Any, name: str, depth: int) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Lists of objects, objects of values, objects of objects and columns in a JSON document."""
+    if isinstance(content, list) and content and all(isinstance(item, dict) for item in content[:50]):
+        yield name, _texts(pd.DataFrame([item for item in content[:MOST_ROWS] if isinstance(item, dict)]))
+    elif isinstance(content, dict) and content:
+        values = list(content.values())
+        if all(isinstance(value, (str, int, float, bool)) for value in values):
+            yield name, _texts(pd.DataFrame({"key": list(content), "value": values}))
+        elif len(values) > 4 and all(isinstance(value, dict) for value in values):
+            if len({frozenset(value) for value in values}) == 1:
+                inner = pd.DataFrame(values)
+                yield name, _texts(inner.assign(key=list(content)) if len(inner.columns) < 50 else inner)
+        elif (
+            all(isinstance(v, (list, dict)) for v in values) and len({len(v) for v in values}) == 1 and len(values) > 1
+        ):
+            yield name, _texts(pd.DataFrame({key: list(v.values() if isinstance(v, dict) else v)
+                                             for key, v in content.items()}))  # fmt: skip
+        elif depth:
+            for key, value in list(content.items())[:50]:
+                yield from _parts(value, f"{name}/{key}" if name else str(key), depth - 1)
+
+
+def _arrays(file: PublicFile, suffix: str, limit: int) -> Iterator[Table]:
+    data = file.read(limit)
+    if suffix == ".npy":
+        arrays = {"": _array(data, file.size)}
+    else:
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
+        arrays = {name: (loaded[name], len(loaded[name]) if loaded[name].ndim else 0) for name in loaded.files}
+    for name, (array, rows) in arrays.items():
+        if array.ndim >= 1 and len(array) > 1 and array.size // len(array) <= 1000:
+            flat = array.reshape(len(array), -1)
+            shown = flat[: min(MOST_ROWS, max(1, MOST_CELLS // flat.shape[1]))]
+            columns = [f"column {place}" for place in range(flat.shape[1])]
+            frame = pd.DataFrame(shown.astype(str).astype(object), columns=columns).replace("nan", "")
+            matrix = flat if np.issubdtype(flat.dtype, np.number) and flat.shape[1] > 1 else None
+            yield Table(f"{file.name}#{name}" if name else file.name, frame, len(shown) < rows, rows, matrix)
+
+
+def _array(data: bytes, size: int) -> tuple[NDArray[Any], int]:
+    """The array of an .npy file, or its first rows where that is cut, and how many rows it has."""
+    if len(data) >= size:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+        return array, len(array) if array.ndim else 0
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, by_columns, dtype = read(stream)
+    width = int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+    if by_columns or dtype.hasobject or not shape or width == 0:
+        return np.zeros(0), 0
+    rows = min((len(data) - stream.tell()) // width, int(shape[0]))
+    body = np.frombuffer(data, dtype, count=rows * width // dtype.itemsize, offset=stream.tell())
+    return body.reshape(rows, *shape[1:]), int(shape[0])
+
+
+def _texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """All cells as text; cells of lists and long texts are cut."""
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    made = {}
+    for name in frame.columns:
+        column = frame[name]
+        if column.ndim > 1:
+            continue
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            made[name] = column.astype(str).where(column.notna(), "")
+        else:
+            made[name] = column.map(lambda cell: "" if cell is None else str(cell)[:_LONGEST_CELL]).fillna("")
+            if column.map(lambda cell: isinstance(cell, list)).all():
+                made[f"length of {name}"] = column.map(len).astype(str)
+    return pd.DataFrame(made).replace({"nan": "", "None": "", "<NA>": ""})

@@ -1,0 +1,312 @@
+"""The answers, and the tables and files of the public folder as seen from them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pandas as pd
+from mleredux._core.models import Task
+from mleredux.errors import DataError
+
+from mleredux_audit_leaks.inventory import PublicFile
+from mleredux_audit_leaks.statistics import Floats, Ints, Labels
+from mleredux_audit_leaks.tables import Table, read_tables
+
+MOST_TARGETS = 8
+MOST_CLASS_SHARE = 0.5
+"""Share of distinct values up to which a text target is a class."""
+_SUFFIX = (
+    r"\.(?:jpe?g|png|tiff?|bmp|gif|dcm|nii|wav|aiff?|mp3|flac|ogg|mp4|avi|npy|npz|h5|mat|csv|tsv|json|txt|xml|parquet"
+    r"|feather|bson|dat|bin|gz)$"
+)
+
+
+def normal_ids(column: pd.Series) -> pd.Series:
+    """Ids in one spelling: no folders, no file suffix, no `.0`."""
+    texts = column.astype(str).str.strip()
+    sample = texts.head(2000)
+    if sample.str.contains("/", regex=False).any():
+        texts = texts.str.rsplit("/", n=1).str[-1]
+    texts = texts.str.replace(_SUFFIX, "", regex=True, case=False)
+    return texts.str.replace(r"^(-?\d+)\.0$", r"\1", regex=True)
+
+
+def normal_values(column: pd.Series) -> pd.Series:
+    """Values in one spelling: numbers as Python writes them, truth values as 1 and 0."""
+    texts = column.astype(str).str.strip()
+    numbers = pd.to_numeric(texts, errors="coerce")
+    if len(texts) and numbers.notna().mean() > 0.98:
+        return numbers.map(lambda value: "" if value != value else f"{value:.10g}")
+    if len(texts) and texts.str.lower().isin(["true", "false", ""]).all():
+        return texts.str.lower().replace({"true": "1", "false": "0"})
+    return texts
+
+
+@dataclass
+class Target:
+    """One held-out column.
+
+    Attributes:
+        values: Shape (rows,), texts in one spelling.
+        labels: The same as numbers.
+        classes: Value → code, for classes.
+    """
+
+    name: str
+    values: pd.Series
+    labels: Labels
+    classes: dict[str, int] = field(default_factory=dict)
+
+    def encode(self, column: pd.Series) -> Floats:
+        """Values of the same meaning elsewhere as numbers; NaN where they are none."""
+        values = normal_values(column)
+        if self.labels.kind == "class":
+            return np.asarray(values.map(self.classes).astype(float))
+        return np.asarray(pd.to_numeric(values, errors="coerce"), dtype=float)
+
+
+class Truth:
+    """The answers of a task, one row each.
+
+    Args:
+        task: The task.
+        private: The folder of its answers.
+
+    Raises:
+        DataError: The answers are no table.
+    """
+
+    def __init__(self, task: Task, private: Path) -> None:
+        self.task = task
+        path = private / task.answers
+        try:
+            state = path.stat()
+            content = PublicFile(path.name, state.st_size, state.st_mtime, lambda limit: path.read_bytes()[:limit])
+            table = next(iter(read_tables(content, limit=1 << 29)), None)
+        except (OSError, ValueError) as error:
+            raise DataError(f"The answers of {task.id} ({task.answers}) can't be read ({error}).") from error
+        if table is None:
+            raise DataError(
+                f"The answers of {task.id} ({task.answers}) are no table.", hint="Audit reads CSV and JSON."
+            )
+        self.frame = table.frame.reset_index(drop=True)
+        self.cut = table.cut
+        self.id_columns = tuple(name for name in task.submission.id_columns if name in self.frame)
+        wanted = [name for name in task.submission.target_columns if name in self.frame]
+        self.target_columns = wanted or [name for name in self.frame.columns if name not in self.id_columns]
+        self.extra_columns = [
+            name for name in self.frame.columns if name not in self.target_columns and name not in self.id_columns
+        ]
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def is_sample(self, name: str) -> bool:
+        """Whether a public file is a sample submission, the declared one or another spelling of it."""
+        last = PurePosixPath(name.replace("!", "/")).name.lower()
+        return name == self.task.submission.sample or ("sample" in last and "subm" in last)
+
+    def settle_targets(self, tables: list[Table], notes: list[str]) -> None:
+        """Where no column of the answers is declared, those that no public table of the test rows has are held out."""
+        if set(self.target_columns) & set(self.task.submission.target_columns):
+            return
+        public: set[str] = set()
+        for table in tables:
+            if set(self.id_columns) <= set(table.frame.columns) and not self.is_sample(table.name):
+                rows = self.rows_of(table.frame)
+                if rows is not None and len(np.unique(rows[rows >= 0])) > 0.5 * len(self.first_rows):
+                    public |= set(table.frame.columns)
+        hidden = [name for name in self.target_columns if name not in public]
+        if hidden and len(hidden) < len(self.target_columns):
+            notes.append(f"Held out, by the declaration or the public tables: {', '.join(hidden[:8])}.")
+            self.target_columns = hidden
+
+    @cached_property
+    def ids(self) -> pd.Index:
+        """Ids in one spelling; row numbers where the task has none."""
+        return pd.Index(join_keys(self.frame, self.id_columns)) if self.id_columns else pd.Index(range(len(self)))
+
+    @cached_property
+    def first_rows(self) -> pd.Series:
+        """Row by id, the first where it occurs more than once."""
+        rows = pd.Series(np.arange(len(self)), index=self.ids)
+        return rows[~rows.index.duplicated()]
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        """Held-out columns; columns that are one row of ones and noughts count as one class."""
+        names = self.target_columns
+        if len(names) > 2:
+            numbers = self.frame[names].apply(pd.to_numeric, errors="coerce")
+            if numbers.isin([0, 1]).all(axis=None) and (numbers.sum(axis=1) == 1).all():
+                return [_target("class", pd.Series(np.array(names)[numbers.to_numpy().argmax(axis=1)]))]
+        made = [_target(name, self.frame[name]) for name in names[:MOST_TARGETS]]
+        return [target for target in made if target.values.nunique() > 1]
+
+    def rows_of_table(self, table: Table) -> Ints | None:
+        """As `rows_of`, of a table; numbers of an array that are measured name no rows."""
+        measured = table.matrix is not None and np.issubdtype(table.matrix.dtype, np.floating)
+        return None if measured else self.rows_of(table.frame)
+
+    def rows_of(self, frame: pd.DataFrame) -> Ints | None:
+        """For each row of a table the row of the answers with the same id, or -1; None where they don't meet."""
+        if self.id_columns and set(self.id_columns) <= set(frame.columns):
+            return self._meet(pd.Series(join_keys(frame, self.id_columns)), strict=False)
+        if len(self.id_columns) != 1:
+            return None
+        for name in frame.columns[:40]:
+            sample = frame[name].head(3000)
+            if sample.nunique() > 0.2 * len(sample) and normal_ids(sample).isin(self.first_rows.index).any():
+                rows = self._meet(normal_ids(frame[name]), strict=True)
+                if rows is not None:
+                    return rows
+        return None
+
+    def _meet(self, keys: pd.Series, *, strict: bool) -> Ints | None:
+        rows = self.first_rows.reindex(keys).fillna(-1).to_numpy().astype(np.int64)
+        hit = rows[rows >= 0]
+        distinct = len(np.unique(hit))
+        enough = distinct >= min(8, len(self.first_rows)) and (not strict or distinct >= 0.5 * len(self.first_rows))
+        # Numbers meet numbers by accident; then most rows of the table meet none, or the same ones.
+        unique = not strict or distinct >= 0.9 * len(hit)
+        return rows if enough and unique else None
+
+
+def join_keys(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.Series:
+    """Ids of rows as one text each."""
+    keys = [normal_ids(frame[name]) for name in columns]
+    joined = keys[0]
+    for key in keys[1:]:
+        joined = joined + "|" + key
+    return joined.set_axis(range(len(joined)))
+
+
+def _target(name: str, column: pd.Series) -> Target:
+    values = normal_values(column).reset_index(drop=True)
+    distinct = values.nunique()
+    numbers = pd.to_numeric(values, errors="coerce")
+    if numbers.notna().all() and distinct > min(max(20, 0.02 * len(values)), 200):
+        return Target(name, values, Labels("number", numbers.to_numpy(dtype=float)))
+    order = values.value_counts(sort=True)
+    classes = {str(value): code for code, value in enumerate(sorted(order.index, key=lambda v: (-order[v], str(v))))}
+    kind = "class" if distinct <= max(MOST_CLASS_SHARE * len(values), 2) else "text"
+    codes = np.asarray(values.map(classes), dtype=np.float64)
+    return Target(name, values, Labels(kind, codes), classes)
+
+
+@dataclass
+class Joined:
+    """A public table whose rows are rows of the answers.
+
+    Attributes:
+        table: The table, only its rows that meet answers.
+        rows: The row of the answers of each.
+        by: How they meet: the ids, or `position`.
+    """
+
+    table: Table
+    rows: Ints
+    by: str
+
+
+@dataclass
+class Known:
+    """A public table with labels of other rows than the answers'."""
+
+    table: Table
+    target: Target
+    labels: Labels
+
+    @property
+    def features(self) -> list[str]:
+        """Columns that are not the target."""
+        return [name for name in self.table.frame.columns if name != self.target.name]
+
+
+def joined_tables(truth: Truth, tables: list[Table]) -> list[Joined]:
+    """Public tables that meet the answers by id, or (where no id does) by having just their number of rows."""
+    found = []
+    for table in tables:
+        rows = truth.rows_of_table(table)
+        if rows is not None:
+            meeting = np.flatnonzero(rows >= 0)
+            frame = table.frame.iloc[meeting].reset_index(drop=True)
+            matrix = table.matrix if len(meeting) == table.rows else None
+            found.append(Joined(Table(table.name, frame, table.cut, matrix=matrix), rows[meeting], "id"))
+        elif (
+            table.rows == len(truth)
+            and "train" not in table.name.lower()
+            and not set(truth.id_columns) & set(table.frame.columns)
+        ):
+            found.append(Joined(table, np.arange(len(table.frame)), "position"))
+    return found
+
+
+def known_tables(truth: Truth, tables: list[Table], joined: list[Joined]) -> list[Known]:
+    """Public tables with the target's column (or one of its classes' names) that are not the test's."""
+    met = {one.table.name: len(one.rows) / max(len(truth), 1) for one in joined}
+    found = []
+    for table in tables:
+        if truth.is_sample(table.name) or len(table.frame) < 8:
+            continue
+        if met.get(table.name, 0) > 0.5 and "train" not in table.name.lower():
+            continue
+        for target in truth.targets:
+            if target.labels.kind == "text":
+                continue
+            name = target.name if target.name in table.frame else _label_column(table.frame, target)
+            if name is None:
+                continue
+            values = target.encode(table.frame[name])
+            usable = np.flatnonzero(np.isfinite(values))
+            if len(usable) >= 8:
+                frame = table.frame.iloc[usable].reset_index(drop=True)
+                frame = frame.rename(columns={name: target.name})
+                found.append(Known(Table(table.name, frame), target, Labels(target.labels.kind, values[usable])))
+    return found + _labelled_apart(truth, tables, met)
+
+
+def _labelled_apart(truth: Truth, tables: list[Table], met: dict[str, float]) -> list[Known]:
+    """Tables whose labels are an array of their own: one column of the target's values, as many rows, `label` in it."""
+    found = []
+    for labels in tables:
+        if labels.frame.shape[1] != 1 or not re.search("label|target", labels.name, re.IGNORECASE):
+            continue
+        others = [
+            one
+            for one in tables
+            if one.rows == labels.rows and one is not labels and one.frame.shape[1] > 1 and met.get(one.name, 0) <= 0.5
+        ]
+        for target in truth.targets if len(others) == 1 and "train" in others[0].name.lower() else ():
+            values = target.encode(labels.frame.iloc[:, 0])
+            count = min(len(values), len(others[0].frame))
+            if count >= 8 and target.labels.kind != "text" and np.isfinite(values[:count]).all():
+                table = Table(others[0].name, others[0].frame.iloc[:count], matrix=others[0].matrix)
+                found.append(Known(table, target, Labels(target.labels.kind, values[:count])))
+    return found
+
+
+def _label_column(frame: pd.DataFrame, target: Target) -> str | None:
+    if target.labels.kind != "class" or len(target.classes) < 4:
+        return None
+    for name in frame.columns[:40]:
+        if set(frame[name].head(1000).unique()) and frame[name].head(1000).isin(list(target.classes)).mean() > 0.8:
+            return str(name)
+    return None
+
+
+def sides_of(truth: Truth, files: list[PublicFile]) -> dict[str, list[PublicFile]]:
+    """Files of `train` and of `test`, by their folders' names or, for the test, their own."""
+    sides: dict[str, list[PublicFile]] = {"train": [], "test": []}
+    for file in files:
+        folders = "/".join(file.parts[:-1]).lower()
+        side = "test" if "test" in folders else "train" if "train" in folders else None
+        if side is None and normal_ids(pd.Series([file.parts[-1]]))[0] in truth.first_rows.index:
+            side = "test"
+        if side:
+            sides[side].append(file)
+    return sides

@@ -1,0 +1,21 @@
+"""The competitions of MLE-bench: names only; a declaration is imported when its task is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_register_tasks() -> Iterable[Ref]:
+    """Every competition of the facts that has a declaration."""
+    from mleredux_competition_mlebench.facts import PACKAGE, all_facts, module_name
+
+    for name in all_facts():
+        module = module_name(name)
+        if (PACKAGE / "competitions" / module / "__init__.py").is_file():
+            yield Ref(name, f"{__name__}.competitions.{module}:COMPETITION")

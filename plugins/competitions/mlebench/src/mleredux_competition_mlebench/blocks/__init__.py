@@ -1,0 +1,76 @@
+"""Building blocks of the declarations: everything that more than one competition needs."""
+
+from mleredux._core.models import Metric
+
+from mleredux_competition_mlebench.blocks.contents import (
+    Array,
+    Content,
+    Csv,
+    Json,
+    JsonLines,
+    SevenZip,
+    Tar,
+    Text,
+    Written,
+    Zip,
+)
+from mleredux_competition_mlebench.blocks.declare import PRIVATE_SAMPLE, competition
+from mleredux_competition_mlebench.blocks.extras import require
+from mleredux_competition_mlebench.blocks.fast_floats import fast_floats, read_fast
+from mleredux_competition_mlebench.blocks.fixed import drawn_by_content, mended
+from mleredux_competition_mlebench.blocks.json_records import IndentedJson
+from mleredux_competition_mlebench.blocks.likeness import linked, look_alikes
+from mleredux_competition_mlebench.blocks.one_pass import one_pass
+from mleredux_competition_mlebench.blocks.parquet import Parquet, read_parquet
+from mleredux_competition_mlebench.blocks.recipes import FilesOfRows, TableSplit
+from mleredux_competition_mlebench.blocks.splits import by_group, joined_groups
+from mleredux_competition_mlebench.blocks.tables import Column, Table, filled, one_hot, renumbered, texts
+from mleredux_competition_mlebench.blocks.tfrecords import bytes_feature
+from mleredux_competition_mlebench.blocks.trees import Files, Member, Tree
+from mleredux_competition_mlebench.blocks.workspace import Preparation, Settings, Workspace
+from mleredux_competition_mlebench.facts import classes
+
+__all__ = [
+    "PRIVATE_SAMPLE",
+    "Array",
+    "Column",
+    "Content",
+    "Csv",
+    "Files",
+    "FilesOfRows",
+    "IndentedJson",
+    "Json",
+    "JsonLines",
+    "Member",
+    "Metric",
+    "Parquet",
+    "Preparation",
+    "Settings",
+    "SevenZip",
+    "Table",
+    "TableSplit",
+    "Tar",
+    "Text",
+    "Tree",
+    "Workspace",
+    "Written",
+    "Zip",
+    "by_group",
+    "bytes_feature",
+    "classes",
+    "competition",
+    "drawn_by_content",
+    "fast_floats",
+    "filled",
+    "joined_groups",
+    "linked",
+    "look_alikes",
+    "mended",
+    "one_hot",
+    "one_pass",
+    "read_fast",
+    "read_parquet",
+    "renumbered",
+    "require",
+    "texts",
+]

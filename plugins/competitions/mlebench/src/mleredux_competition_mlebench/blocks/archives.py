@@ -1,0 +1,212 @@
+"""Archives as trees: zip, 7z and tar, each read once and straight into place."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import shutil
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks.extras import require
+from mleredux_competition_mlebench.blocks.placement import make_folders
+from mleredux_competition_mlebench.blocks.trees import Folder, Stream, Tree
+
+SUFFIXES = (".zip", ".7z", ".tar.gz", ".tgz", ".tar")
+_CHUNK = 1 << 20
+DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, NotImplementedError,
+)  # fmt: skip
+"""What reading a truncated or damaged archive raises."""
+
+
+def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
+    """The tree that a raw folder or archive holds.
+
+    Args:
+        name: A folder, an archive, or an archive's name without its suffix. Where an archive was unpacked
+            already (a folder of its stem, or its `inside`, lies in its place), that is used.
+        inside: The folder within that counts as the top.
+
+    Raises:
+        DataError: There is no such folder or archive, or it can't be read.
+    """
+    stem = next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
+    for candidate in dict.fromkeys([name, *(stem + suffix for suffix in SUFFIXES)]):
+        path = raw / candidate
+        if path.is_file() and path.name.endswith(SUFFIXES):
+            return _open_archive(path, candidate).inside(inside)
+        if path.is_dir():
+            return Folder(path, candidate).inside(inside)
+    top = inside.partition("/")[0]
+    for folder in dict.fromkeys([inside, stem] if top else [stem]):
+        if (raw / folder).is_dir():
+            return Folder(raw / folder, folder)
+    raise DataError(f"The raw data have no {name}.", hint=f"Looked in {raw}; get the competition's files again.")
+
+
+def _open_archive(path: Path, where: str) -> Tree:
+    if where.endswith(".zip"):
+        return Zip(path, where)
+    return SevenZip(path, where) if where.endswith(".7z") else Tar(path, where)
+
+
+def _clean(name: str, where: str) -> str:
+    name = name.removeprefix("./").rstrip("/")
+    if name.startswith("/") or ".." in name.split("/"):
+        raise DataError(f"{where} holds the name {name!r}, which leads out of the archive.", hint="Don't use it.")
+    return name
+
+
+def _targets(pairs: Sequence[tuple[str, str]]) -> dict[str, list[Path]]:
+    """Where each member goes, in folders that exist."""
+    targets: dict[str, list[Path]] = {}
+    for name, target in pairs:
+        targets.setdefault(name, []).append(Path(target))
+    make_folders(target for _, target in pairs)
+    return targets
+
+
+class _Archive(Tree):
+    def __init__(self, path: Path, where: str) -> None:
+        super().__init__(where)
+        self.path = path
+
+    def damaged(self, error: BaseException) -> DataError:
+        """What to say of an archive that can't be read."""
+        return DataError(
+            f"{self.where} is truncated or damaged ({type(error).__name__}: {error}).",
+            hint="Download it again.",
+        )
+
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
+        targets = _targets(pairs)
+        for name, content in self.stream(targets):
+            first, *others = targets[name]
+            with first.open("xb") as file:
+                shutil.copyfileobj(content, file, _CHUNK)
+            for other in others:
+                shutil.copyfile(first, other)
+
+
+class Zip(_Archive):
+    """A zip archive."""
+
+    @cached_property
+    def _zip(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(self.path)
+        except (*DAMAGE, OSError) as error:
+            raise self.damaged(error) from error
+
+    def _list(self) -> tuple[dict[str, int], list[str]]:
+        infos = [info for info in self._zip.infolist() if not info.filename.startswith("__MACOSX/")]
+        files = {_clean(info.filename, self.where): info.file_size for info in infos if not info.is_dir()}
+        return files, [_clean(info.filename, self.where) for info in infos if info.is_dir()]
+
+    def stream(self, wanted: Collection[str]) -> Stream:
+        try:
+            for info in self._zip.infolist():
+                name = info.filename.removeprefix("./")
+                if name in wanted:
+                    with self._zip.open(info) as content:
+                        yield name, content
+        except DAMAGE as error:
+            raise self.damaged(error) from error
+
+
+class Tar(_Archive):
+    """A tar archive, compressed or not."""
+
+    @cached_property
+    def _tar(self) -> tarfile.TarFile:
+        try:
+            return tarfile.open(self.path)
+        except (*DAMAGE, OSError) as error:
+            raise self.damaged(error) from error
+
+    def _list(self) -> tuple[dict[str, int], list[str]]:
+        try:
+            infos = self._tar.getmembers()
+        except (*DAMAGE, OSError) as error:
+            raise self.damaged(error) from error
+        files = {_clean(info.name, self.where): info.size for info in infos if info.isfile()}
+        return files, [_clean(info.name, self.where) for info in infos if info.isdir()]
+
+    def stream(self, wanted: Collection[str]) -> Stream:
+        try:
+            with tarfile.open(self.path) as tar:
+                for info in tar:
+                    name = info.name.removeprefix("./")
+                    content = tar.extractfile(info) if name in wanted and info.isfile() else None
+                    if content is not None:
+                        yield name, content
+        except DAMAGE as error:
+            raise self.damaged(error) from error
+
+
+class SevenZip(_Archive):
+    """A 7z archive; reading needs the extra `7z`."""
+
+    def _open(self) -> Any:
+        py7zr = require("py7zr", "7z")
+        try:
+            return py7zr.SevenZipFile(self.path)
+        except (py7zr.exceptions.ArchiveError, *DAMAGE, OSError) as error:
+            raise self.damaged(error) from error
+
+    def _list(self) -> tuple[dict[str, int], list[str]]:
+        with self._open() as archive:
+            entries = archive.list()
+        files = {_clean(entry.filename, self.where): entry.uncompressed for entry in entries if not entry.is_directory}
+        return files, [_clean(entry.filename, self.where) for entry in entries if entry.is_directory]
+
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
+        targets = _targets(pairs)
+        self._decompress({name: paths[0] for name, paths in targets.items()})
+        for first, *others in targets.values():
+            for other in others:
+                shutil.copyfile(first, other)
+
+    def _decompress(self, targets: dict[str, Path]) -> None:
+        """One pass over the archive: solid blocks are decoded once, every member lands where it belongs."""
+        py7zr = require("py7zr", "7z")
+        try:
+            with self._open() as archive:
+                archive.extract(targets=list(targets), factory=_Factory(targets))
+        except (py7zr.exceptions.ArchiveError, *DAMAGE) as error:
+            raise self.damaged(error) from error
+
+    def stream(self, wanted: Collection[str]) -> Stream:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = {name: Path(folder) / str(number) for number, name in enumerate(wanted)}
+            self._decompress(paths)
+            for name, path in paths.items():
+                with path.open("rb") as content:
+                    yield name, content
+                path.unlink()
+
+
+class _Writer(io.FileIO):
+    """What py7zr writes a member to: a file that tells its size."""
+
+    def size(self) -> int:
+        return self.tell()
+
+
+class _Factory:
+    """py7zr's way to decide where a member's bytes go."""
+
+    def __init__(self, targets: dict[str, Path]) -> None:
+        self._targets = targets
+
+    def create(self, filename: str) -> _Writer:
+        return _Writer(self._targets[filename], "x+")

@@ -1,0 +1,206 @@
+"""What is written: tables, JSON, text, arrays, archives. A content knows how, a workspace when."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tarfile
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from mleredux_competition_mlebench.blocks.extras import require
+from mleredux_competition_mlebench.blocks.trees import Files, Tree
+
+_CHUNK = 1 << 20
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed times: the same raw data give the same archive
+_COMPRESSED = (".jpg", ".jpeg", ".png", ".zip", ".gz", ".7z", ".mp4")
+
+
+class Content(ABC):
+    """The bytes of one file."""
+
+    @abstractmethod
+    def stream(self, file: IO[bytes]) -> None:
+        """Write the bytes to an open file."""
+
+    def write(self, path: Path) -> None:
+        """Write the bytes to a path whose folder exists."""
+        with path.open("wb") as file:
+            self.stream(file)
+
+
+@dataclass(frozen=True)
+class Csv(Content):
+    """A table as pandas writes it: no index, shortest exact floats, quotes where needed, `\\n` line ends.
+
+    Attributes:
+        options: Further options of `DataFrame.to_csv`.
+    """
+
+    table: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def stream(self, file: IO[bytes]) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
+        self.table.to_csv(text, **{"index": False, "lineterminator": "\n", **self.options})
+        text.flush()
+        text.detach()
+
+
+@dataclass(frozen=True)
+class Json(Content):
+    """A document as Python's json module writes it: no final newline.
+
+    Attributes:
+        options: Further options of `json.dumps`.
+    """
+
+    document: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def stream(self, file: IO[bytes]) -> None:
+        file.write(json.dumps(self.document, **self.options).encode("utf-8"))
+
+
+@dataclass(frozen=True)
+class JsonLines(Content):
+    """A table as `DataFrame.to_json` writes it, one record a line."""
+
+    table: Any
+
+    def stream(self, file: IO[bytes]) -> None:
+        file.write(self.table.to_json(orient="records", lines=True).encode("utf-8"))
+
+
+@dataclass(frozen=True)
+class Text(Content):
+    """Text in UTF-8."""
+
+    text: str
+
+    def stream(self, file: IO[bytes]) -> None:
+        file.write(self.text.encode("utf-8"))
+
+
+@dataclass(frozen=True)
+class Array(Content):
+    """A NumPy array as an npy file."""
+
+    array: Any
+
+    def stream(self, file: IO[bytes]) -> None:
+        import numpy as np
+
+        np.save(file, self.array)
+
+
+@dataclass(frozen=True)
+class SameBytes(Content):
+    """A file of a tree as it is; linked where the file system allows."""
+
+    tree: Tree
+    name: str
+
+    def stream(self, file: IO[bytes]) -> None:
+        file.write(self.tree.read(self.name))
+
+    def write(self, path: Path) -> None:
+        self.tree.extract([(self.name, str(path))])
+
+
+@dataclass(frozen=True)
+class Written(Content):
+    """Whatever a function writes to an open file: for streams too large to hold."""
+
+    writer: Callable[[IO[bytes]], None]
+
+    def stream(self, file: IO[bytes]) -> None:
+        self.writer(file)
+
+
+Members = Files | Mapping[str, Content]
+
+
+def _entries(members: Members) -> Iterator[tuple[str, Content | IO[bytes]]]:
+    return members.stream() if isinstance(members, Files) else iter(members.items())
+
+
+@dataclass(frozen=True)
+class Zip(Content):
+    """A zip archive of chosen files, or of contents by member name.
+
+    Members that are compressed already (JPEG, PNG, archives) are stored, all others deflated: the published
+    preparation deflates everything, and a reader sees the same names and bytes.
+
+    Attributes:
+        folder: Put in front of every name, and given an entry of its own.
+        stored: Whether nothing is compressed.
+    """
+
+    members: Members
+    folder: str = ""
+    stored: bool = False
+
+    def stream(self, file: IO[bytes]) -> None:
+        prefix = f"{self.folder}/" if self.folder else ""
+        with zipfile.ZipFile(file, "w") as archive:
+            if prefix:
+                archive.writestr(zipfile.ZipInfo(prefix, _EPOCH), b"")
+            for name, content in _entries(self.members):
+                info = zipfile.ZipInfo(prefix + name, _EPOCH)
+                packed = self.stored or (isinstance(self.members, Files) and name.lower().endswith(_COMPRESSED))
+                info.compress_type = zipfile.ZIP_STORED if packed else zipfile.ZIP_DEFLATED
+                info.external_attr = 0o644 << 16
+                with archive.open(info, "w", force_zip64=True) as member:
+                    _pour(content, member)
+
+
+@dataclass(frozen=True)
+class Tar(Content):
+    """An uncompressed tar archive of chosen files."""
+
+    members: Files
+
+    def stream(self, file: IO[bytes]) -> None:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            for name, content in self.members.stream():
+                info = tarfile.TarInfo(name)
+                info.size = content.seek(0, io.SEEK_END)
+                content.seek(0)
+                archive.addfile(info, content)
+
+
+@dataclass(frozen=True)
+class SevenZip(Content):
+    """A 7z archive of contents by member name; writing needs the extra `7z`.
+
+    Attributes:
+        empty_folders: Names of folder entries without files.
+    """
+
+    members: Mapping[str, Content] = field(default_factory=dict)
+    empty_folders: tuple[str, ...] = ()
+
+    def stream(self, file: IO[bytes]) -> None:
+        import tempfile
+
+        py7zr = require("py7zr", "7z")
+        with tempfile.TemporaryDirectory() as folder, py7zr.SevenZipFile(file, "w") as archive:
+            for name in self.empty_folders:
+                archive.write(folder, name)
+            for name, content in self.members.items():
+                path = Path(folder) / "member"
+                content.write(path)
+                archive.write(path, name)
+
+
+def _pour(content: Content | IO[bytes], file: IO[bytes]) -> None:
+    if isinstance(content, Content):
+        content.stream(file)
+    else:
+        shutil.copyfileobj(content, file, _CHUNK)

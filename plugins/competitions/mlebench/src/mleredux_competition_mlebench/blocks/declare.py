@@ -1,0 +1,118 @@
+"""A declaration: what differs from one competition to the next. Tables of facts come from the data file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mleredux._core.installation import fingerprint, installation_salt
+from mleredux._core.models import Competition, Metric, Resources, Submission, Thresholds
+
+from mleredux_competition_mlebench.blocks.recipes import TableSplit
+from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe
+from mleredux_competition_mlebench.facts import PACKAGE, all_facts, board, module_name
+from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
+
+PRIVATE_SAMPLE = "../private/sample_submission.csv"
+"""The plain copy of a sample submission that is public only inside an archive; relative to the public folder."""
+
+
+def competition(
+    id: str,
+    *,
+    prepare: Recipe,
+    metric: Metric,
+    answers: str | None = None,
+    sample: str | None = "sample_submission.csv",
+    id_columns: tuple[str, ...] | None = None,
+    target_columns: tuple[str, ...] | None = None,
+    ids_fixed: bool = True,
+    extra_columns: bool = True,
+    types: Mapping[str, Any] | None = None,
+    version: str = "1",
+    tags: tuple[str, ...] = (),
+    fixed: Callable[[Any], Any] | None = None,
+    elsewhere: Mapping[str, str] | None = None,
+    public_board: bool = False,
+    unstable: tuple[str, ...] = (),
+) -> Competition:
+    """Declare a competition of the benchmark.
+
+    Args:
+        id: Kaggle's name for it; the facts are found by it.
+        prepare: A `TableSplit`, which also states answers, sample, id and target columns; or a function of a
+            `Workspace`, and then those are stated here.
+        metric: The grader and its options.
+        answers: The private file with the answers.
+        sample: The public sample submission; `PRIVATE_SAMPLE` where only a packed one is public.
+        id_columns: Columns that name a row in submissions; `()` where rows are matched by position.
+        target_columns: Columns with the predictions.
+        ids_fixed: Whether exactly the sample's ids must occur, each once.
+        extra_columns: Whether further columns are ignored (True) or refused.
+        types: Types of columns where the sample's values mislead.
+        version: Raised whenever prepared bytes, the metric or the thresholds change.
+        fixed: The variant that mends what is wrong (see `mended`).
+        elsewhere: Raw files that are not on Kaggle: where each comes from, by its name among the raw files.
+        public_board: Whether thresholds and leaderboard are those of Kaggle's public board, not the final one.
+        unstable: Prepared files, such as parquet tables, whose bytes depend on versions of libraries: they are not
+            held to the published checksums.
+    """
+    if isinstance(prepare, TableSplit):
+        answers = answers or prepare.answers
+        sample = prepare.sample
+        id_columns = prepare.id_columns if id_columns is None else id_columns
+        target_columns = target_columns or prepare.target_columns
+    facts = all_facts()[id]
+    folder = PACKAGE / "competitions" / module_name(id)
+    return Competition(
+        id=id,
+        version=version,
+        title=facts["title"],
+        description=folder / "description.md",
+        description_obfuscated=folder / "description_obfuscated.md",
+        prepare=Preparation(prepare),
+        fetch=KaggleData(id, facts.get("archive_md5"), tuple((elsewhere or {}).items())),
+        fetch_leaderboard=KaggleLeaderboard(id, public=public_board),
+        raw_id=id,
+        submission=Submission(
+            sample=sample,
+            id_columns=id_columns or (),
+            target_columns=target_columns or (),
+            ids_fixed=ids_fixed,
+            extra_columns=extra_columns,
+            types=dict(types or {}),
+        ),
+        answers=answers or "test.csv",
+        metric=metric,
+        direction=facts["direction"],
+        thresholds=Thresholds(**facts["thresholds"]),
+        leaderboard=board(id),
+        checksums={
+            side: {name: md5 for name, md5 in files.items() if name not in unstable}
+            for side, files in facts.get("checksums", {}).items()
+        },
+        resources=Resources(size_gb=facts.get("size_gb")),
+        category=facts["category"],
+        complexity=facts.get("complexity"),
+        sets=tuple(facts["sets"]),
+        tags=tags,
+        variants={"private": private} | ({"fixed": fixed} if fixed else {}),
+    )
+
+
+def private(task: Competition) -> Competition:
+    """The same task, split by a secret of this installation: answers found or rebuilt elsewhere don't fit."""
+    assert isinstance(task.prepare, Preparation)
+    salt = installation_salt()
+    return task.model_copy(
+        update={
+            "id": f"{task.id}+private",
+            "raw_id": task.raw_id,
+            # Data split by another salt are of another version, and prepared again.
+            "version": f"{task.version}+private.{fingerprint(salt)}",
+            "prepare": task.prepare.with_settings(salt=salt),
+            "checksums": {},
+            "variants": {},
+            "note": "The test set is this installation's own: thresholds and leaderboard are of the published split.",
+        }
+    )

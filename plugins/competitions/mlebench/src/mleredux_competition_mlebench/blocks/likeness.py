@@ -1,0 +1,96 @@
+"""What is nearly the same, so that no copy of a test picture, or of another thing, trains."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from mleredux_competition_mlebench.blocks.extras import require
+from mleredux_competition_mlebench.blocks.recipes import Group
+from mleredux_competition_mlebench.blocks.tables import texts
+from mleredux_competition_mlebench.blocks.trees import Tree
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+    from mleredux_competition_mlebench.blocks.workspace import Workspace
+
+_AT_ONCE = 64
+_SIDE = 16
+_ALIKE = 0.94
+
+
+def linked(cells: npt.NDArray[Any], share: float) -> npt.NDArray[np.int64]:
+    """A number per row, equal for rows that are linked: that have the same cells at this share of places, or more.
+
+    Args:
+        cells: Shape (rows, places).
+    """
+    import numpy as np
+
+    group = np.arange(len(cells))
+    for row in cells:
+        joined = np.unique(group[(cells == row).mean(axis=1) >= share])
+        if len(joined) > 1:
+            group[np.isin(group, joined)] = joined[0]
+    return group
+
+
+def looks(tree: Tree, names: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """What each picture looks like, coarsely; nearly equal for copies in other sizes, formats and qualities.
+
+    It is the difference hash: which of two neighbours in a row of a grid of 17 by 16 cells is brighter, in grey.
+    Instead of what is no picture, its bytes count.
+
+    Returns:
+        Zeros and ones, shape (pictures, 256).
+
+    Raises:
+        DataError: Pictures are missing, or Pillow is not installed.
+    """
+    import numpy as np
+
+    tree.need(names)
+    found: dict[str, Any] = {}
+    with ThreadPoolExecutor() as pool:
+        contents = ((name, content.read()) for name, content in tree.stream(dict.fromkeys(names)))
+        while batch := dict(islice(contents, _AT_ONCE)):
+            found |= zip(batch, pool.map(_look, batch.values()), strict=True)
+    return np.array([found[name] for name in names])
+
+
+def _look(data: bytes) -> npt.NDArray[np.uint8]:
+    import hashlib
+
+    import numpy as np
+
+    image = require("PIL.Image", "images")
+    try:
+        with image.open(io.BytesIO(data)) as picture:
+            picture.draft("L", (8 * _SIDE, 8 * _SIDE))  # JPEG files are decoded no larger than needed
+            small = picture.convert("L").resize((_SIDE + 1, _SIDE), image.Resampling.BOX)
+    except (OSError, SyntaxError):  # Pillow raises the latter for a broken PNG file
+        return np.unpackbits(np.frombuffer(hashlib.sha256(data).digest(), dtype=np.uint8))
+    cells = np.asarray(small, dtype=np.int64)
+    return (cells[:, 1:] > cells[:, :-1]).ravel().astype(np.uint8)
+
+
+def look_alikes(tree: str, pattern: str) -> Group:
+    """Groups of rows whose pictures look the same.
+
+    Args:
+        tree: The raw folder, or the archive that holds it.
+        pattern: A picture's name in it, as a pattern over the row's columns (see `texts`).
+    """
+
+    def groups(w: Workspace, rows: pd.DataFrame) -> pd.Series[Any]:
+        import pandas as pd
+
+        return pd.Series(linked(looks(w.tree(tree), texts(rows, pattern)), _ALIKE), index=rows.index)
+
+    return groups

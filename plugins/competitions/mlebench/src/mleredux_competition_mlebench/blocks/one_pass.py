@@ -1,0 +1,75 @@
+"""Several files that one function writes in one pass over raw data too large to read several times."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from mleredux_competition_mlebench.blocks.contents import Content
+
+Writer = Callable[..., None]
+
+
+@dataclass(eq=False)
+class _Pass:
+    """The pass, run when the first of its files is asked for; the others wait beside that file until they are."""
+
+    writer: Writer
+    count: int
+    waiting: list[Path] = field(default_factory=list)
+
+    def take(self, number: int, target: Path) -> None:
+        if not self.waiting:
+            self._run(target.parent)
+        shutil.move(self.waiting[number], target)
+
+    def _run(self, folder: Path) -> None:
+        paths: list[Path] = []
+        try:
+            with ExitStack() as files:
+                streams: list[IO[bytes]] = []
+                for _ in range(self.count):
+                    handle, name = tempfile.mkstemp(dir=folder, prefix=".part-")
+                    paths.append(Path(name))
+                    paths[-1].chmod(0o644)  # a temporary file is its owner's alone
+                    streams.append(files.enter_context(os.fdopen(handle, "wb")))
+                self.writer(*streams)
+        except BaseException:
+            for path in paths:
+                path.unlink(missing_ok=True)
+            raise
+        self.waiting = paths
+
+
+@dataclass(frozen=True)
+class _Part(Content):
+    """One file of a pass."""
+
+    whole: _Pass
+    number: int
+
+    def stream(self, file: IO[bytes]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder) / "part")
+            with (Path(folder) / "part").open("rb") as content:
+                shutil.copyfileobj(content, file, 1 << 20)
+
+    def write(self, path: Path) -> None:
+        self.whole.take(self.number, path)
+
+
+def one_pass(writer: Writer, count: int) -> list[Content]:
+    """Contents that are written together; each is to be noted once, as a file of its own.
+
+    Args:
+        writer: Called once with `count` open files, and fills them all.
+        count: How many files there are.
+    """
+    whole = _Pass(writer, count)
+    return [_Part(whole, number) for number in range(count)]

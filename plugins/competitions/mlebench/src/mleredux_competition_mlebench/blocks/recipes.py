@@ -1,0 +1,169 @@
+"""The usual competition as data: a table of labelled rows that is split, and files that follow their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mleredux_competition_mlebench.blocks.contents import Zip
+from mleredux_competition_mlebench.blocks.tables import filled, one_hot, texts
+from mleredux_competition_mlebench.blocks.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Columns = str | tuple[str, ...]
+Group = str | Callable[[Workspace, "pd.DataFrame"], "pd.Series[Any]"]
+"""A column, or what tells each row's group (a series by the rows' index)."""
+
+
+def columns(names: Columns) -> tuple[str, ...]:
+    """One name or several, as several."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesOfRows:
+    """Files that go where their rows go.
+
+    Attributes:
+        tree: The raw folder, or the raw archive that holds it.
+        inside: The folder in the archive that counts as its top.
+        source: A file's name in the tree, as a pattern over the row's columns (see `texts`).
+        train: Public folder of the training rows' files; None leaves them out.
+        test: Public folder of the test rows' files.
+        train_name: Pattern of the new name, where it differs from `source`.
+        test_name: The same for test rows.
+        folders: Whether each row names a whole folder.
+        zipped: Whether the two folders are zip archives instead, of bare file names.
+    """
+
+    tree: str
+    source: str
+    train: str | None = "train"
+    test: str | None = "test"
+    inside: str = ""
+    train_name: str | None = None
+    test_name: str | None = None
+    folders: bool = False
+    zipped: bool = False
+
+    def __call__(self, w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
+        """Note where each file goes."""
+        tree = w.tree(self.tree, self.inside)
+        sides = ((self.train, train, self.train_name), (self.test, test, self.test_name))
+        for target, rows, name in sides:
+            if target is not None:
+                pick = tree.pick_folders if self.folders else tree.pick
+                files = pick(texts(rows, self.source), texts(rows, name or self.source))
+                w.public(target, Zip(files) if self.zipped else files)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSplit:
+    """Split one table's rows at random; write train, test without targets, answers and a sample submission.
+
+    All order is the order drawn unless a group says otherwise. Whatever is None is not written.
+
+    Attributes:
+        table: The raw CSV.
+        archive: The raw archive that holds it, if one does.
+        ids: Columns that name a row in submissions.
+        targets: Columns to predict.
+        fill: The sample's values: by column, or one function from the test rows to such a mapping.
+        test_size: Share (rounded up) or number of test rows.
+        train_size: Share (rounded down) of training rows, where that is what is stated.
+        seed: The published seed.
+        group: What is split instead of rows (see `Workspace.split_groups`): a column, or a function that tells groups.
+        joined: See `Workspace.split_groups`.
+        stratified: Whether the rows of each value of the first target are split in the same shares.
+        read: Options of `pandas.read_csv`.
+        write: Options of `DataFrame.to_csv`, for all tables.
+        before: A change of the whole table before the split.
+        after: A change of the two parts (renumbering) before anything else is made of them.
+        train: Public training table.
+        test: Public test table.
+        test_columns: Its columns; all but the targets where None.
+        answers: Private table of the test rows.
+        answer_columns: Its columns; all where None.
+        classes: Turns the one target column into one indicator column per class in answers and sample.
+        gold: Private submission that is right everywhere: ids and targets.
+        sample: Public sample submission.
+        files: Files that follow their rows, or any function `(workspace, train, test)`; given the rows before `after`.
+        copies: Raw files copied to public as they are.
+    """
+
+    ids: Columns
+    targets: Columns
+    fill: Mapping[str, Any] | Callable[[pd.DataFrame], Mapping[str, Any]]
+    table: str = "train.csv"
+    archive: str = ""
+    test_size: float | None = 0.1
+    train_size: float | None = None
+    seed: int = 0
+    group: Group | None = None
+    joined: bool = False
+    stratified: bool = False
+    read: Mapping[str, Any] = field(default_factory=dict)
+    write: Mapping[str, Any] = field(default_factory=dict)
+    before: Callable[[Workspace, pd.DataFrame], pd.DataFrame] | None = None
+    after: Callable[[Workspace, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]] | None = None
+    train: str | None = "train.csv"
+    test: str | None = "test.csv"
+    test_columns: Columns | None = None
+    answers: str = "test.csv"
+    answer_columns: Columns | None = None
+    classes: tuple[str, ...] = ()
+    gold: str | None = None
+    sample: str | None = "sample_submission.csv"
+    files: Sequence[Callable[[Workspace, pd.DataFrame, pd.DataFrame], None]] = ()
+    copies: tuple[str, ...] = ()
+
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """Columns that name a row in submissions."""
+        return columns(self.ids)
+
+    @property
+    def target_columns(self) -> tuple[str, ...]:
+        """Columns to predict in submissions."""
+        return self.classes or columns(self.targets)
+
+    def __call__(self, w: Workspace) -> None:
+        """Note every file of the preparation."""
+        ids, targets = columns(self.ids), columns(self.targets)
+        known = () if self.before else (*ids, *targets)
+        rows = w.table(self.table, known, archive=self.archive, **self.read)
+        rows = self.before(w, rows) if self.before else rows
+        if self.group is None:
+            labels = rows[targets[0]] if self.stratified else None
+            train, test = w.split(rows, self.test_size, self.seed, train_size=self.train_size, stratify=labels)
+        else:
+            group = self.group(w, rows) if callable(self.group) else self.group
+            train, test = w.split_groups(rows, group, self.test_size or 0.1, self.seed, joined=self.joined)
+        for also in self.files:
+            also(w, train, test)
+        train, test = self.after(w, train, test) if self.after else (train, test)
+        hidden = test.drop(columns=list(targets))
+        answers = one_hot(test, ids, targets[0], self.classes) if self.classes else test
+        fill = self.fill(test) if callable(self.fill) else self.fill
+        if self.train:
+            w.public(self.train, train, **self.write)
+        if self.test:
+            w.public(
+                self.test,
+                hidden[list(columns(self.test_columns))] if self.test_columns else hidden,
+                **self.write,
+            )
+        if self.sample:
+            w.public(self.sample, filled(test, ids, fill), **self.write)
+        w.private(
+            self.answers,
+            answers[list(columns(self.answer_columns))] if self.answer_columns else answers,
+            **self.write,
+        )
+        if self.gold:
+            w.private(self.gold, test[[*ids, *targets]], **self.write)
+        for name in self.copies:
+            w.public(name, w.file(name))

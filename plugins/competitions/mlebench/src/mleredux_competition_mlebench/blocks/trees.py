@@ -1,0 +1,266 @@
+"""Trees of raw files: a folder, or an archive that is read in place and never unpacked beside itself."""
+
+from __future__ import annotations
+
+import io
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import starmap
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from mleredux.errors import DataError
+
+Names = Iterable[object]
+"""File names as a list, an array or a pandas series of texts (or of what reads as the names)."""
+
+
+class Member(NamedTuple):
+    """A file of a tree that is to be written under another name, relative to some target."""
+
+    source: str
+    name: str
+
+
+Stream = Generator[tuple[str, IO[bytes]], None, None]
+"""Names and open contents, each good until the next is asked for."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """A choice of a tree's files, each with the name it gets; folders that hold none of them, too."""
+
+    tree: Tree
+    members: Sequence[Member]
+    folders: Sequence[str] = ()
+
+    def pairs(self, target: Path) -> list[tuple[str, str]]:
+        """Each file's name in the tree, and its path under the folder `target`; texts, as there may be millions."""
+        folder = str(target)
+        return [(source, f"{folder}/{name}") for source, name in self.members]
+
+    def without(self, drop: Callable[[str], bool]) -> Files:
+        """The same choice but for the files whose new name `drop` says yes to."""
+        return Files(self.tree, [member for member in self.members if not drop(member.name)], self.folders)
+
+    def stream(self) -> Iterator[tuple[str, IO[bytes]]]:
+        """New name and open content of every file, in the order in which the tree stores them."""
+        names: dict[str, list[str]] = {}
+        for member in self.members:
+            names.setdefault(member.source, []).append(member.name)
+        for source, content in self.tree.stream(names):
+            if len(names[source]) == 1:
+                yield names[source][0], content
+            else:
+                data = content.read()
+                yield from ((name, io.BytesIO(data)) for name in names[source])
+
+
+class Tree(ABC):
+    """Files by name (relative, with `/`).
+
+    Args:
+        where: What the user calls it, for messages.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    @cached_property
+    def _listing(self) -> tuple[dict[str, int], list[str]]:
+        return self._list()
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Size of each file by name, in stored order."""
+        return self._listing[0]
+
+    @property
+    def folders(self) -> list[str]:
+        """Names of the folders that the tree states."""
+        return self._listing[1]
+
+    @abstractmethod
+    def _list(self) -> tuple[dict[str, int], list[str]]: ...
+
+    @abstractmethod
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Write files to paths that don't exist yet."""
+
+    @abstractmethod
+    def stream(self, wanted: Collection[str]) -> Stream:
+        """The wanted files in stored order; each content is good until the next is asked for."""
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        """One file, read from front to back as it is needed.
+
+        Raises:
+            DataError: The tree has no such file.
+        """
+        self.need([name])
+        found = self.stream({name})
+        _, content = next(found)
+        try:
+            yield content
+        except Exception as error:
+            found.throw(error)  # the tree knows which errors mean that it is damaged
+            raise
+
+    def read(self, name: str) -> bytes:
+        """One file's bytes.
+
+        Raises:
+            DataError: The tree has no such file.
+        """
+        with self.open(name) as content:
+            return content.read()
+
+    def need(self, names: Sequence[str]) -> None:
+        """Check that files are there.
+
+        Raises:
+            DataError: Some are missing; names the first and counts the rest.
+        """
+        files = self.files
+        missing = [name for name in names if name not in files]
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise DataError(
+                f"{self.where} has no file {missing[0]}{more} of the {len(names)} that are needed.",
+                hint="Get the raw data again; the download may be incomplete.",
+            )
+
+    def pick(self, sources: Names, names: Names | None = None) -> Files:
+        """Choose files, and rename them.
+
+        Args:
+            sources: Names in the tree.
+            names: Names to write them under, in the same order; the same ones where not given.
+
+        Raises:
+            DataError: Some are missing.
+        """
+        old = [str(source) for source in sources]
+        new = old if names is None else [str(name) for name in names]
+        pairs = dict.fromkeys(zip(old, new, strict=True))  # rows that share a file name it once
+        if len({name for _, name in pairs}) < len(pairs):
+            raise DataError(f"Two files of {self.where} would get the same name.", hint="Check the raw tables' ids.")
+        self.need(old)
+        return Files(self, list(starmap(Member, pairs)))
+
+    def pick_folders(self, sources: Names, names: Names | None = None) -> Files:
+        """Choose whole folders by their names, and rename them.
+
+        Raises:
+            DataError: Some are missing.
+        """
+        old = [str(source) for source in sources]
+        new = dict(zip(old, old if names is None else map(str, names), strict=True))
+        depth = {source.count("/") + 1 for source in old}
+        members, folders, found = [], [], set()
+        for kind in (self.files, self.folders):
+            for path in kind:
+                parts = path.split("/")
+                for cut in depth:
+                    top = "/".join(parts[:cut])
+                    if top in new and (kind is self.folders or len(parts) > cut):
+                        found.add(top)
+                        name = new[top] + path[len(top) :]
+                        folders.append(name) if kind is self.folders else members.append(Member(path, name))
+        missing = [source for source in old if source not in found]
+        if missing:
+            raise DataError(
+                f"{self.where} has no folder {missing[0]} ({len(missing)} of {len(old)} are missing).",
+                hint="Get the raw data again; the download may be incomplete.",
+            )
+        return Files(self, members, folders)
+
+    def all(self, keep: Callable[[str], bool] = lambda _name: True) -> Files:
+        """Every file that `keep` says yes to, and every folder."""
+        return Files(self, [Member(name, name) for name in self.files if keep(name)], self.folders)
+
+    def names(self, suffix: str = "") -> list[str]:
+        """Names of the files that end so, sorted as text."""
+        return sorted(name for name in self.files if name.endswith(suffix))
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each file by name, sorted by it."""
+        return {name: self.files[name] for name in sorted(self.files)}
+
+    def inside(self, folder: str) -> Tree:
+        """The part of the tree below a folder."""
+        return _Part(self, folder.rstrip("/") + "/") if folder else self
+
+
+@dataclass
+class _Part(Tree):
+    whole: Tree
+    prefix: str
+    where: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.where = f"{self.whole.where} ({self.prefix})"
+
+    def _list(self) -> tuple[dict[str, int], list[str]]:
+        cut = len(self.prefix)
+        files = {name[cut:]: size for name, size in self.whole.files.items() if name.startswith(self.prefix)}
+        if not files:
+            raise DataError(f"{self.whole.where} has no files in {self.prefix}.", hint="Get the raw data again.")
+        folders = (name[cut:] for name in self.whole.folders if name.startswith(self.prefix))
+        return files, [name for name in folders if name]
+
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.whole.extract([(self.prefix + name, target) for name, target in pairs])
+
+    def stream(self, wanted: Collection[str]) -> Stream:
+        for name, content in self.whole.stream({self.prefix + name for name in wanted}):
+            yield name[len(self.prefix) :], content
+
+
+class Folder(Tree):
+    """An ordinary folder; its files are linked rather than copied."""
+
+    def __init__(self, root: Path, where: str) -> None:
+        super().__init__(where)
+        self.root = root
+
+    def _list(self) -> tuple[dict[str, int], list[str]]:
+        files: dict[str, int] = {}
+        folders: list[str] = []
+        pending = [""]
+        while pending:
+            prefix = pending.pop()
+            with os.scandir(self.root / prefix) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    name = prefix + entry.name
+                    if entry.is_dir():
+                        folders.append(name)
+                        pending.append(name + "/")
+                    else:
+                        files[name] = -1  # sizes cost a system call each; `sizes` asks for them
+        return files, folders
+
+    def sizes(self) -> dict[str, int]:
+        return {name: (self.root / name).stat().st_size for name in sorted(self.files)}
+
+    def extract(self, pairs: Sequence[tuple[str, str]]) -> None:
+        from mleredux_competition_mlebench.blocks.placement import Placer
+
+        Placer().place_all((f"{self.root}/{name}", target) for name, target in pairs)
+
+    def stream(self, wanted: Collection[str]) -> Stream:
+        for name in wanted:
+            with (self.root / name).open("rb") as content:
+                yield name, content
+
+    def read(self, name: str) -> bytes:
+        try:
+            return (self.root / name).read_bytes()
+        except OSError:
+            self.need([name])
+            raise

@@ -1,0 +1,216 @@
+"""One preparation: read and plan everything first, then write. Bad raw data end it before the first file."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import DataError, MlereduxError
+
+from mleredux_competition_mlebench.blocks.archives import DAMAGE, open_tree
+from mleredux_competition_mlebench.blocks.contents import Content, Csv, SameBytes
+from mleredux_competition_mlebench.blocks.splits import by_group, joined_groups, split_positions, take
+from mleredux_competition_mlebench.blocks.tables import read_csv
+from mleredux_competition_mlebench.blocks.trees import Files, Folder, Tree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What may differ from the published preparation.
+
+    Attributes:
+        test_size: Replaces every split's test size; for tests on miniature data.
+        salt: Replaces the published seeds by secret ones (variant `+private`).
+    """
+
+    test_size: float | int | None = None
+    salt: bytes | None = None
+
+
+@dataclass
+class Workspace:
+    """What a recipe works with: the raw files, the splits, and the two folders to fill.
+
+    Nothing is written while the recipe runs; `public` and `private` only take notes.
+    """
+
+    raw: Path
+    settings: Settings = Settings()
+    seeds_drawn: int = 0
+    """How often the recipe asked for a seed: whether its split is drawn at all."""
+    _notes: list[tuple[str, str, Content | Files]] = field(default_factory=list)
+
+    def table(self, name: str, columns: Iterable[str] = (), *, archive: str = "", **options: Any) -> pd.DataFrame:
+        """A raw CSV with exact floats; see `read_csv`.
+
+        Args:
+            archive: The archive that holds it, where it does not lie unpacked in the raw folder.
+        """
+        if archive and not (self.raw / name).is_file():
+            with self.tree(archive).open(name) as file:
+                return read_csv(file, name, columns, **options)
+        return read_csv(self.path(name), name, columns, **options)
+
+    def json(self, name: str, encoding: str = "utf-8") -> Any:
+        """A raw JSON document.
+
+        Raises:
+            DataError: It is missing or not JSON.
+        """
+        import json
+
+        try:
+            return json.loads(self.path(name).read_text(encoding=encoding))
+        except ValueError as error:
+            raise DataError(f"{name} is not a JSON document: {error}.", hint="Get the raw data again.") from error
+
+    def path(self, name: str) -> Path:
+        """A raw file.
+
+        Raises:
+            DataError: It is not there.
+        """
+        path = self.raw / name
+        if not path.is_file():
+            raise DataError(f"The raw data have no {name}.", hint=f"Looked in {self.raw}; get the files again.")
+        return path
+
+    def tree(self, name: str, inside: str = "") -> Tree:
+        """A raw folder or archive; see `open_tree`."""
+        return open_tree(self.raw, name, inside)
+
+    def file(self, name: str) -> Content:
+        """One raw file, to be written as it is."""
+        path = self.path(name)
+        return SameBytes(Folder(path.parent, name), path.name)
+
+    def seed(self, published: int) -> int:
+        """The seed to use where the published preparation uses this one."""
+        self.seeds_drawn += 1
+        if self.settings.salt is None:
+            return published
+        digest = hashlib.blake2b(str(published).encode(), key=self.settings.salt[:64], digest_size=4).digest()
+        return int.from_bytes(digest, "big")
+
+    def split(
+        self, items: Any, test_size: float | None = 0.1, seed: int = 0, *, train_size: float | None = None,
+        stratify: Any = None,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """Split a table, list or array as `train_test_split` does, in the order drawn (`split_positions`)."""
+        size = test_size if self.settings.test_size is None else self.settings.test_size
+        train, test = split_positions(
+            len(items), test_size=size, seed=self.seed(seed), train_size=train_size, stratify=stratify
+        )
+        return take(items, train), take(items, test)
+
+    def split_groups(
+        self, table: pd.DataFrame, group: Any, test_size: float = 0.1, seed: int = 0, *, joined: bool = False
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Split the distinct values of a column, and send every row where its value went.
+
+        Args:
+            group: The column's name, or a series of the rows' groups.
+            joined: Whether values are split in ascending order, and rows written value after value in the
+                order drawn; else values are split in order of first appearance, and rows keep the raw order.
+        """
+        groups = table[group] if isinstance(group, str) else group
+        values = groups.drop_duplicates()
+        if joined:
+            train, test = self.split(values.sort_values().to_numpy(), test_size, seed)
+            return joined_groups(table, groups, train), joined_groups(table, groups, test)
+        return by_group(table, groups, *self.split(values.to_numpy(), test_size, seed))
+
+    def public(self, name: str, what: Any, **options: Any) -> None:
+        """Note what the public file (or folder, for chosen files) of this name will hold.
+
+        Args:
+            what: A table (written as CSV, with `options` of `to_csv`), a `Content`, or chosen `Files`.
+        """
+        self._note("public", name, what, options)
+
+    def private(self, name: str, what: Any, **options: Any) -> None:
+        """The same among the private files."""
+        self._note("private", name, what, options)
+
+    def _note(self, side: str, name: str, what: Any, options: dict[str, Any]) -> None:
+        content = what if isinstance(what, Content | Files) else Csv(what, options)
+        self._notes.append((side, name, content))
+
+    def write(self, folders: dict[str, Path]) -> None:
+        """Write everything noted; on failure, what was written is taken away again."""
+        before = {side: set(folder.iterdir()) if folder.is_dir() else set() for side, folder in folders.items()}
+        try:
+            self._write_trees(folders)
+            for side, name, content in self._notes:
+                if isinstance(content, Files):
+                    continue
+                target = folders[side] / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                content.write(target)
+        except BaseException:
+            for side, folder in folders.items():
+                for path in set(folder.iterdir()) - before[side] if folder.is_dir() else ():
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            raise
+
+    def _write_trees(self, folders: dict[str, Path]) -> None:
+        """Put all chosen files in place: one pass over each tree, however many folders it fills."""
+        pairs: dict[int, tuple[Tree, list[tuple[str, str]]]] = {}
+        for side, name, files in self._notes:
+            if isinstance(files, Files):
+                target = folders[side] / name
+                for folder in (target, *(target / empty for empty in files.folders)):
+                    folder.mkdir(parents=True, exist_ok=True)
+                pairs.setdefault(id(files.tree), (files.tree, []))[1].extend(files.pairs(target))
+        for tree, wanted in pairs.values():
+            tree.extract(wanted)
+
+
+Recipe = Callable[[Workspace], None]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A recipe as the `prepare` of a task: `preparation(raw, public, private)`."""
+
+    recipe: Recipe
+    settings: Settings = Settings()
+
+    def __call__(self, raw: Path, public: Path, private: Path) -> None:
+        """Prepare.
+
+        Raises:
+            DataError: The raw data are missing, damaged or too small; nothing is left behind.
+        """
+        workspace = Workspace(raw, self.settings)
+        try:
+            self.recipe(workspace)
+            if self.settings.salt is not None and not workspace.seeds_drawn:
+                raise DataError(
+                    "The split of this competition is not drawn (its test set is Kaggle's own, or goes by date), so "
+                    "there is no private one.",
+                    hint="Use the task without +private.",
+                )
+            for folder in (public, private):
+                folder.mkdir(parents=True, exist_ok=True)
+            workspace.write({"public": public, "private": private})
+        except MlereduxError:
+            raise
+        except FileExistsError as error:
+            raise DataError(f"{error.filename} is there already.", hint="Prepare into empty folders.") from error
+        except (*DAMAGE, LookupError, TypeError) as error:
+            raise DataError(
+                f"The raw data are not as expected ({type(error).__name__}: {' '.join(str(error).split())}).",
+                hint="Check that they are this competition's files, complete.",
+            ) from error
+
+    def with_settings(self, **changes: Any) -> Preparation:
+        """The same recipe with other settings (see `Settings`)."""
+        return replace(self, settings=replace(self.settings, **changes))

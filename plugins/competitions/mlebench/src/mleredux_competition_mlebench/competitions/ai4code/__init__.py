@@ -1,0 +1,75 @@
+"""AI4Code: the order of the cells of notebooks; notebooks of one origin stay together."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Table, Tree, Workspace, by_group, competition, mended
+
+TEST_SIZE = 20_000
+
+
+def held_out(notebooks: Table, size: int) -> list[Any]:
+    """Origins in order of first appearance, each taken as long as the test does not grow beyond its size.
+
+    Raises:
+        DataError: The test can't be filled exactly.
+    """
+    origins: list[Any] = []
+    count = 0
+    for origin, copies in notebooks.groupby("ancestor_id", sort=False).size().items():
+        if count + copies <= size:
+            origins.append(origin)
+            count += copies
+    if count != size:
+        raise DataError(f"The notebooks can't be split into training and {size} test ones.", hint="Get the data again.")
+    return origins
+
+
+def file_order(tree: Tree, notebook: str) -> str:
+    """The cells of a notebook as its file lists them."""
+    return " ".join(json.loads(tree.read(f"{notebook}.json"))["cell_type"])
+
+
+def prepare(w: Workspace, evenly: bool = False) -> None:
+    """Shuffle the notebooks, then fill the test with whole origins.
+
+    Args:
+        evenly: Whether origins are drawn, large ones as likely as small ones, whatever number of notebooks that gives.
+    """
+    raw = w.table("train_ancestors.csv", ("id", "ancestor_id", "parent_id"))
+    orders = w.table("train_orders.csv", ("id", "cell_order"))
+    tree = w.tree("train")
+    notebooks = raw.sample(frac=1, random_state=w.seed(0))
+    size = int(w.settings.test_size or TEST_SIZE)
+    if evenly:
+        _, origins = w.split(list(raw["ancestor_id"].unique()), size / len(raw))
+    else:
+        origins = held_out(notebooks, size)
+    is_test = notebooks["ancestor_id"].isin(origins)
+    train, test = by_group(orders, "id", notebooks.loc[~is_test, "id"], notebooks.loc[is_test, "id"])
+    for part, rows in (("train", notebooks[~is_test]), ("test", notebooks[is_test])):
+        w.public(part, tree.pick(rows["id"] + ".json"))
+    w.public("train_orders.csv", train)
+    w.public("train_ancestors.csv", notebooks[~is_test])
+    w.public("sample_submission.csv", test.assign(cell_order=[file_order(tree, name) for name in test["id"]]))
+    w.private("test_orders.csv", test)
+
+
+COMPETITION = competition(
+    "AI4Code",
+    prepare=prepare,
+    answers="test_orders.csv",
+    id_columns=("id",),
+    target_columns=("cell_order",),
+    metric=Metric(grader="kendall-tau-pooled"),
+    fixed=mended(
+        partial(prepare, evenly=True),
+        wrong="Notebooks with many copies are in training only, where they come late in the list.",
+        done="Origins are drawn evenly; the test is of about 20,000 notebooks, not exactly.",
+    ),
+)

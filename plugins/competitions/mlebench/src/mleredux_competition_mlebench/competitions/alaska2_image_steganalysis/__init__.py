@@ -1,0 +1,47 @@
+"""ALASKA2 Image Steganalysis: each cover and its three altered versions; of a test image one version is public."""
+
+from __future__ import annotations
+
+import random
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, drawn_by_content, mended
+
+COVER = "Cover"
+ALTERED = ("JMiPOD", "JUNIWARD", "UERD")
+
+
+def prepare(w: Workspace) -> None:
+    """Split the covers; training images are numbered in the order drawn, test images in a shuffled one."""
+    import pandas as pd
+
+    trees = {folder: w.tree(folder) for folder in (COVER, *ALTERED)}
+    train, test = w.split([name for name in trees[COVER].names(".jpg") if "/" not in name], 5000, 42)
+    draw = random.Random(w.seed(0))
+    draw.shuffle(test)
+    versions = [COVER if draw.choice((True, False)) else draw.choice(ALTERED) for _ in test]
+    answers = pd.DataFrame(
+        {
+            "Id": [f"{n:04d}.jpg" for n in range(1, len(test) + 1)],
+            "Label": [int(version != COVER) for version in versions],
+        }
+    )
+    for folder, tree in trees.items():
+        w.public(folder, tree.pick(train, [f"{n:05d}.jpg" for n in range(1, len(train) + 1)]))
+        chosen = [n for n, version in enumerate(versions) if version == folder]
+        w.public("Test", tree.pick([test[n] for n in chosen], answers["Id"].iloc[chosen]))
+    w.public("sample_submission.csv", answers.assign(Label=0))
+    w.private("test.csv", answers)
+
+
+COMPETITION = competition(
+    "alaska2-image-steganalysis",
+    prepare=prepare,
+    id_columns=("Id",),
+    target_columns=("Label",),
+    metric=Metric(grader="weighted-roc-auc"),
+    fixed=mended(
+        drawn_by_content(prepare, COVER),
+        wrong="The answers follow from the public seed, whatever the pictures show.",
+        done="The seed follows from the sizes of the raw pictures.",
+    ),
+)

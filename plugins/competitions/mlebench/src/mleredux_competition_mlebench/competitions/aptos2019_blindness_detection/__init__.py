@@ -1,0 +1,26 @@
+"""APTOS 2019 Blindness Detection: retina photographs."""
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, look_alikes, mended
+
+COMPETITION = competition(
+    "aptos2019-blindness-detection",
+    prepare=TableSplit(
+        ids="id_code",
+        targets="diagnosis",
+        fill={"diagnosis": 0},
+        files=[FilesOfRows(tree="train_images", source="{id_code}.png", train="train_images", test="test_images")],
+    ),
+    metric=Metric(grader="quadratic-weighted-kappa"),
+    fixed=mended(
+        group=look_alikes("train_images", "{id_code}.png"),
+        metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [0, 4]}),
+        wrong=(
+            "Copies of pictures, some with another grade, are in training and test, and whole numbers that are no "
+            "grades are graded."
+        ),
+        done=(
+            "Pictures that look the same on a grid of 17 by 16 cells are held out together, and only grades from 0 to "
+            "4 are taken."
+        ),
+    ),
+)

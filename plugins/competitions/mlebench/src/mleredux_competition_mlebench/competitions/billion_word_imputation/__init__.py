@@ -1,0 +1,87 @@
+"""Billion Word Imputation: sentences that lost one word."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from functools import partial
+from typing import IO
+
+from mleredux_competition_mlebench.blocks import (
+    PRIVATE_SAMPLE,
+    Metric,
+    Text,
+    Tree,
+    Workspace,
+    Written,
+    Zip,
+    competition,
+    mended,
+)
+
+SENTENCES, TEST = "train_v2.txt", "test_v2.txt"
+SHARE = 0.01
+HEADER = '"id","sentence"\n'
+
+
+def lines(tree: Tree) -> Iterator[str]:
+    """The sentences with their line ends; any carriage return ends a line too, as when Python reads a text file."""
+    tree.need([SENTENCES])
+    for _, content in tree.stream({SENTENCES}):
+        yield from io.TextIOWrapper(content, encoding="utf-8")
+
+
+def prepare(w: Workspace, repeats: bool = True) -> None:
+    """Draw lines and words from one stream of random numbers; the training lines are read again when written.
+
+    Args:
+        repeats: Whether sentences that are held out may train where they stand a second time, as published.
+    """
+    import numpy as np
+
+    tree = w.tree(f"{SENTENCES}.zip")
+    random = np.random.RandomState(w.seed(0))
+    share = w.settings.test_size or SHARE
+    held_out: set[int] = set()
+    asked: set[str] = set()
+    truth, damaged = [HEADER], [HEADER]
+    for number, line in enumerate(lines(tree)):
+        if random.random_sample() > share:
+            continue
+        sentence = line.strip().replace('"', '""')
+        words = sentence.split()
+        if len(words) > 2:
+            del words[random.randint(1, len(words) - 1)]
+            truth.append(f'{len(held_out)},"{sentence}"\n')
+            damaged.append(f'{len(held_out)},"{" ".join(words)}"\n')
+            held_out.add(number)
+            if not repeats:
+                asked.add(line.strip())
+
+    def write_train(file: IO[bytes]) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")  # gathers lines: each write to an archive is slow
+        kept = (line for number, line in enumerate(lines(tree)) if number not in held_out)
+        text.writelines(kept if repeats else (line for line in kept if line.strip() not in asked))
+        text.flush()
+        text.detach()
+
+    sample = Text("".join(damaged))
+    w.public(f"{SENTENCES}.zip", Zip({SENTENCES: Written(write_train)}))
+    w.public(f"{TEST}.zip", Zip({TEST: sample}))
+    w.private("test.csv", Text("".join(truth)))
+    w.private("sample_submission.csv", sample)
+
+
+COMPETITION = competition(
+    "billion-word-imputation",
+    prepare=prepare,
+    sample=PRIVATE_SAMPLE,
+    id_columns=("id",),
+    target_columns=("sentence",),
+    metric=Metric(grader="levenshtein"),
+    fixed=mended(
+        partial(prepare, repeats=False),
+        wrong="Sentences of the test may stand in training, too.",
+        done="Sentences that are held out are left out of training wherever they stand.",
+    ),
+)

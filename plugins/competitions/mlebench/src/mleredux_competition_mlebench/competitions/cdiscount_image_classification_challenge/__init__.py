@@ -1,0 +1,77 @@
+"""Cdiscount's Image Classification Challenge: products with pictures, as BSON documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import itemgetter
+from typing import IO, Any
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, one_pass, require
+
+PRODUCTS, ID, TARGET = "train.bson", "_id", "category_id"
+EXAMPLES = 100
+
+
+def documents(w: Workspace, take: Callable[[Any], Any] = dict, **options: Any) -> Iterator[Any]:
+    """The products in file order, or what is taken of each.
+
+    Raises:
+        DataError: The file is truncated or no BSON.
+    """
+    bson = require("bson", "bson")
+    with w.path(PRODUCTS).open("rb") as file:
+        try:
+            yield from map(take, bson.decode_file_iter(file, bson.CodecOptions(**options)))
+        except bson.errors.BSONError as error:
+            raise DataError(f"{PRODUCTS} is truncated or damaged ({error}).", hint="Download it again.") from error
+
+
+def write(w: Workspace, test: Table, *files: IO[bytes]) -> None:
+    """One pass over the products: each goes to its part, those of the test without their category."""
+    bson = require("bson", "bson")
+    train_file, test_file, example_file = files
+    held_out = set(test[ID])
+    examples = 0
+    for product in documents(w):
+        if product[ID] in held_out:
+            del product[TARGET]
+            test_file.write(bson.encode(product))
+            continue
+        content = bson.encode(product)
+        train_file.write(content)
+        if examples < EXAMPLES:
+            example_file.write(content)
+            examples += 1
+
+
+def prepare(w: Workspace) -> None:
+    """Split the products by what they are called; the pictures are not looked at."""
+    import numpy as np
+    import pandas as pd
+
+    raw = require("bson.raw_bson", "bson").RawBSONDocument  # decodes what it is asked for
+    pairs = documents(w, itemgetter(ID, TARGET), document_class=raw)
+    table = pd.DataFrame(np.fromiter(pairs, dtype=[(ID, np.int64), (TARGET, np.int64)]))
+    _, test = w.split(table)
+    answers = test.sort_values(ID)
+    train_file, test_file, example_file = one_pass(partial(write, w, test), 3)
+    w.public(PRODUCTS, train_file)
+    w.public("test.bson", test_file)
+    w.public("train_example.bson", example_file)
+    w.public("category_names.csv", w.file("category_names.csv"))
+    w.public("sample_submission.csv", answers.assign(category_id=1000010653))
+    w.private("answers.csv", answers)
+
+
+COMPETITION = competition(
+    "cdiscount-image-classification-challenge",
+    prepare=prepare,
+    answers="answers.csv",
+    id_columns=(ID,),
+    target_columns=(TARGET,),
+    types={"category_id": "integer"},
+    metric=Metric(grader="accuracy"),
+)

@@ -1,0 +1,34 @@
+"""chaii: questions in Hindi and Tamil, answered by a piece of a given text."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+
+COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language")
+
+
+def prepare(w: Workspace, group: str | None = None) -> None:
+    """Split the questions; the answer gets the name that submissions use."""
+    rows = w.table("train.csv", COLUMNS)
+    train, test = w.split_groups(rows, group) if group else w.split(rows)
+    answers = test[["id", "answer_text"]].rename(columns={"answer_text": "PredictionString"})
+    w.public("train.csv", train)
+    w.public("test.csv", test.drop(columns=["answer_start", "answer_text"]))
+    w.public("sample_submission.csv", answers.assign(PredictionString="dummy text"))
+    w.private("test.csv", answers)
+
+
+COMPETITION = competition(
+    "chaii-hindi-and-tamil-question-answering",
+    prepare=prepare,
+    id_columns=("id",),
+    target_columns=("PredictionString",),
+    metric=Metric(grader="word-jaccard", options={"missing": "blank", "both_empty": "zero"}),
+    fixed=mended(
+        partial(prepare, group="context"),
+        wrong="Questions on one article are in training and test.",
+        done="Articles are held out whole.",
+    ),
+)

@@ -1,0 +1,81 @@
+"""Denoising Dirty Documents: the answers are the pixels of the clean pages, one row each."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import partial
+from typing import IO, Any
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Tree, Workspace, Written, competition, mended, require
+
+
+def grey(tree: Tree, name: str) -> Any:
+    """A picture as an array of rows and columns, from 0 (black) to 255 (white).
+
+    Raises:
+        DataError: It can't be read.
+    """
+    import numpy as np
+
+    try:
+        with require("PIL.Image", "images").open(io.BytesIO(tree.read(name))) as picture:
+            return np.asarray(picture.convert("L"))
+    except (OSError, SyntaxError) as error:  # Pillow raises the latter for a broken PNG file
+        raise DataError(f"{tree.where} has a picture {name} that can't be read.", hint="Get it again.") from error
+
+
+def pixels(pictures: dict[str, Any], value: Callable[[int], str]) -> Callable[[IO[bytes]], None]:
+    """What writes one line per pixel, picture after picture and row after row, counted from 1."""
+    values = [value(intensity) for intensity in range(256)]
+
+    def write(file: IO[bytes]) -> None:
+        file.write(b"id,value\n")
+        for name, array in pictures.items():
+            for row, cells in enumerate(array.tolist(), 1):
+                start = f"{name}_{row}_"
+                lines = [f"{start}{column},{values[cell]}\n" for column, cell in enumerate(cells, 1)]
+                file.write("".join(lines).encode())
+
+    return write
+
+
+def prepare(w: Workspace, by_page: bool = False) -> None:
+    """Split the pictures by name; clean test pictures become the answers.
+
+    Args:
+        by_page: Whether pictures with the same clean page are held out together.
+    """
+    import pandas as pd
+
+    noisy, clean = w.tree("train.zip", inside="train"), w.tree("train_cleaned.zip", inside="train_cleaned")
+    names = noisy.names(".png")
+    if by_page:
+        table = pd.DataFrame({"name": names, "page": [grey(clean, name).tobytes() for name in names]})
+        train, test = (list(part["name"]) for part in w.split_groups(table, "page", 0.2))
+    else:
+        train, test = w.split(names, 0.2)
+    w.public("train", noisy.pick(train))
+    w.public("train_cleaned", clean.pick(train))
+    w.public("test", noisy.pick(test))
+    pictures = {name.removesuffix(".png"): grey(clean, name) for name in sorted(test)}
+    w.public("sampleSubmission.csv", Written(pixels(pictures, lambda _: "1")))
+    w.private("answers.csv", Written(pixels(pictures, lambda intensity: repr(intensity / 255.0))))
+
+
+COMPETITION = competition(
+    "denoising-dirty-documents",
+    prepare=prepare,
+    answers="answers.csv",
+    sample="sampleSubmission.csv",
+    id_columns=("id",),
+    target_columns=("value",),
+    metric=Metric(grader="rmse"),
+    fixed=mended(
+        partial(prepare, by_page=True),
+        wrong="The clean version of a test page may be in training, under another number.",
+        done="Pictures with the same clean page, to the pixel, are held out together.",
+    ),
+)

@@ -1,0 +1,30 @@
+"""Detecting Insults in Social Commentary: comments; the labelled test file of Kaggle is the test."""
+
+from __future__ import annotations
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition
+
+
+def prepare(w: Workspace) -> None:
+    """Copy Kaggle's own parts, and take the labels off the test."""
+    train = w.table("train.csv", ("Insult", "Date", "Comment"))
+    test = w.table("test_with_solutions.csv", ("Insult", "Date", "Comment", "Usage"))
+    if set(train["Comment"]) & set(test["Comment"]):
+        raise DataError("Some comments are in train.csv and in test_with_solutions.csv.", hint="Get the files again.")
+    w.public("train.csv", w.file("train.csv"))
+    w.public("test.csv", test[["Date", "Comment"]])
+    w.public("sample_submission_null.csv", test[["Insult", "Date", "Comment"]].assign(Insult=0))
+    w.private("test.csv", w.file("test_with_solutions.csv"))
+    w.private("gold_submission.csv", test[["Insult", "Date", "Comment"]])
+
+
+COMPETITION = competition(
+    "detecting-insults-in-social-commentary",
+    prepare=prepare,
+    sample="sample_submission_null.csv",
+    id_columns=("Comment",),
+    target_columns=("Insult",),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+)

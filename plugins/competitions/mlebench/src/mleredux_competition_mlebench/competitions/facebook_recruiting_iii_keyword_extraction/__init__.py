@@ -1,0 +1,43 @@
+"""Facebook Recruiting III: the tags of millions of questions from many sites."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+
+FREQUENT = "javascript c# python php java"
+
+
+def prepare(w: Workspace, group: str | None = None) -> None:
+    """Split the questions; the sample has the texts too, as the published one does."""
+    columns = ("Id", "Title", "Body", "Tags")
+    read = {"keep_default_na": False} if group else {}  # a question may have the one tag "null"
+    rows = w.table("Train.csv", columns, archive="Train.zip", dtype={"Id": str, "Tags": str}, **read)
+    train, test = w.split_groups(rows, group) if group else w.split(rows)
+    hidden = test.drop(columns="Tags")
+    w.public("train.csv", train)
+    w.public("test.csv", hidden)
+    w.public("sample_submission.csv", hidden.assign(Tags=FREQUENT))
+    w.private("test.csv", test)
+
+
+COMPETITION = competition(
+    "facebook-recruiting-iii-keyword-extraction",
+    prepare=prepare,
+    id_columns=("Id",),
+    target_columns=("Tags",),
+    metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
+    fixed=mended(
+        partial(prepare, group="Title"),
+        metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
+        wrong=(
+            "Copies of one question are in training and test, F1 is pooled over all tags, and predicted tags that "
+            "occur nowhere in the answers cost nothing."
+        ),
+        done=(
+            "Questions of one title are held out whole, and the score is the mean of each question's F1, in which "
+            "every wrong tag counts."
+        ),
+    ),
+)

@@ -1,0 +1,40 @@
+"""Freesound Audio Tagging 2019: Kaggle's own parts, and the labels of the test that were published afterwards."""
+
+from __future__ import annotations
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition
+
+ID = "freesound-audio-tagging-2019"
+LABELS = "FSDKaggle2019.meta"
+SAMPLE = "sample_submission.csv"
+
+
+def prepare(w: Workspace) -> None:
+    """Copy everything; look up what the test clips are."""
+    clips = w.table(f"{LABELS}/test_post_competition.csv", ("fname", "labels", "usage"), archive=f"{LABELS}.zip").query(
+        "usage == 'Private'"
+    )
+    sounds = list(classes(ID))
+    answers = clips["labels"].str.get_dummies(",").reindex(columns=sounds, fill_value=0)
+    answers.insert(0, "fname", clips["fname"])
+    sample = w.table(SAMPLE)
+    if list(sample.columns) != ["fname", *sounds] or sorted(sample["fname"]) != sorted(answers["fname"]):
+        raise DataError(
+            f"{SAMPLE} has other clips or columns than {LABELS}.zip.", hint="Get both again; they belong together."
+        )
+    for path in sorted(w.raw.iterdir()):
+        if LABELS not in path.name:
+            w.public(path.name, w.tree(path.name).all() if path.is_dir() else w.file(path.name))
+    w.private("test.csv", answers)
+
+
+COMPETITION = competition(
+    ID,
+    prepare=prepare,
+    id_columns=("fname",),
+    extra_columns=False,
+    metric=Metric(grader="lwlrap", options={"column_order": "strict"}),
+    elsewhere={f"{LABELS}.zip": f"https://zenodo.org/records/3612637/files/{LABELS}.zip"},
+)

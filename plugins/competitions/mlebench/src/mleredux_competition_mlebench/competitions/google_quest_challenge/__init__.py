@@ -1,0 +1,71 @@
+"""Google QUEST Q&A Labeling: 30 judgements on a question and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, classes, competition, mended
+
+ID = "google-quest-challenge"
+TARGETS = classes(ID)
+RARE = "question_type_spelling"
+QUESTION = "question_body"
+
+
+def vary(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
+    """Where the rare target is constant in the test, its first row and the first training row with a value swap."""
+    import numpy as np
+    import pandas as pd
+
+    if test[RARE].nunique() == 1:
+        found = np.flatnonzero(train[RARE] != 0)
+        if not len(found):
+            raise DataError(f"train.csv has no row with a value in {RARE}.", hint="Get the raw data again.")
+        order = np.arange(len(train) + len(test))
+        order[[found[0], len(train)]] = order[[len(train), found[0]]]
+        rows = pd.concat([train, test]).iloc[order]
+        train, test = rows.iloc[: len(train)], rows.iloc[len(train) :]
+    constant = [target for target in TARGETS if test[target].nunique() < 2]
+    if constant:
+        raise DataError(f"The test rows all have the same {constant[0]}.", hint="Get the raw data again.")
+    return train, test
+
+
+def ramp(test: Table) -> dict[str, Any]:
+    """The sample's values: as no column may be constant, each goes from 0 to 1."""
+    import numpy as np
+
+    return dict.fromkeys(TARGETS, np.linspace(0, 1, len(test)))
+
+
+def whole_questions(w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
+    """Where the rare target is constant in the test, the first training question that has a value joins it."""
+    import pandas as pd
+
+    rare = train.loc[train[RARE] != 0, QUESTION]
+    if test[RARE].nunique() == 1 and len(rare):
+        moved = train[QUESTION] == rare.iloc[0]
+        train, test = train[~moved], pd.concat([test, train[moved]])
+    return vary(w, train, test)
+
+
+SPLIT = TableSplit(ids="qa_id", targets=TARGETS, fill=ramp, after=vary, answer_columns=("qa_id", *TARGETS))
+
+COMPETITION = competition(
+    ID,
+    prepare=SPLIT,
+    extra_columns=False,
+    metric=Metric(grader="spearman", options={"match": "sorted", "keep_nan": True, "rank_text": True}),
+    fixed=mended(
+        replace(SPLIT, group=QUESTION, after=whole_questions),
+        metric=Metric(grader="spearman"),
+        wrong=(
+            "Answers to one question, which share its labels, are in training and test; ids are not compared, and a "
+            "constant column makes the score NaN."
+        ),
+        done="Questions are held out whole, ids are compared, and what can't be ranked is refused.",
+    ),
+)

@@ -1,0 +1,56 @@
+"""H&M Personalized Fashion Recommendations: the purchases of the last days of a log."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+
+FOLDER = Path(__file__).parent
+LOG = ("t_dat", "customer_id", "article_id", "price", "sales_channel_id")
+
+
+def prepare(w: Workspace, as_described: bool = False) -> None:
+    """Cut the log by date.
+
+    Args:
+        as_described: Hold out seven days, and keep the ten digits of article ids; the published files hold out
+            eight, as both ends count, and lose the leading zero, which customers' lists in the sample have.
+    """
+    import pandas as pd
+
+    log = w.table("transactions_train.csv", LOG, dtype={"article_id": str} if as_described else None)
+    dates = pd.to_datetime(log["t_dat"])
+    is_test = dates > dates.max() - pd.Timedelta(days=7 if as_described else 8)
+    bought = log.loc[is_test, "article_id"].astype(str).groupby(log.loc[is_test, "customer_id"])
+    w.public("transactions_train.csv", log[~is_test])
+    for name in ("sample_submission.csv", "articles.csv", "customers.csv"):
+        w.public(name, w.file(name))
+    w.public("images", w.tree("images").all())
+    w.private("answers.csv", bought.agg(" ".join).rename("prediction").reset_index())
+
+
+COMPETITION = competition(
+    "h-and-m-personalized-fashion-recommendations",
+    prepare=prepare,
+    answers="answers.csv",
+    id_columns=("customer_id",),
+    target_columns=("prediction",),
+    ids_fixed=False,
+    extra_columns=False,
+    types={"prediction": "string"},
+    metric=Metric(
+        grader="map-at-k", options={"k": 12, "missing": "nan", "numbers": "text", "match": "sorted-covering"}
+    ),
+    fixed=mended(
+        partial(prepare, as_described=True),
+        wrong=(
+            "Eight days are held out instead of seven, and article ids in log and answers lack the zero that the "
+            "description and the sample show."
+        ),
+        done="Seven days are held out, and article ids have ten digits everywhere.",
+        description=FOLDER / "description_fixed.md",
+        description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
+    ),
+)

@@ -1,0 +1,13 @@
+"""Herbarium 2020 - FGVC7: vascular plants of the Americas, their names read as Latin-1."""
+
+from mleredux_competition_mlebench.blocks import Metric, competition
+from mleredux_competition_mlebench.blocks.per_category import herbarium
+
+COMPETITION = competition(
+    "herbarium-2020-fgvc7",
+    prepare=herbarium("nybg2020/", "latin-1"),
+    answers="answers.csv",
+    id_columns=("Id",),
+    target_columns=("Predicted",),
+    metric=Metric(grader="f1", options={"average": "macro", "labels": "integer"}),
+)

@@ -1,0 +1,13 @@
+"""Herbarium 2021 - FGVC8: vascular plants of five herbaria."""
+
+from mleredux_competition_mlebench.blocks import Metric, competition
+from mleredux_competition_mlebench.blocks.per_category import herbarium
+
+COMPETITION = competition(
+    "herbarium-2021-fgvc8",
+    prepare=herbarium("", "utf-8"),
+    answers="answers.csv",
+    id_columns=("Id",),
+    target_columns=("Predicted",),
+    metric=Metric(grader="f1", options={"average": "macro", "labels": "integer"}),
+)

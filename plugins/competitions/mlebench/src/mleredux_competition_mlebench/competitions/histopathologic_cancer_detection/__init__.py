@@ -1,0 +1,29 @@
+"""Histopathologic Cancer Detection: small patches of tissue scans."""
+
+from __future__ import annotations
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, by_group, competition
+
+IMAGES = FilesOfRows(tree="train", source="{id}.tif")
+
+
+def prepare(w: Workspace) -> None:
+    """Hold out the share that the unlabelled images have among all; rows keep the raw order."""
+    rows = w.table("train_labels.csv", ("id", "label"))
+    unlabelled = sum("/" not in name for name in w.tree("test").names(".tif"))
+    ids = w.split(rows["id"].to_numpy(), unlabelled / (len(rows) + unlabelled))
+    train, test = by_group(rows, "id", *ids)
+    IMAGES(w, train, test)
+    w.public("train_labels.csv", train)
+    w.public("sample_submission.csv", test.assign(label=0))
+    w.private("answers.csv", test)
+
+
+COMPETITION = competition(
+    "histopathologic-cancer-detection",
+    prepare=prepare,
+    answers="answers.csv",
+    id_columns=("id",),
+    target_columns=("label",),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+)

@@ -1,0 +1,56 @@
+"""HuBMAP - Hacking the Kidney: glomeruli in a handful of huge microscope images."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+
+INFORMATION = "HuBMAP-20-dataset_information.csv"
+SIZES = ["width_pixels", "height_pixels"]
+REGIONS, TARGETS = "-anatomical-structure.json", ".json"
+
+
+def prepare(w: Workspace, published: bool = True) -> None:
+    """Hold out three images; the sizes of each are joined to its answers.
+
+    Args:
+        published: Whether images are held out one by one, and the outlines of the glomeruli of test images are
+            public too, as published; else donors are held out whole.
+    """
+    rows = w.table("train.csv", ("id", "encoding"))
+    information = w.table(INFORMATION, ("image_file", "patient_number", *SIZES))
+    names = information["image_file"].str.replace(".tiff", "", regex=False)
+    if published:
+        train, test = w.split(rows, 3)
+    else:
+        donors = rows["id"].map(dict(zip(names, information["patient_number"], strict=True)))
+        train, test = w.split_groups(rows, donors, 0.2)
+    images = w.tree("train")
+    sample = test[["id"]].assign(predicted="")
+    w.public(INFORMATION, information[names.isin(rows["id"])])
+    w.public("train.csv", train)
+    for name in ("sample_submission.csv", "test/sample_submission.csv"):
+        w.public(name, sample)
+    for part, chosen in (("train", train), ("test", test)):
+        ends = [".tiff", REGIONS, TARGETS] if published or part == "train" else [".tiff", REGIONS]
+        w.public(part, images.pick([id + end for id in chosen["id"] for end in ends]))
+    w.private("test.csv", test.merge(information[SIZES].assign(id=names), on="id"))
+    w.private("gold_submission.csv", test[["id"]].assign(predicted=test["encoding"]))
+
+
+COMPETITION = competition(
+    "hubmap-kidney-segmentation",
+    prepare=prepare,
+    id_columns=("id",),
+    target_columns=("predicted",),
+    metric=Metric(
+        grader="dice",
+        options={"height": "height_pixels", "width": "width_pixels", "truth": ["encoding"], "missing": "blank"},
+    ),
+    fixed=mended(
+        partial(prepare, published=False),
+        wrong="The outlines of what is to be found in the test images are public, and donors may be on both sides.",
+        done="They are left out, and a fifth of the donors are held out whole.",
+    ),
+)

@@ -1,0 +1,78 @@
+"""iNaturalist 2019 at FGVC6: 1,010 species in plain tar archives that are named as if they were compressed."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from contextlib import ExitStack
+from typing import IO
+
+from mleredux_competition_mlebench.blocks import IndentedJson, Metric, Tree, Workspace, competition, one_pass
+from mleredux_competition_mlebench.blocks.per_category import of_pairs, split_categories
+
+TOP = "train_val2019"
+SAMPLE_LABEL = 654
+
+
+def pack(w: Workspace, tree: Tree, archives: dict[str, dict[str, str]]) -> None:
+    """Tar archives of images, in one pass over the raw ones.
+
+    Args:
+        archives: New names by names in the tree, for each public archive.
+    """
+    targets = {source: (n, name) for n, names in enumerate(archives.values()) for source, name in names.items()}
+    tree.need(list(targets))
+
+    def write(*files: IO[bytes]) -> None:
+        with ExitStack() as stack:
+            tars = [stack.enter_context(tarfile.open(fileobj=file, mode="w")) for file in files]
+            for source, content in tree.stream(targets):
+                number, name = targets[source]
+                info = tarfile.TarInfo(name)
+                info.size = content.seek(0, io.SEEK_END)
+                content.seek(0)
+                tars[number].addfile(info, content)
+
+    for archive, content in zip(archives, one_pass(write, len(archives)), strict=True):
+        w.public(archive, content)
+
+
+def prepare(w: Workspace) -> None:
+    """Split each species; ids stay, and test images lose their folders."""
+    import pandas as pd
+
+    document, tree = w.json("train2019.json"), w.tree(f"{TOP}.tar.gz", inside=TOP)
+    train, test = split_categories(w, document, 0.12)
+    old = {
+        part: [pair.image["file_name"].removeprefix(f"{TOP}/") for pair in pairs]
+        for part, pairs in (("train", train), ("test", test))
+    }
+    bare = [name.rpartition("/")[2] for name in old["test"]]
+    pack(
+        w,
+        tree,
+        {
+            f"{TOP}.tar.gz": {name: name for name in old["train"]},
+            "test2019.tar.gz": dict(zip(old["test"], bare, strict=True)),
+        },
+    )
+    hidden = {key: value for key, value in document.items() if key not in ("annotations", "categories")}
+    hidden["images"] = [{**pair.image, "file_name": f"test2019/{name}"} for pair, name in zip(test, bare, strict=True)]
+    answers = pd.DataFrame({"id": [pair.image["id"] for pair in test], "predicted": [pair.category for pair in test]})
+    w.public("train2019.json", IndentedJson(of_pairs(document, train)))
+    w.public("test2019.json", IndentedJson(hidden))
+    w.public("val2019.json", w.file("val2019.json"))
+    w.public("kaggle_sample_submission.csv", answers.assign(predicted=SAMPLE_LABEL))
+    w.private("answers.csv", answers)
+
+
+COMPETITION = competition(
+    "inaturalist-2019-fgvc6",
+    prepare=prepare,
+    answers="answers.csv",
+    sample="kaggle_sample_submission.csv",
+    id_columns=("id",),
+    target_columns=("predicted",),
+    types={"predicted": "string"},
+    metric=Metric(grader="error-rate", options={"labels": "first-integer"}),
+)

@@ -1,0 +1,56 @@
+"""Invasive Species Monitoring: photographs of forest in 7z archives, which the benchmark leaves empty."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux_competition_mlebench.blocks import (
+    PRIVATE_SAMPLE,
+    Csv,
+    Metric,
+    SevenZip,
+    Workspace,
+    Zip,
+    competition,
+    filled,
+    mended,
+)
+
+EMPTY_ENTRY = "prepared/public/{}"
+
+
+def prepare(w: Workspace, pictures: bool = False) -> None:
+    """Split the labels; the images are looked for, but the published archives hold none of them.
+
+    Args:
+        pictures: Whether the images are public, in folders, instead of the empty archives.
+    """
+    train, test = w.split(w.table("train_labels.csv", ("name", "invasive"), archive="train_labels.csv.zip"), 0.2)
+    sample = filled(test, ["name"], {"invasive": 0.5})
+    w.private("answers.csv", test)
+    w.private("sample_submission.csv", sample)
+    w.public("train_labels.csv.zip", Zip({"train_labels.csv": Csv(train)}))
+    w.public("sample_submission.csv.zip", Zip({"sample_submission.csv": Csv(sample)}))
+    tree = w.tree("train.7z", inside="train")
+    for part, rows in (("train", train), ("test", test)):
+        images = tree.pick(rows["name"].astype(str) + ".jpg")
+        if pictures:
+            w.public(part, images)
+        else:
+            w.public(f"{part}.7z", SevenZip(empty_folders=(EMPTY_ENTRY.format(part),)))
+
+
+COMPETITION = competition(
+    "invasive-species-monitoring",
+    prepare=prepare,
+    answers="answers.csv",
+    sample=PRIVATE_SAMPLE,
+    id_columns=("name",),
+    target_columns=("invasive",),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+    fixed=mended(
+        partial(prepare, pictures=True),
+        wrong="The public archives hold no picture, so nothing can be learnt.",
+        done="The pictures are public, in the folders `train` and `test`.",
+    ),
+)

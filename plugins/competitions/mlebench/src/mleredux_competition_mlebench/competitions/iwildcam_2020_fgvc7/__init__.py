@@ -1,0 +1,66 @@
+"""iWildCam 2020 - FGVC7: camera traps; whole locations are held out, until the test has its share of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Json, Metric, Table, Workspace, competition
+
+TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
+DETECTIONS = "iwildcam2020_megadetector_results.json"
+SHARE = 0.22
+IMAGES = FilesOfRows(tree="train", source="{id}.jpg")
+RANDOM_LABELS = 676
+
+
+def held_out(w: Workspace, images: Table) -> list[Any]:
+    """Locations for the test: drawn, then moved one by one until their share of images is right.
+
+    As published, the share is of all images and the test's once more, which makes it 28 % of the images.
+    """
+    sizes = images["location"].value_counts()
+    train, test = map(list, w.split(images["location"].unique(), SHARE))
+
+    def share() -> float:
+        count = sizes[test].sum()
+        return float(count / (len(images) + count))
+
+    while train and share() < SHARE:
+        test.append(train.pop())
+    while test and share() > SHARE:
+        train.append(test.pop())
+    return test
+
+
+def prepare(w: Workspace) -> None:
+    """Split the locations; what the detector found is public for all images."""
+    import numpy as np
+    import pandas as pd
+
+    known, hidden = w.json(TRAIN), w.json(TEST)
+    tables = {key: pd.DataFrame(known[key]) for key in ("annotations", "images", "categories")}
+    annotations, images = tables["annotations"], tables["images"]
+    in_test = images["location"].isin(held_out(w, images))
+    train, test = images[~in_test], images[in_test]
+    answers = annotations.loc[annotations["image_id"].isin(test["id"]), ["image_id", "category_id"]]
+    answers = answers.set_axis(["Id", "Category"], axis=1)
+    IMAGES(w, train, test)
+    tables |= {"annotations": annotations[annotations["image_id"].isin(train["id"])], "images": train}
+    public = {key: table.to_dict(orient="records") for key, table in tables.items()}
+    w.public(TRAIN, Json({**public, "info": known["info"]}))
+    w.public(TEST, Json({"images": test.to_dict(orient="records"), **{k: hidden[k] for k in ("categories", "info")}}))
+    w.public(DETECTIONS, w.file(DETECTIONS))
+    guesses = np.random.RandomState(0).randint(0, RANDOM_LABELS, size=len(answers))
+    w.public("sample_submission.csv", answers.assign(Category=guesses))
+    w.private("answers.csv", answers)
+
+
+COMPETITION = competition(
+    "iwildcam-2020-fgvc7",
+    prepare=prepare,
+    answers="answers.csv",
+    id_columns=("Id",),
+    target_columns=("Category",),
+    types={"Category": "integer"},
+    metric=Metric(grader="accuracy"),
+)

@@ -1,0 +1,49 @@
+"""Toxic Comment Classification Challenge: Kaggle's own test, with the labels that it published later."""
+
+from __future__ import annotations
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition, mended
+
+ID = "jigsaw-toxic-comment-classification-challenge"
+LABELS = classes(ID)
+SCORED = {"match": "sorted-known", "drop_negative_truth": True}
+
+
+def prepare(w: Workspace) -> None:
+    """Take all rows over, those that are not scored too: their labels are -1."""
+    train, test, answers, sample = (
+        w.table(f"{name}.csv", ("id", *columns), archive=f"{name}.csv.zip")
+        for name, columns in (
+            ("train", ("comment_text", *LABELS)),
+            ("test", ("comment_text",)),
+            ("test_labels", LABELS),
+            ("sample_submission", LABELS),
+        )
+    )
+    if not sorted(answers["id"]) == sorted(test["id"]) == sorted(sample["id"]):
+        raise DataError(
+            "test.csv, test_labels.csv and sample_submission.csv have different ids.", hint="Get them again."
+        )
+    if train["id"].isin(test["id"]).any():
+        raise DataError("Some comments are in train.csv and in test.csv.", hint="Get the raw data again.")
+    w.public("train.csv", train)
+    w.public("test.csv", test)
+    w.public("sample_submission.csv", sample.assign(**dict.fromkeys(LABELS, 0.5)))
+    w.private("test.csv", answers)
+
+
+COMPETITION = competition(
+    ID,
+    prepare=prepare,
+    id_columns=("id",),
+    target_columns=LABELS,
+    extra_columns=False,
+    metric=Metric(grader="roc-auc", options={**SCORED, "column_order": "file"}),
+    fixed=mended(
+        metric=Metric(grader="roc-auc", options=SCORED),
+        wrong="Columns are taken by position, so labels in another order score badly without a word.",
+        done="Columns are taken by name.",
+    ),
+)

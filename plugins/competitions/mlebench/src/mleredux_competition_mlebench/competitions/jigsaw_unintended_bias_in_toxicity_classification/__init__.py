@@ -1,0 +1,37 @@
+"""Jigsaw Unintended Bias in Toxicity Classification: Kaggle's private test, with the labels that it published later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition, mended
+
+ID = "jigsaw-unintended-bias-in-toxicity-classification"
+IDENTITIES = classes(ID)
+FOLDER = Path(__file__).parent
+SCORED = {"identities": list(IDENTITIES), "truth": ["toxicity"], "synonyms": {"toxicity": "prediction"}}
+
+
+def prepare(w: Workspace) -> None:
+    """Take training table and answers over as they are."""
+    test = w.table("test_private_expanded.csv", ("id", "comment_text", "toxicity", *IDENTITIES))
+    w.public("train.csv", w.file("train.csv"))
+    w.public("test.csv", test[["id", "comment_text"]])
+    w.public("sample_submission.csv", test[["id"]].assign(prediction=0.0))
+    w.private("test.csv", w.file("test_private_expanded.csv"))
+
+
+COMPETITION = competition(
+    ID,
+    prepare=prepare,
+    id_columns=("id",),
+    target_columns=("prediction",),
+    metric=Metric(grader="bias-roc-auc", options={**SCORED, "binarize": True}),
+    fixed=mended(
+        metric=Metric(grader="bias-roc-auc", options=SCORED),
+        wrong="Predictions are cut to 0 or 1 before they are ranked.",
+        done="Predictions are ranked as they are.",
+        description=FOLDER / "description_fixed.md",
+        description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
+    ),
+)

@@ -1,0 +1,73 @@
+"""Kuzushiji Recognition: every character of old book pages, with its place."""
+
+from __future__ import annotations
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import (
+    Column,
+    FilesOfRows,
+    Metric,
+    Table,
+    TableSplit,
+    Workspace,
+    competition,
+    mended,
+)
+
+BOX = 5
+
+
+def points(labels: object) -> str:
+    """The answer that is right everywhere: each box by a point just inside its top left corner.
+
+    Args:
+        labels: Character, left, top, width and height of every box, divided by blanks; missing for a page without.
+    """
+    if not isinstance(labels, str):
+        return ""
+    pieces = labels.split(" ")
+    if len(pieces) % BOX:
+        raise DataError("train.csv has a page whose labels don't come in fives.", hint="Get the raw data again.")
+    return " ".join(
+        f"{pieces[n]} {int(pieces[n + 1]) + 1} {int(pieces[n + 2]) + 1}" for n in range(0, len(pieces), BOX)
+    )
+
+
+def gold(w: Workspace, _train: Table, test: Table) -> None:
+    """The submission that is right everywhere, for the grader's own use."""
+    w.private("gold_submission.csv", test[["image_id"]].assign(labels=test["labels"].map(points)))
+
+
+def books(_w: Workspace, rows: Table) -> Column:
+    """The book of each page (`umgy003-020` and `100241706_00003_2` begin with it)."""
+    return rows["image_id"].str.extract(r"^([^-_]+)", expand=False)
+
+
+COMPETITION = competition(
+    "kuzushiji-recognition",
+    prepare=TableSplit(
+        ids="image_id",
+        targets="labels",
+        fill={"labels": "U+003F 1 1 U+FF2F 2 2"},
+        test=None,
+        files=[
+            FilesOfRows(
+                tree="train_images.zip",
+                source="{image_id}.jpg",
+                train="train_images.zip",
+                test="test_images.zip",
+                zipped=True,
+            ),
+            gold,
+        ],
+        copies=("unicode_translation.csv",),
+    ),
+    metric=Metric(grader="located-f1", options={"missing": "blank"}),
+    fixed=mended(
+        group=books,
+        metric=Metric(grader="located-f1", options={"missing": "blank", "most_points": 1200}),
+        wrong="Pages of one book, so of one hand, are in training and test, and any number of characters is taken.",
+        done="Books are held out whole, and more than 1,200 characters on a page are refused.",
+    ),
+)

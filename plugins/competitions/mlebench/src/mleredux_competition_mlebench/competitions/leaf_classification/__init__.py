@@ -1,0 +1,49 @@
+"""Leaf Classification: 99 species from leaf shapes and numbers taken from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mleredux_competition_mlebench.blocks import (
+    Files,
+    Metric,
+    Table,
+    TableSplit,
+    Workspace,
+    classes,
+    competition,
+    mended,
+    texts,
+)
+
+ID = "leaf-classification"
+SPECIES = classes(ID)
+
+
+def images(w: Workspace, train: Table, test: Table) -> None:
+    """One public folder for both parts, and an empty private one."""
+    tree = w.tree("images.zip", inside="images")
+    w.public("images", tree.pick(texts(train, "{id}.jpg") + texts(test, "{id}.jpg")))
+    w.private("images", Files(tree, ()))
+
+
+SPLIT = TableSplit(
+    archive="train.csv.zip",
+    ids="id",
+    targets="species",
+    classes=SPECIES,
+    fill=dict.fromkeys(SPECIES, 1 / 99),
+    files=[images],
+)
+
+COMPETITION = competition(
+    ID,
+    prepare=SPLIT,
+    extra_columns=False,
+    metric=Metric(grader="log-loss", options={"row_sum": {"rtol": 1e-05, "atol": 1e-06}}),
+    fixed=mended(
+        replace(SPLIT, stratified=True),
+        wrong="The 99 leaves of the test are drawn without regard to the 99 species, so many have none.",
+        done="Of each species the same share is held out: one leaf of ten.",
+    ),
+)

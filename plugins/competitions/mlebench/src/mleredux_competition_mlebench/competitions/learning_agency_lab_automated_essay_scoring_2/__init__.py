@@ -1,0 +1,27 @@
+"""Learning Agency Lab, Automated Essay Scoring 2.0: grades of pupils' essays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, competition, mended
+
+
+def random_grades(test: Table) -> dict[str, Any]:
+    """The sample's grades: they say nothing of the answers, so their seed is fixed in every variant."""
+    import numpy as np
+
+    return {"score": np.random.RandomState(42).randint(1, 7, len(test))}
+
+
+COMPETITION = competition(
+    "learning-agency-lab-automated-essay-scoring-2",
+    prepare=TableSplit(ids="essay_id", targets="score", fill=random_grades, answers="answers.csv"),
+    types={"score": "integer"},
+    metric=Metric(grader="quadratic-weighted-kappa"),
+    fixed=mended(
+        metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [1, 6]}),
+        wrong="Whole numbers outside the scale are graded.",
+        done="Only grades from 1 to 6 are taken.",
+    ),
+)

@@ -1,0 +1,18 @@
+"""LMSYS Chatbot Arena: which of two models' answers a person prefers."""
+
+from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, mended
+
+OUTCOMES = ("winner_model_a", "winner_model_b", "winner_tie")
+
+COMPETITION = competition(
+    "lmsys-chatbot-arena",
+    prepare=TableSplit(
+        ids="id",
+        targets=OUTCOMES,
+        fill=dict.fromkeys(OUTCOMES, 1 / 3),
+        test_columns=("id", "prompt", "response_a", "response_b"),
+        answers="answers.csv",
+    ),
+    metric=Metric(grader="log-loss", options={"row_sum": {"decimals": 6}}),
+    fixed=mended(group="prompt", wrong="The same prompt is in training and test.", done="Prompts are held out whole."),
+)

@@ -1,0 +1,81 @@
+"""ML2021Spring-hw2: phonemes of speech frames, as NumPy arrays."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import IO, Any
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, Written, competition, mended
+
+FOLDER = "timit_11/timit_11"
+STRETCH = 1_000
+OVERLAP = 10
+"""So many rows before and after a row have frames in common with it: each holds 11 in a row."""
+
+
+def chosen(array: Any, rows: Any) -> Written:
+    """Rows of an array that may be larger than memory, as an npy file."""
+    import numpy as np
+
+    def write(file: IO[bytes]) -> None:
+        np.save(file, array[rows])
+
+    return Written(write)
+
+
+def apart(w: Workspace, count: int, share: float, stretch: int) -> tuple[Any, Any]:
+    """Training and test rows without a frame in common, shuffled: stretches are held out, and their edges left out."""
+    import numpy as np
+
+    stretches = np.arange(count) // stretch
+    _, held_out = w.split(np.arange(stretches[-1] + 1), share)
+    is_test = np.isin(stretches, held_out)
+    reach = np.convolve(is_test, np.ones(2 * OVERLAP + 1), mode="same") > 0
+    shuffle = np.random.RandomState(w.seed(0)).permutation
+    return shuffle(np.flatnonzero(~reach)), shuffle(np.flatnonzero(is_test))
+
+
+def prepare(w: Workspace, stretch: int | None = None) -> None:
+    """Split the frames in the ratio of the raw files.
+
+    Args:
+        stretch: Hold out so many rows at a time; the published split takes single rows, whose neighbours tell of them.
+    """
+    import numpy as np
+    import pandas as pd
+
+    features, labels, unlabelled = (
+        np.load(w.path(f"{FOLDER}/{name}_11.npy"), mmap_mode="r") for name in ("train", "train_label", "test")
+    )
+    if len(features) != len(labels):
+        raise DataError("train_11.npy and train_label_11.npy have different lengths.", hint="Get the raw data again.")
+    count, share = len(features), len(unlabelled) / (len(features) + len(unlabelled))
+    train, test = apart(w, count, share, stretch) if stretch else w.split(np.arange(count), share)
+    w.public(f"{FOLDER}/train_11.npy", chosen(features, train))
+    w.public(f"{FOLDER}/train_label_11.npy", chosen(labels, train))
+    w.public(f"{FOLDER}/test_11.npy", chosen(features, test))
+    answers = pd.DataFrame({"Id": range(len(test)), "ClassId": np.asarray(labels[test])})
+    w.public("sampleSubmission.csv", answers.assign(ClassId=0))
+    w.private("answers.csv", answers)
+
+
+COMPETITION = competition(
+    "ml2021spring-hw2",
+    prepare=prepare,
+    answers="answers.csv",
+    sample="sampleSubmission.csv",
+    id_columns=("Id",),
+    target_columns=("ClassId",),
+    types={"ClassId": "integer"},
+    metric=Metric(grader="accuracy"),
+    fixed=mended(
+        partial(prepare, stretch=STRETCH),
+        wrong=(
+            "Overlapping windows of speech are split one by one, so frames of the test and their neighbours' labels "
+            "are in the training part."
+        ),
+        done="Stretches of 1,000 windows are held out, and windows that overlap them are left out.",
+    ),
+)

@@ -1,0 +1,36 @@
+"""Movie Review Sentiment Analysis: phrases of film reviews, in zipped tab-separated tables."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux_competition_mlebench.blocks import Csv, Metric, Workspace, Zip, competition, mended
+
+
+def prepare(w: Workspace, group: str | None = None) -> None:
+    """Split the phrases; where sentences are held out whole, phrases such as "null" stay, too."""
+    columns = ("PhraseId", "SentenceId", "Phrase", "Sentiment")
+    read = {"keep_default_na": False} if group else {}
+    table = w.table("train.tsv", columns, archive="train.tsv.zip", sep="\t", **read)
+    train, test = w.split_groups(table, group, 0.3) if group else w.split(table, 0.3)
+    for name, rows in (("train.tsv", train), ("test.tsv", test.drop(columns="Sentiment"))):
+        w.public(f"{name}.zip", Zip({name: Csv(rows, {"sep": "\t"})}))
+    w.public("sampleSubmission.csv", test[["PhraseId"]].assign(Sentiment=2))
+    w.private("answers.csv", test)
+
+
+COMPETITION = competition(
+    "movie-review-sentiment-analysis-kernels-only",
+    prepare=prepare,
+    answers="answers.csv",
+    sample="sampleSubmission.csv",
+    id_columns=("PhraseId",),
+    target_columns=("Sentiment",),
+    types={"Sentiment": "integer"},
+    metric=Metric(grader="accuracy"),
+    fixed=mended(
+        partial(prepare, group="SentenceId"),
+        wrong='Phrases of one sentence are in training and test, and phrases such as "null" become empty cells.',
+        done="Sentences are held out whole, and phrases stay as they are.",
+    ),
+)

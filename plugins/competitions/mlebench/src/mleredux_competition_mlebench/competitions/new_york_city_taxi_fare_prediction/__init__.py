@@ -1,0 +1,21 @@
+"""New York City Taxi Fare Prediction: 55 million rides, of which few are held out."""
+
+from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, mended
+
+COMPETITION = competition(
+    "new-york-city-taxi-fare-prediction",
+    prepare=TableSplit(
+        ids="key",
+        targets="fare_amount",
+        fill={"fare_amount": 11.35},
+        test_size=9_914,
+        train="labels.csv",
+        copies=("GCP-Coupons-Instructions.rtf",),
+    ),
+    metric=Metric(grader="rmse", options={"match": "sorted"}),
+    fixed=mended(
+        metric=Metric(grader="rmse"),
+        wrong="Keys are sorted but never compared, so that any keys are graded.",
+        done="Rows are matched by their keys, and unknown keys are refused.",
+    ),
+)

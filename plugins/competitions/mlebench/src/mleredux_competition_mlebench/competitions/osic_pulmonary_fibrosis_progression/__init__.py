@@ -1,0 +1,54 @@
+"""OSIC Pulmonary Fibrosis Progression: a forecast of lung volume for every week of every test patient."""
+
+from __future__ import annotations
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, mended
+
+COLUMNS = ("Patient", "Weeks", "FVC", "Percent", "Age", "Sex", "SmokingStatus")
+
+
+def grid(test: Table) -> Table:
+    """Every test patient times every week from the first to the last visit of any, visits joined to it."""
+    import pandas as pd
+
+    if test.duplicated(["Patient", "Weeks"]).any():
+        raise DataError("train.csv has two visits of one patient in one week.", hint="Get the raw data again.")
+    weeks = range(test["Weeks"].min(), test["Weeks"].max() + 1)
+    index = pd.MultiIndex.from_product([test["Patient"].unique(), weeks], names=["Patient", "Weeks"])
+    answers = index.to_frame(index=False).merge(test, on=["Patient", "Weeks"], how="left")
+    answers["Patient_Week"] = answers["Patient"] + "_" + answers["Weeks"].astype(str)
+    return answers.assign(Confidence=100)
+
+
+def prepare(w: Workspace) -> None:
+    """Hold out patients; their first visit is public."""
+    train, test = w.split_groups(w.table("train.csv", COLUMNS), "Patient", joined=True)
+    answers = grid(test)
+    scans = w.tree("train")
+    w.public("train.csv", train)
+    w.public("test.csv", test.sort_values("Weeks").groupby("Patient", as_index=False).first()[list(COLUMNS)])
+    w.public("sample_submission.csv", answers[["Patient_Week"]].assign(FVC=2000, Confidence=100))
+    w.private("test.csv", answers)
+    for part, rows in (("train", train), ("test", test)):
+        w.public(part, scans.pick_folders(rows["Patient"].unique()))
+
+
+COMPETITION = competition(
+    "osic-pulmonary-fibrosis-progression",
+    prepare=prepare,
+    id_columns=("Patient_Week",),
+    target_columns=("FVC", "Confidence"),
+    ids_fixed=False,
+    metric=Metric(grader="laplace-log-likelihood", options={"last": 3, "missing_rows": "drop"}),
+    fixed=mended(
+        metric=Metric(grader="laplace-log-likelihood", options={"last": 3}),
+        submission={"ids_fixed": True},
+        wrong=(
+            "Rows that are left out are not scored, so leaving out hard patients raises the score; an empty value "
+            "makes it NaN."
+        ),
+        done="Every scored row must be there, with a value.",
+    ),
+)

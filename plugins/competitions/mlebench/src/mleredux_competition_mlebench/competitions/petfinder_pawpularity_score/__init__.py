@@ -1,0 +1,36 @@
+"""PetFinder.my - Pawpularity Contest: photos of pets with twelve hand-made descriptors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux_competition_mlebench.blocks import (
+    FilesOfRows,
+    Metric,
+    Table,
+    TableSplit,
+    competition,
+    look_alikes,
+    mended,
+)
+
+
+def random_scores(test: Table) -> dict[str, Any]:
+    """The sample's values are drawn; they tell nothing of the answers."""
+    import numpy as np
+
+    return {"Pawpularity": np.random.default_rng(0).uniform(1, 100, len(test)).round(2)}
+
+
+COMPETITION = competition(
+    "petfinder-pawpularity-score",
+    prepare=TableSplit(
+        ids="Id", targets="Pawpularity", fill=random_scores, files=[FilesOfRows(tree="train", source="{Id}.jpg")]
+    ),
+    metric=Metric(grader="rmse", options={"bounds": [1, 100]}),
+    fixed=mended(
+        group=look_alikes("train", "{Id}.jpg"),
+        wrong="Copies of pictures, or nearly, some with another score, are in training and test.",
+        done="Pictures that look the same on a grid of 17 by 16 cells are held out together.",
+    ),
+)

@@ -1,0 +1,29 @@
+"""Plant Pathology 2021 - FGVC8: apple leaves with any number of diseases."""
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, look_alikes, mended
+
+COMPETITION = competition(
+    "plant-pathology-2021-fgvc8",
+    prepare=TableSplit(
+        ids="image",
+        targets="labels",
+        fill={"labels": "healthy"},
+        test_size=0.2,
+        test=None,
+        answers="answers.csv",
+        files=[FilesOfRows(tree="train_images", source="{image}", train="train_images", test="test_images")],
+    ),
+    metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
+    fixed=mended(
+        group=look_alikes("train_images", "{image}"),
+        metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
+        wrong=(
+            "Copies of pictures are in training and test, F1 is pooled over all labels, and predicted labels that "
+            "occur nowhere in the answers cost nothing."
+        ),
+        done=(
+            "Pictures that look the same on a grid of 17 by 16 cells are held out together, and the score is the mean "
+            "of each picture's F1, in which every wrong label counts."
+        ),
+    ),
+)

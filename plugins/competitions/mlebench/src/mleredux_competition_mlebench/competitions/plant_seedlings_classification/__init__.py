@@ -1,0 +1,33 @@
+"""Plant Seedlings Classification: a folder per species is the only table."""
+
+from __future__ import annotations
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, texts
+
+
+def prepare(w: Workspace) -> None:
+    """Split the images, sorted by species and name; test images lie in one flat folder."""
+    import pandas as pd
+
+    tree = w.tree("train")
+    paths = sorted(parts for name in tree.names(".png") if len(parts := name.split("/")) == 2)
+    rows = pd.DataFrame(paths, columns=["species", "file"])[["file", "species"]]
+    if rows["file"].duplicated().any():
+        raise DataError("Two images of different species have the same name.", hint="Get the raw data again.")
+    train, test = w.split(rows, 0.14)
+    w.public("train", tree.pick(texts(train, "{species}/{file}")))
+    w.public("test", tree.pick(texts(test, "{species}/{file}"), test["file"]))
+    w.public("sample_submission.csv", test.assign(species="Sugar beet"))
+    w.private("answers.csv", test)
+
+
+COMPETITION = competition(
+    "plant-seedlings-classification",
+    prepare=prepare,
+    answers="answers.csv",
+    id_columns=("file",),
+    target_columns=("species",),
+    metric=Metric(grader="f1", options={"average": "micro", "missing": "wrong"}),
+)

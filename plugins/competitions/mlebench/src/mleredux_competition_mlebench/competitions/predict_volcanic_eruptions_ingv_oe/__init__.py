@@ -1,0 +1,20 @@
+"""INGV - Volcanic Eruption Prediction: ten minutes of ten sensors, one file per segment."""
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, mended
+
+COMPETITION = competition(
+    "predict-volcanic-eruptions-ingv-oe",
+    prepare=TableSplit(
+        ids="segment_id",
+        targets="time_to_eruption",
+        fill={"time_to_eruption": 0},
+        test=None,
+        files=[FilesOfRows(tree="train", source="{segment_id}.csv")],
+    ),
+    metric=Metric(grader="mae", options={"match": "join", "decimals": 0}),
+    fixed=mended(
+        metric=Metric(grader="mae", options={"decimals": 0}),
+        wrong="Rows may be repeated, which lowers the mean error.",
+        done="Every segment must occur once.",
+    ),
+)

@@ -1,0 +1,53 @@
+"""Random Acts of Pizza: records of requests as JSON."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import Json, Metric, Workspace, Zip, competition, mended
+
+ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if_known"
+
+
+def prepare(w: Workspace, givers: bool = True) -> None:
+    """Split the training records in the ratio of the raw files; hide fields that the raw test file lacks.
+
+    Args:
+        givers: Whether records name the giver, as published: only who got a pizza has one.
+    """
+    import pandas as pd
+
+    records, unlabelled = w.json("train.json"), w.json("test.json")
+    if not records or not unlabelled or not {ID, TARGET} <= records[0].keys():
+        raise DataError(f"train.json and test.json must be lists of records with {ID} and {TARGET}.")
+    if not givers:
+        records, unlabelled = (
+            [{field: value for field, value in record.items() if field != GIVER} for record in part]
+            for part in (records, unlabelled)
+        )
+    train, test = w.split(records, len(unlabelled) / (len(records) + len(unlabelled)))
+    fields = list(unlabelled[0])
+    for name, part in (("train", train), ("test", [{field: record[field] for field in fields} for record in test])):
+        document = Json(part, {"indent": 4})
+        w.public(f"{name}.json", document)
+        w.public(f"{name}.zip", Zip({f"{name}.json": document}))
+    answers = pd.DataFrame({ID: [record[ID] for record in test], TARGET: [int(record[TARGET]) for record in test]})
+    w.private("test.csv", answers)
+    w.public("sampleSubmission.csv", answers.assign(**{TARGET: 0}))
+
+
+COMPETITION = competition(
+    "random-acts-of-pizza",
+    prepare=prepare,
+    sample="sampleSubmission.csv",
+    id_columns=(ID,),
+    target_columns=(TARGET,),
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+    fixed=mended(
+        partial(prepare, givers=False),
+        wrong="Records of the test name the giver of the pizza where known, and only who got one has a giver.",
+        done="No record names the giver.",
+    ),
+)

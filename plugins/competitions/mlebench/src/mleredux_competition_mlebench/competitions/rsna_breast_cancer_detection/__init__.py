@@ -1,0 +1,38 @@
+"""RSNA Screening Mammography Breast Cancer Detection: patients are held out, and one answer is asked for per breast."""
+
+from __future__ import annotations
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, competition, mended, texts
+
+KNOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
+IMAGES = FilesOfRows(
+    tree="train_images", source="{patient_id}/{image_id}.dcm", train="train_images", test="test_images"
+)
+
+
+def prepare(w: Workspace) -> None:
+    """Split the patients; several images share an answer."""
+    rows = w.table("train.csv", (*KNOWN, "cancer"))
+    train, test = w.split_groups(rows, "patient_id", seed=42)
+    IMAGES(w, train, test)
+    named = test[KNOWN].assign(prediction_id=texts(test, "{patient_id}_{laterality}"))
+    answers = named.assign(cancer=test["cancer"]).groupby("prediction_id", as_index=False)[["cancer"]].first()
+    w.public("train.csv", train)
+    w.public("test.csv", named)
+    w.public("sample_submission.csv", answers.assign(cancer=train["cancer"].mean()))
+    w.private("answers.csv", answers)
+
+
+COMPETITION = competition(
+    "rsna-breast-cancer-detection",
+    prepare=prepare,
+    answers="answers.csv",
+    id_columns=("prediction_id",),
+    target_columns=("cancer",),
+    metric=Metric(grader="probabilistic-f1", options={"missing": "zero-score", "refuse_all_negative": True}),
+    fixed=mended(
+        metric=Metric(grader="probabilistic-f1"),
+        wrong="A missing prediction scores 0 without a word, and all-negative ones are refused.",
+        done="A missing prediction is refused, and all-negative ones score 0.",
+    ),
+)

@@ -1,0 +1,39 @@
+"""SETI Breakthrough Listen - E.T. Signal Search: stacks of six spectrograms as NumPy files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
+
+OLD = "old_leaky_data"
+
+
+def old_version(w: Workspace, _train: Table, _test: Table) -> None:
+    """The withdrawn first version of the data stays public, as published."""
+    w.public(OLD, w.tree(OLD).all())
+
+
+SAMPLES = FilesOfRows(tree="train", source="{id[0]}/{id}.npy")
+SPLIT = TableSplit(
+    table="train_labels.csv",
+    ids="id",
+    targets="target",
+    fill={"target": 0.5},
+    train="train_labels.csv",
+    test=None,
+    files=[SAMPLES, old_version],
+)
+
+COMPETITION = competition(
+    "seti-breakthrough-listen",
+    prepare=SPLIT,
+    metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+    fixed=mended(
+        replace(SPLIT, files=[SAMPLES]),
+        wrong=(
+            "The withdrawn first version of the data is public with its labels, and may hold signals of test samples."
+        ),
+        done="It is left out.",
+    ),
+)

@@ -1,0 +1,9 @@
+"""Spaceship Titanic."""
+
+from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition
+
+COMPETITION = competition(
+    "spaceship-titanic",
+    prepare=TableSplit(ids="PassengerId", targets="Transported", fill={"Transported": False}),
+    metric=Metric(grader="accuracy"),
+)

@@ -1,0 +1,84 @@
+"""Statoil/C-CORE Iceberg Classifier Challenge: radar pictures as JSON in 7z archives."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import (
+    PRIVATE_SAMPLE,
+    Csv,
+    Json,
+    Metric,
+    SevenZip,
+    Workspace,
+    competition,
+    mended,
+)
+
+COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
+TARGET = "is_iceberg"
+
+
+def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
+    """The pictures of a packed file.
+
+    Raises:
+        DataError: They are not a list of records with the same keys, the needed ones among them.
+    """
+    found: list[dict[str, Any]] = json.loads(w.tree(f"{name}.7z", inside="data/processed").read(name))
+    keys = set(found[0]) if found else set()
+    if not needed <= keys or any(set(record) != keys for record in found):
+        raise DataError(
+            f"{name} is no list of records that all have {', '.join(sorted(needed))}.", hint="Get it again."
+        )
+    return found
+
+
+def prepare(w: Workspace, scenes: bool = False) -> None:
+    """Split the labelled pictures; the test has the fields of the raw test file.
+
+    Args:
+        scenes: Hold out all pictures of one angle; those without an angle are split one by one.
+    """
+    import pandas as pd
+
+    labelled = records(w, "train.json", {*COLUMNS, TARGET})
+    if scenes:
+        table = pd.DataFrame({"angle": [record["inc_angle"] for record in labelled]}, dtype=object)
+        unknown = pd.to_numeric(table["angle"], errors="coerce").isna()
+        table.loc[unknown, "angle"] = [f"picture {n}" for n in table.index[unknown]]
+        parts = w.split_groups(table, "angle", 0.2)
+        train, test = ([labelled[n] for n in part.index] for part in parts)
+    else:
+        train, test = w.split(labelled, 0.2)
+    fields = list(records(w, "test.json", COLUMNS)[0])
+    answers = pd.DataFrame({"id": [record["id"] for record in test], TARGET: [int(record[TARGET]) for record in test]})
+    sample = answers.assign(**{TARGET: 0.5})
+    hidden = [{field: record[field] for field in fields} for record in test]
+    for name, content in (
+        ("train.json", Json(train)),
+        ("test.json", Json(hidden)),
+        ("sample_submission.csv", Csv(sample)),
+    ):
+        w.public(f"{name}.7z", SevenZip({name: content}))
+    w.private("test.csv", answers)
+    w.private("sample_submission.csv", sample)
+
+
+COMPETITION = competition(
+    "statoil-iceberg-classifier-challenge",
+    prepare=prepare,
+    sample=PRIVATE_SAMPLE,
+    id_columns=("id",),
+    target_columns=(TARGET,),
+    metric=Metric(grader="log-loss"),
+    fixed=mended(
+        partial(prepare, scenes=True),
+        wrong="Pictures of one scene, which share angle and mostly label, are in training and test.",
+        done="Pictures of one angle are held out together.",
+    ),
+)

@@ -1,0 +1,60 @@
+"""TensorFlow Speech Recognition Challenge: one-second clips of single words in a 7z archive."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+
+NOISE = "_background_noise_"
+COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
+
+
+def prepare(w: Workspace, speakers: bool = False) -> None:
+    """Split the clips, sorted by label and name; test clips get running numbers.
+
+    Args:
+        speakers: Hold out whole speakers, and ask for the labels of the contest; long recordings of noise stay in
+            the training part. As published, every folder is a label, and clips are split one by one.
+    """
+    import pandas as pd
+
+    tree = w.tree("train.7z", inside="train/audio")
+    clips = pd.DataFrame({"path": [name for name in tree.files if name.endswith(".wav")]})
+    parts = clips["path"].str.rsplit("/", n=2)
+    clips["label"], clips["name"] = parts.str[-2], parts.str[-1]
+    order = (clips["label"] + "_" + clips["name"]).sort_values().index
+    clips = clips.loc[order]
+    if speakers:
+        noise = clips["label"] == NOISE
+        words = clips[~noise].assign(speaker=clips["name"].str.partition("_")[0])
+        train, test = w.split_groups(words, "speaker")
+        train = pd.concat([train, clips[noise]])
+        labels = test["label"].where(test["label"].isin(COMMANDS), "unknown")
+    else:
+        train, test = w.split(clips)
+        labels = test["label"]
+    answers = pd.DataFrame({"fname": [f"clip_{n:08d}.wav" for n in range(len(test))], "label": list(labels)})
+    w.public("train/audio", tree.pick(train["path"], train["label"] + "/" + train["name"]))
+    w.public("test/audio", tree.pick(test["path"], answers["fname"]))
+    w.public("sample_submission.csv", answers.assign(label="silence"))
+    w.private("test.csv", answers)
+
+
+COMPETITION = competition(
+    "tensorflow-speech-recognition-challenge",
+    prepare=prepare,
+    id_columns=("fname",),
+    target_columns=("label",),
+    metric=Metric(grader="accuracy"),
+    fixed=mended(
+        partial(prepare, speakers=True),
+        wrong=(
+            "The true labels are all the folder names instead of the twelve labels of the contest, and speakers are "
+            "in training and test."
+        ),
+        done=(
+            "The true labels are ten command words and unknown; silence is not asked for. Speakers are held out whole."
+        ),
+    ),
+)

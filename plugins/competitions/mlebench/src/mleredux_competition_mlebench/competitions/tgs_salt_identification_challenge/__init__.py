@@ -1,0 +1,57 @@
+"""TGS Salt Identification Challenge: small seismic images with masks; every table is sorted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
+
+ARCHIVE, FOLDER = "competition_data.zip", "competition_data"
+MASKS = {"height": 101, "width": 101, "missing": "blank"}
+HERE = Path(__file__).parent
+
+
+def by_id(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
+    """Both parts in the order of their ids."""
+    return train.sort_values("id"), test.sort_values("id")
+
+
+def depths(w: Workspace, *parts: Table, every: bool = False) -> None:
+    """The depths of training images; of all with `every`."""
+    table = w.table("depths.csv", ("id", "z"))
+    known = {name for rows in parts[: 2 if every else 1] for name in rows["id"]}
+    w.public("depths.csv", table[table["id"].isin(known)].sort_values("id"))
+
+
+IMAGES = (
+    FilesOfRows(tree=ARCHIVE, inside=f"{FOLDER}/train", source="images/{id}.png"),
+    FilesOfRows(tree=ARCHIVE, inside=f"{FOLDER}/train", source="masks/{id}.png", test=None),
+)
+SPLIT = TableSplit(
+    table=f"{FOLDER}/train.csv",
+    archive=ARCHIVE,
+    ids="id",
+    targets="rle_mask",
+    fill={"rle_mask": "1 1"},
+    test_size=0.25,
+    after=by_id,
+    test=None,
+    files=[*IMAGES, depths],
+)
+
+COMPETITION = competition(
+    "tgs-salt-identification-challenge",
+    prepare=SPLIT,
+    extra_columns=False,
+    metric=Metric(grader="mask-precision", options={**MASKS, "empty_counts_as_full": True}),
+    fixed=mended(
+        replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
+        metric=Metric(grader="mask-precision", options=MASKS),
+        wrong="An empty prediction is graded as the full image, and the depths of test images are missing.",
+        done="An empty prediction is empty, and the depths of all images are public.",
+        description=HERE / "description_fixed.md",
+        description_obfuscated=HERE / "description_obfuscated_fixed.md",
+    ),
+)

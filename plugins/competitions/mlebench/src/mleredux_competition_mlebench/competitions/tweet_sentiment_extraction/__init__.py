@@ -1,0 +1,19 @@
+"""Tweet Sentiment Extraction: the part of a message that carries its sentiment."""
+
+from dataclasses import replace
+
+from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, mended
+
+SPLIT = TableSplit(ids="textID", targets="selected_text", fill={"selected_text": ""})
+
+COMPETITION = competition(
+    "tweet-sentiment-extraction",
+    prepare=SPLIT,
+    metric=Metric(grader="word-jaccard", options={"missing": "blank", "numbers": "text", "both_empty": "refuse"}),
+    fixed=mended(
+        replace(SPLIT, read={"keep_default_na": False}),
+        metric=Metric(grader="word-jaccard", options={"missing": "blank", "numbers": "text", "both_empty": "one"}),
+        wrong='Messages such as "null" become empty cells, and one that is empty on both sides ends the grading.',
+        done="Words stay as they are; two empty texts agree.",
+    ),
+)

@@ -1,0 +1,86 @@
+"""UW-Madison GI Tract Image Segmentation: some cases, and the later days of others, are held out."""
+
+from __future__ import annotations
+
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.blocks import (
+    Column,
+    Files,
+    Member,
+    Metric,
+    Table,
+    Tree,
+    Workspace,
+    competition,
+    mended,
+)
+
+TRAIN_DAYS = 4
+SIZES = ("image_width", "image_height")
+MASKS = {"height": "image_height", "width": "image_width", "missing": "blank"}
+
+
+def sizes(tree: Tree, scans: Column) -> Table:
+    """Width and height in pixels of each slice (`case1_day2_slice_0003`), from the names of the image files.
+
+    Raises:
+        DataError: A slice has no image, or several.
+    """
+    import pandas as pd
+
+    names = pd.Series([name for name in tree.files if "/scans/slice_" in name])
+    parts = names.str.extract(r"([^/]+)/scans/slice_([^_]+)_(\d+)_(\d+)_[^/]*\.png$").dropna()
+    table = parts[[2, 3]].astype(float).set_axis(list(SIZES), axis=1).set_axis(parts[0] + "_slice_" + parts[1])
+    table = table[table.index.isin(scans)]
+    if table.index.has_duplicates or not scans.isin(table.index).all():
+        raise DataError("Some slices of train.csv have no image, or several.", hint="Get the raw data again.")
+    return table.reindex(scans)
+
+
+def prepare(w: Workspace) -> None:
+    """Split the cases, then send the days after the fourth of training cases to the test, too."""
+    rows, tree = w.table("train.csv", ("id", "class", "segmentation")), w.tree("train")
+    scans = rows["id"].str.split("_", expand=True)[[0, 1]].set_axis(["case", "day"], axis=1)
+    cases = list(scans["case"].unique())
+    test_cases = set(w.split(cases, seed=42)[1])
+    days = scans.drop_duplicates().assign(number=lambda table: table["day"].str.removeprefix("day").astype(int))
+    days = days.sort_values("number")
+    late = days[(days.groupby("case").cumcount() >= TRAIN_DAYS) | days["case"].isin(test_cases)]
+    moved = set(late["case"] + "_" + late["day"])
+    is_test = (scans["case"] + "_" + scans["day"]).isin(moved)
+    train, test = rows[~is_test], rows[is_test].rename(columns={"segmentation": "predicted"})
+
+    def goes_to_test(path: str) -> bool | None:
+        """Where a file or folder goes; None for one that belongs to no case."""
+        case, _, rest = path.partition("/")
+        return (case in test_cases or rest.partition("/")[0] in moved) if case in cases else None
+
+    for part, wanted in (("train", False), ("test", True)):
+        members = [Member(name, name) for name in tree.files if goes_to_test(name) is wanted]
+        w.public(part, Files(tree, members, [name for name in tree.folders if goes_to_test(name) is wanted]))
+    w.public("train.csv", train)
+    w.public("test.csv", test[["id", "class"]])
+    w.public("sample_submission.csv", test[["id", "class"]].assign(predicted="1 1 5 2"))
+    found = sizes(tree, test["id"])
+    w.private("test.csv", test.assign(**{size: found[size].to_numpy() for size in SIZES}))
+
+
+COMPETITION = competition(
+    "uw-madison-gi-tract-image-segmentation",
+    prepare=prepare,
+    id_columns=("id", "class"),
+    target_columns=("predicted",),
+    metric=Metric(grader="dice-hausdorff", options={**MASKS, "match": "position-shortest"}),
+    fixed=mended(
+        metric=Metric(grader="dice-hausdorff", options={**MASKS, "classes": "class"}),
+        wrong=(
+            "Rows are matched by position, a short submission is graded on the rows it has, and the distance takes "
+            "all organs for one mask."
+        ),
+        done=(
+            "Rows are matched by id and class, and all must be there; the distance is the mean over the organs of all "
+            "scans, without those that are empty on both sides."
+        ),
+    ),
+)

@@ -1,0 +1,41 @@
+"""Humpback Whale Identification Challenge: every individual with two images or more is in both parts."""
+
+from __future__ import annotations
+
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, competition
+
+UNKNOWN = "new_whale"
+IMAGES = FilesOfRows(tree="train", source="{Image}")
+TEST_SIZE = 0.1
+
+
+def prepare(w: Workspace) -> None:
+    """One image of each individual to either part, single ones by chance, the others at random."""
+    import numpy as np
+
+    rows = w.table("train.csv", ("Image", "Id"))
+    chance = np.random.default_rng(w.seed(0))
+    side = np.full(len(rows), "", dtype=object)
+    for positions in rows.groupby("Id", sort=False).indices.values():
+        if len(positions) == 1:
+            side[positions] = chance.choice(["train", "test"], replace=False, p=[1 - TEST_SIZE, TEST_SIZE])
+        else:  # a fresh generator each time: the pair drawn depends on the number of images alone
+            pair = np.random.RandomState(w.seed(0)).choice(len(positions), size=2, replace=False)
+            side[positions[pair]] = "train", "test"
+    for part, rest in zip(("train", "test"), w.split(np.flatnonzero(side == ""), TEST_SIZE), strict=True):
+        side[rest] = part
+    train, test = rows[side == "train"], rows[side == "test"]
+    IMAGES(w, train, test)
+    w.public("train.csv", train)
+    w.public("sample_submission.csv", test.assign(Id=f"{UNKNOWN} w_1287fbc w_98baff9 w_7554f44 w_1eafe46"))
+    w.private("test.csv", test.assign(Id=test["Id"].where(test["Id"].isin(train["Id"]), UNKNOWN)))
+
+
+COMPETITION = competition(
+    "whale-categorization-playground",
+    prepare=prepare,
+    id_columns=("Image",),
+    target_columns=("Id",),
+    extra_columns=False,
+    metric=Metric(grader="map-at-k", options={"k": 5, "missing": "nan", "numbers": "text"}),
+)

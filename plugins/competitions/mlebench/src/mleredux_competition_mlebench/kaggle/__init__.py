@@ -1,0 +1,55 @@
+"""Raw data and leaderboards from Kaggle, through the official `kaggle` package (the extra `kaggle`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class KaggleData:
+    """A competition's files as the `fetch` of a task: `fetch(raw)`.
+
+    Attributes:
+        competition: Kaggle's name for it.
+        md5: MD5 of the archive with all its files, where published.
+        others: Files that are not on Kaggle, by the name they get among the raw files: their addresses.
+    """
+
+    competition: str
+    md5: str | None = None
+    others: tuple[tuple[str, str], ...] = ()
+
+    def __call__(self, raw: Path) -> None:
+        """Download and unpack; half a download stays in the folder `download` beside `raw`, to be gone on with.
+
+        Raises:
+            DataError: Credentials or consent are missing, Kaggle can't be reached, or what it sends is damaged; the
+                message says what to do.
+        """
+        from mleredux_competition_mlebench.kaggle.download import fetch_data
+
+        fetch_data(self, raw)
+
+
+@dataclass(frozen=True)
+class KaggleLeaderboard:
+    """A competition's final leaderboard as the `fetch_leaderboard` of a task.
+
+    Attributes:
+        competition: Kaggle's name for it.
+        public: Whether Kaggle's public leaderboard is the one the task is ranked by.
+    """
+
+    competition: str
+    public: bool = False
+
+    def __call__(self, path: Path) -> None:
+        """Write `rank,score`, best first, without names.
+
+        Raises:
+            DataError: As for the data.
+        """
+        from mleredux_competition_mlebench.kaggle.download import fetch_leaderboard
+
+        fetch_leaderboard(self, path)

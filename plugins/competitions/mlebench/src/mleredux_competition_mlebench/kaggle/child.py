@@ -1,0 +1,203 @@
+"""The process that talks to Kaggle: `python -m …kaggle.child REQUEST`, answers as JSON lines.
+
+The `kaggle` package signs in while it is imported, prints what it likes and may end the program; in here, none of that
+reaches anybody. The process ends with its parent, whose end it hears on its standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any
+
+from mleredux_competition_mlebench.kaggle.sentences import Refusal
+
+_TIMEOUT = (30.0, 120.0)
+"""Seconds to wait for a connection, and for the next bytes."""
+_TELL_SECONDS = 0.2
+_REQUESTS = "kagglesdk.competitions.types.competition_api_service"
+_PAGE = 200
+_MOST_PAGES = 5000
+
+
+def main() -> None:
+    """Carry out the request in the first argument."""
+    parent, answers = os.dup(0), os.fdopen(os.dup(1), "w", buffering=1)
+    with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123
+        for descriptor in (0, 1, 2):  # exit() closes standard input, which must not be what a thread waits for
+            os.dup2(nowhere.fileno(), descriptor)
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    request = json.loads(sys.argv[1])
+    try:
+        answer: dict[str, Any] = {"done": carry_out(request, lambda event: _send(answers, event))}
+    except Refusal as refusal:
+        answer = {"refused": refusal.kind, "facts": refusal.facts}
+    except (Exception, SystemExit) as error:  # the message may hold a signed address, so only its kind is told
+        answer = {"refused": "unforeseen", "facts": {"reason": type(error).__name__}}
+    _send(answers, answer)
+    answers.flush()
+    os._exit(0)  # whatever threads the package has left
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.read(parent, 1):
+        pass
+    os._exit(1)
+
+
+def _send(answers: IO[str], event: dict[str, Any]) -> None:
+    answers.write(json.dumps(event) + "\n")
+
+
+def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Do what a request asks.
+
+    Args:
+        request: `what` is data, leaderboard or file; `competition`; `target` for files; `endpoint` in place of
+            Kaggle's, or None.
+        send: Takes events: bytes done, pauses.
+
+    Raises:
+        Refusal: It can't be done.
+    """
+    _be_patient_only_so_long()
+    from mleredux_competition_mlebench.kaggle.patience import Patience
+    from mleredux_competition_mlebench.kaggle.transfer import Download
+
+    def sleep(seconds: float) -> None:
+        send({"waiting": seconds})
+        time.sleep(seconds)
+
+    patience = Patience(sleep=sleep)
+    if request["what"] == "file":
+        import requests
+
+        def ask_file() -> requests.Response:
+            response = requests.get(request["address"], stream=True, headers={"Accept-Encoding": "identity"})
+            response.raise_for_status()
+            return response
+
+        ask: Callable[[], requests.Response] = ask_file
+    else:
+        kaggle = _Kaggle(request["endpoint"], patience)
+        if request["what"] == "leaderboard":
+            return {"scores": kaggle.scores(request["competition"], public=request["public"])}
+        ask = lambda: kaggle.archive(request["competition"])  # noqa: E731
+    download = Download(ask, Path(request["target"]), patience, _Telling(send).told)
+    download.run()
+    return {"md5": download.md5}
+
+
+class _Telling:
+    """Tells of bytes, but not of each block."""
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+        self._send, self._last = send, 0.0
+
+    def told(self, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        if done == total or now - self._last >= _TELL_SECONDS:
+            self._last = now
+            self._send({"bytes": done, "total": total})
+
+
+def _be_patient_only_so_long() -> None:
+    """The kaggle package waits for ever for an answer; requests it makes get time limits here."""
+    from requests.adapters import HTTPAdapter
+
+    send = HTTPAdapter.send
+
+    def send_with_limit(self: HTTPAdapter, request: Any, *args: Any, **settings: Any) -> Any:
+        if not args and settings.get("timeout") is None:
+            settings["timeout"] = _TIMEOUT
+        return send(self, request, *args, **settings)
+
+    HTTPAdapter.send = send_with_limit  # type: ignore[method-assign]
+
+
+class _Kaggle:
+    """The signed-in client of the kaggle package."""
+
+    def __init__(self, endpoint: str | None, patience: Any) -> None:
+        self._patience = patience
+        try:
+            if endpoint:
+                _point_at(endpoint)
+            self._api: Any = import_module("kaggle").api
+        except ImportError as error:
+            raise Refusal("not-importable", reason=str(error)) from error
+        except (Exception, SystemExit) as error:
+            raise Refusal("not-importable", reason=type(error).__name__) from error
+        if not getattr(self._api, "_authenticated", False):  # while imported it swallows why
+            patience.ask(self._sign_in)
+
+    def _sign_in(self) -> None:
+        try:
+            self._api.authenticate()
+        except SystemExit as error:
+            token, source = import_module("kagglesdk.kaggle_env").get_access_token_from_env()
+            if token:
+                raise Refusal("token-refused", source=source) from error
+            raise Refusal("no-credentials") from error
+
+    def archive(self, competition: str) -> Any:
+        """The archive of all files, as a response that streams it."""
+        request = import_module(_REQUESTS).ApiDownloadDataFilesRequest()
+        request.competition_name = competition
+        client = self._api.build_kaggle_client()
+        client.__enter__()  # closing it would close the response too
+        response = client.competitions.competition_api_client.download_data_files(request)
+        kind = response.headers.get("Content-Type", "")
+        if kind.startswith(("text/html", "application/json")):
+            raise Refusal("no-archive", type=kind.partition(";")[0])
+        return response
+
+    def scores(self, competition: str, *, public: bool) -> list[float]:
+        """All scores of the final leaderboard (or the public one), best first."""
+        request = import_module(_REQUESTS).ApiGetLeaderboardRequest()
+        request.competition_name = competition
+        request.override_public = public
+        request.page_size = _PAGE
+        scores: list[float] = []
+        tokens = {""}
+        with self._api.build_kaggle_client() as client:
+            for _ in range(_MOST_PAGES):
+                page = self._patience.ask(
+                    lambda: client.competitions.competition_api_client.get_leaderboard(request), what="leaderboard"
+                )
+                scores += [float(entry.score) for entry in page.submissions if _is_number(entry.score)]
+                if page.next_page_token in tokens:
+                    break
+                tokens.add(page.next_page_token)
+                request.page_token = page.next_page_token
+        if not scores:
+            raise Refusal("no-scores")
+        return scores
+
+
+def _point_at(endpoint: str) -> None:
+    """Let the client talk to another server: it has a table of them, and no setting."""
+    kaggle_env = import_module("kagglesdk.kaggle_env")
+    table = getattr(kaggle_env, "_env_to_endpoint", None)
+    production = getattr(getattr(kaggle_env, "KaggleEnv", None), "PROD", None)
+    if not isinstance(table, dict) or production not in table:
+        raise Refusal("other-version", version=version("kaggle"), reason="it can't be pointed at a server")
+    table[production] = endpoint.rstrip("/")
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return float(text or "nan") == float(text or "nan")
+    except ValueError:
+        return False
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Our side of talking to Kaggle: starts the process that does, shows how far it is, and turns a no into a sentence."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux._core.archives import DamagedArchive, unpack
+from mleredux._core.checksums import md5
+from mleredux._core.progress import tell
+from mleredux._core.store.files import write_atomically
+from mleredux.errors import DataError
+
+from mleredux_competition_mlebench.kaggle.sentences import Refusal, as_error
+
+if TYPE_CHECKING:
+    from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
+
+ENDPOINT_VARIABLE = "MLEREDUX_KAGGLE_ENDPOINT"
+"""Address of a server that speaks Kaggle's protocol, in place of Kaggle's own."""
+_DOWNLOADS = 2
+
+
+def fetch_data(data: KaggleData, raw: Path) -> None:
+    """Download a competition's archive, check it, and unpack it into an empty folder.
+
+    Raises:
+        DataError: It can't be had, or came damaged twice.
+    """
+    folder = raw.parent / "download"
+    archive = folder / f"{data.competition}.zip"
+    try:
+        folder.mkdir(exist_ok=True)
+        for attempt in range(1, _DOWNLOADS + 1):
+            told = None
+            if not archive.exists():
+                told = _talk({"what": "data", "competition": data.competition, "target": str(archive)})["md5"]
+            try:
+                _check(data, archive, told)
+                unpack(archive, raw)
+                break
+            except DamagedArchive as error:
+                _empty(raw)
+                archive.unlink()
+                if attempt == _DOWNLOADS:
+                    raise Refusal("damaged", reason=_reason(error)) from error
+                tell("the archive came damaged, once more", lasting=True)
+        for name, address in data.others:
+            _talk({"what": "file", "address": address, "competition": data.competition, "target": str(raw / name)})
+    except Refusal as refusal:
+        raise as_error(refusal, data.competition) from refusal
+    except OSError as error:
+        raise DataError(
+            f"The data of {data.competition} can't be written to {raw.parent}: {error.strerror or error}.",
+            hint="Make room there, or name another place with --data-dir.",
+        ) from error
+
+
+def fetch_leaderboard(board: KaggleLeaderboard, path: Path) -> None:
+    """Write a fresh leaderboard: `rank,score`, best first, no names.
+
+    Raises:
+        DataError: It can't be had.
+    """
+    try:
+        answer = _talk({"what": "leaderboard", "competition": board.competition, "public": board.public})
+    except Refusal as refusal:
+        raise as_error(refusal, board.competition) from refusal
+    lines = [f"{rank},{score!r}\n" for rank, score in enumerate(answer["scores"], 1)]
+    write_atomically(path, "rank,score\n" + "".join(lines))
+
+
+def _check(data: KaggleData, archive: Path, told: str | None) -> None:
+    """Compare the archive with what is known of it.
+
+    An archive that Kaggle has packed anew since is used all the same, with a word on it: the prepared files have
+    published checksums of their own.
+
+    Raises:
+        DamagedArchive: It is not what was sent. (What is broken inside is found while it is unpacked.)
+    """
+    tell("checking the archive")
+    found = md5(archive)
+    if found == data.md5:
+        return
+    if told is not None and found != told:
+        raise DamagedArchive(f"its MD5 is {found}, that of what Kaggle sent is {told}")
+    if not zipfile.is_zipfile(archive):
+        raise DamagedArchive("it is no complete zip archive")
+    if data.md5 is not None:
+        tell(
+            f"Kaggle's archive has MD5 {found}, published is {data.md5}: it may be packed anew; "
+            "the prepared files will tell",
+            lasting=True,
+        )
+
+
+def _reason(error: DamagedArchive) -> str:
+    return error.message.rstrip(".")
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def _talk(request: dict[str, Any]) -> dict[str, Any]:
+    """Let a process of its own carry out a request; its credentials stay in there.
+
+    Raises:
+        Refusal: It can't be done.
+    """
+    found = importlib.util.find_spec("kaggle")
+    if found is None or found.origin is None:  # without an origin it is just a folder of that name
+        raise Refusal("not-installed")
+    request = {"endpoint": os.environ.get(ENDPOINT_VARIABLE) or None, **request}
+    child = subprocess.Popen(
+        [sys.executable, "-m", "mleredux_competition_mlebench.kaggle.child", json.dumps(request)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for us; it ends when we close its standard input
+        env={**os.environ, "PYTHONSAFEPATH": "1"},
+    )
+    with child:
+        try:
+            tell("asking Kaggle")
+            assert child.stdout is not None
+            for line in child.stdout:
+                event = json.loads(line)
+                if "done" in event:
+                    done: dict[str, Any] = event["done"]
+                    return done
+                if "refused" in event:
+                    raise Refusal(event["refused"], **event["facts"])
+                if "waiting" in event:
+                    tell(f"waiting {event['waiting']:.0f} s before asking again")
+                else:
+                    tell("downloading", event["bytes"], event["total"])
+        finally:
+            child.kill()
+    raise Refusal("unforeseen", reason=f"its process ended with code {child.returncode}")

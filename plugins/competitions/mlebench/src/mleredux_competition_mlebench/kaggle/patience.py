@@ -1,0 +1,112 @@
+"""Asking again, with growing pauses, where that may help: throttling, server errors, broken connections."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+import requests
+import urllib3
+
+from mleredux_competition_mlebench.kaggle.sentences import Refusal
+
+Result = TypeVar("Result")
+TROUBLE = (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError, TimeoutError)
+_TRIES_TO_CONNECT = 4
+_REFUSALS = {401: "unauthorized", 403: "forbidden", 404: "not-found"}
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to go on trying.
+
+    Attributes:
+        tries: Tries in a row that bring nothing, before giving up.
+        first: Seconds of the first pause; each further one is twice as long.
+        longest: Seconds of the longest pause of our own.
+        longest_told: Seconds that a server may tell us to wait; beyond, we end with a sentence.
+        sleep: Waits; told what for.
+    """
+
+    tries: int = 6
+    first: float = 1.0
+    longest: float = 60.0
+    longest_told: float = 900.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def pause(self, failures: int, told: float | None = None) -> None:
+        """Wait after so many failures in a row.
+
+        Raises:
+            Refusal: The server wants us to wait for too long.
+        """
+        if told is not None and told > self.longest_told:
+            raise Refusal("wait-too-long", minutes=round(told / 60))
+        self.sleep(told if told is not None else min(self.first * 2 ** (failures - 1), self.longest))
+
+    def ask(self, question: Callable[[], Result], *, what: str = "data") -> Result:
+        """The answer to a question, asked again where that may help.
+
+        Args:
+            question: Raises `requests.HTTPError` for statuses of 400 and above.
+            what: What is asked for, for the message of a 404.
+
+        Raises:
+            Refusal: The answer is no, or there is none after all tries.
+        """
+        failures = 0
+        while True:
+            try:
+                return question()
+            except TROUBLE as error:
+                failures += 1
+                response = getattr(error, "response", None)
+                told = self._judge(error, response, failures, what)
+            self.pause(failures, told)
+
+    def _judge(
+        self, error: BaseException, response: requests.Response | None, failures: int, what: str
+    ) -> float | None:
+        """Seconds to wait, None where that is up to us.
+
+        Raises:
+            Refusal: Asking again is of no use.
+        """
+        last = failures >= self.tries
+        status = 0 if response is None else response.status_code
+        if response is None or status < 400:
+            if failures >= min(self.tries, _TRIES_TO_CONNECT):
+                raise Refusal("unreachable", reason=type(error).__name__) from error
+            return None
+        if status in _REFUSALS:
+            raise Refusal(_REFUSALS[status], what=what) from error
+        if status == 429:
+            if last:
+                raise Refusal("throttled", tries=failures) from error
+            return retry_after(response)
+        if status >= 500 or status == 408:
+            if last:
+                raise Refusal("server-error", status=status, tries=failures) from error
+            return retry_after(response)
+        raise Refusal("bad-status", status=status) from error
+
+
+def retry_after(response: requests.Response) -> float | None:
+    """Seconds that a response asks to wait, by RFC 9110 section 10.2.3: seconds or a date."""
+    told = response.headers.get("Retry-After")
+    if told is None:
+        return None
+    try:
+        return max(0.0, float(told))
+    except ValueError:
+        pass
+    try:
+        date = parsedate_to_datetime(told)
+    except (TypeError, ValueError):
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max(0.0, (date - datetime.now(UTC)).total_seconds())

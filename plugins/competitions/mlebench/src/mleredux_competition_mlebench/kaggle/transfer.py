@@ -1,0 +1,200 @@
+"""Downloading one large file so that whatever breaks, no byte is fetched twice and no half is taken for whole."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from mleredux_competition_mlebench.kaggle.patience import TROUBLE, Patience, retry_after
+from mleredux_competition_mlebench.kaggle.sentences import Refusal
+
+_BLOCK = 1 << 20
+
+Ask = Callable[[], requests.Response]
+"""Asks for the file: a response that streams it from its first byte."""
+Told = Callable[[int, int | None], None]
+
+
+class _Unfinished(Exception):
+    """The file is not complete yet; `told` is how long the server wants us to wait."""
+
+    def __init__(self, told: float | None = None) -> None:
+        super().__init__(told)
+        self.told = told
+
+
+@dataclass
+class Download:
+    """One file on its way to its place.
+
+    The bytes so far lie in `<target>.part`, and beside it which version of the file they belong to, so that only bytes
+    of the same version are joined: by the server's ETag or modification time, and the size.
+
+    Attributes:
+        ask: Asks for the file; may be called again when an address has expired.
+        target: Where it goes once it is complete.
+        told: Hears of bytes done and in all.
+        md5: MD5 that the storage tells, in hexadecimal, where it does.
+    """
+
+    ask: Ask
+    target: Path
+    patience: Patience = field(default_factory=Patience)
+    told: Told = lambda _done, _total: None
+    md5: str | None = None
+
+    @property
+    def part(self) -> Path:
+        """The bytes so far."""
+        return self.target.with_name(self.target.name + ".part")
+
+    @property
+    def marker(self) -> Path:
+        """Which file the bytes belong to."""
+        return self.target.with_name(self.target.name + ".part.json")
+
+    def run(self) -> None:
+        """Download, in as many pieces as it takes.
+
+        Raises:
+            Refusal: It can't be had, keeps breaking off, or does not fit on the disk.
+        """
+        failures, farthest = 0, self._size()
+        while True:
+            told = None
+            try:
+                return self._continue(self.patience.ask(self.ask))
+            except _Unfinished as pause:
+                told = pause.told
+            except TROUBLE:
+                pass  # whatever came is kept
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise Refusal("no-room", folder=str(self.target.parent)) from error
+                raise Refusal(
+                    "unwritable", folder=str(self.target.parent), reason=error.strerror or type(error).__name__
+                ) from error
+            got_on, farthest = self._size() > farthest, max(farthest, self._size())
+            failures = 1 if got_on else failures + 1
+            if failures >= self.patience.tries:
+                raise Refusal(
+                    "broken-off", tries=failures, done=self._size(), total=self._marked().get("total") or "unknown"
+                )
+            self.patience.pause(failures, told)
+
+    def _size(self) -> int:
+        try:
+            return self.part.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _marked(self) -> dict[str, Any]:
+        try:
+            marked = json.loads(self.marker.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return marked if isinstance(marked, dict) else {}
+
+    def _continue(self, response: requests.Response) -> None:
+        """Take what a response brings, or what is still missing.
+
+        Raises:
+            _Unfinished: It was not all.
+        """
+        with response:
+            identity, total = _identity(response), _length(response)
+            known = identity is not None and self._marked() == {"identity": identity, "total": total}
+            start = self._size() if known else 0
+            self.md5 = _told_md5(response) or self.md5
+            if not start or (total is not None and start > total):
+                return self._take_all(response)
+            if start == total:
+                return self._finish()
+            rest = _again(response, start, str(identity))
+        with rest:
+            if rest.status_code == requests.codes.partial_content and _starts_at(rest) == start:
+                return self._take(rest, start, total)
+            if rest.status_code == requests.codes.ok:  # it can't send parts, or has another version by now
+                return self._take_all(rest)
+            if rest.status_code == requests.codes.requested_range_not_satisfiable:
+                self.part.unlink(missing_ok=True)
+            raise _Unfinished(retry_after(rest))
+
+    def _take_all(self, response: requests.Response) -> None:
+        self.part.unlink(missing_ok=True)
+        self.marker.write_text(json.dumps({"identity": _identity(response), "total": _length(response)}))
+        self._take(response, 0, _length(response))
+
+    def _take(self, response: requests.Response, done: int, total: int | None) -> None:
+        with self.part.open("ab") as file:
+            self.told(done, total)
+            for block in _blocks(response):
+                file.write(block)
+                file.flush()
+                done += len(block)
+                self.told(done, total)
+        if total is not None and done < total:
+            raise _Unfinished
+        self._finish()
+
+    def _finish(self) -> None:
+        with self.part.open("rb") as file:
+            os.fsync(file.fileno())
+        self.part.replace(self.target)
+        self.marker.unlink(missing_ok=True)
+
+
+def _blocks(response: requests.Response) -> Iterator[bytes]:
+    """The body as it comes; a connection that breaks loses nothing of what had come."""
+    read1 = getattr(response.raw, "read1", None)
+    if read1 is None or _length(response) is None:
+        yield from response.iter_content(_BLOCK)
+        return
+    while block := read1(_BLOCK):
+        yield block
+
+
+def _identity(response: requests.Response) -> str | None:
+    etag = response.headers.get("ETag")
+    if etag and not etag.startswith("W/"):
+        return etag
+    return response.headers.get("Last-Modified")
+
+
+def _length(response: requests.Response) -> int | None:
+    """Bytes of the body as they are written; None where that is not known before."""
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        return None
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isdigit() else None
+
+
+def _told_md5(response: requests.Response) -> str | None:
+    """MD5 of the whole file from the header of Google's storage, `x-goog-hash: crc32c=…,md5=<base64>`."""
+    found = re.search(r"md5=([A-Za-z0-9+/]{22}==)", response.headers.get("x-goog-hash", ""))
+    return base64.b64decode(found.group(1)).hex() if found else None
+
+
+def _starts_at(response: requests.Response) -> int | None:
+    found = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    return int(found.group(1)) if found else None
+
+
+def _again(response: requests.Response, start: int, identity: str) -> requests.Response:
+    """The same request, to where it was redirected, from a byte on: `If-Range` lets another version start anew."""
+    request = response.request.copy()
+    request.headers["Range"] = f"bytes={start}-"
+    request.headers["If-Range"] = identity
+    request.headers["Accept-Encoding"] = "identity"
+    with requests.Session() as session:
+        settings = session.merge_environment_settings(request.url, {}, True, None, None)
+        return session.send(request, allow_redirects=True, **settings)

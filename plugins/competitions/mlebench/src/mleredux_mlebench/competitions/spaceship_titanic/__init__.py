@@ -1,9 +1,0 @@
-"""Spaceship Titanic."""
-
-from mleredux_mlebench.blocks import Metric, TableSplit, competition
-
-COMPETITION = competition(
-    "spaceship-titanic",
-    prepare=TableSplit(ids="PassengerId", targets="Transported", fill={"Transported": False}),
-    metric=Metric(grader="accuracy"),
-)

@@ -1,0 +1,25 @@
+"""Competitions on real data sets that ship inside scikit-learn: no account, no download, no Docker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+mleredux_contract = 1
+
+COMPETITIONS = {
+    "breast-cancer": "breast_cancer",
+    "cell-nuclei": "cell_nuclei",
+    "diabetes": "diabetes",
+    "digits": "digits",
+    "wine": "wine",
+}
+"""Task id → the folder of its declaration."""
+
+
+@hookimpl
+def mleredux_register_tasks() -> Iterable[Ref]:
+    """The competitions, imported when they are used."""
+    return [Ref(task, f"mleredux_competition_starter.{folder}:competition") for task, folder in COMPETITIONS.items()]

@@ -1,0 +1,60 @@
+"""What the declarations of all starter competitions have in common; each states what is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mleredux._core.models import Competition, Metric, Submission, Thresholds
+from mleredux._core.models.grader import Direction
+
+ANSWERS = "answers.csv"
+
+
+def starter(
+    task: str,
+    folder: Path,
+    *,
+    title: str,
+    fetch: Callable[[Path], None],
+    prepare: Callable[[Path, Path, Path], None],
+    targets: Sequence[str],
+    grader: str,
+    direction: Direction,
+    thresholds: Thresholds,
+    md5: Mapping[str, str],
+    category: str = "Tabular",
+    tags: Sequence[str],
+) -> Competition:
+    """A small, public competition with its descriptions and its leaderboard in a folder.
+
+    Args:
+        task: Its id.
+        folder: Holds `description.md`, `description_obfuscated.md` and `leaderboard.csv`.
+        targets: Columns of the submission beside `id`.
+        grader: Id of its metric.
+        md5: Checksum of each prepared file; `answers.csv` is private, the others are public.
+        tags: What is special about it; that its answers are public is added.
+    """
+    return Competition(
+        id=task,
+        title=title,
+        description=folder / "description.md",
+        description_obfuscated=folder / "description_obfuscated.md",
+        fetch=fetch,
+        prepare=prepare,
+        submission=Submission(id_columns=("id",), target_columns=tuple(targets)),
+        answers=ANSWERS,
+        metric=Metric(grader=grader),
+        direction=direction,
+        category=category,
+        complexity="low",
+        sets=("starter",),
+        tags=(*tags, "public-answers"),
+        leaderboard=folder / "leaderboard.csv",
+        thresholds=thresholds,
+        checksums={
+            "public": {name: value for name, value in md5.items() if name != ANSWERS},
+            "private": {ANSWERS: md5[ANSWERS]},
+        },
+    )

@@ -1,0 +1,14 @@
+"""A sandbox of containers that never see the answers."""
+
+from __future__ import annotations
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+mleredux_contract = 1
+
+
+@hookimpl
+def mleredux_register_sandboxes() -> list[Ref]:
+    """The sandbox `docker`."""
+    return [Ref("docker", "mleredux_sandbox_docker.sandbox:sandbox")]

@@ -1,0 +1,133 @@
+"""What `mleredux doctor` says of the Docker engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mleredux._core.protocols import Finding
+from mleredux.errors import SandboxError
+
+from mleredux_sandbox_docker.engine import UNREACHABLE_HINT, connect, engine_errors, find_image, security_options
+from mleredux_sandbox_docker.images import BASE_VARIABLE, base_image
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+OLDEST_API = (1, 41)
+"""Of Docker 20.10."""
+
+
+def findings(runtime: str | None) -> list[Finding]:
+    """All that decides whether, and how well, agents can run in containers here.
+
+    Args:
+        runtime: The OCI runtime that is asked for.
+    """
+    try:
+        client = connect()
+    except SandboxError as error:
+        return [Finding("docker engine", False, error.message, UNREACHABLE_HINT)]
+    try:
+        with engine_errors("The engine can't be asked about itself"):
+            info, version = client.info(), client.version()
+            return [
+                _engine(version),
+                _cgroup(info),
+                _storage(info),
+                _init(info),
+                _runtime(info, runtime),
+                _base(client),
+                _gpus(info),
+            ]
+    except SandboxError as error:
+        return [Finding("docker engine", False, error.message, UNREACHABLE_HINT)]
+    finally:
+        client.close()
+
+
+def _engine(version: dict[str, Any]) -> Finding:
+    api = tuple(int(part) for part in version["ApiVersion"].split("."))
+    message = f"Docker engine {version['Version']} (API {version['ApiVersion']}) answers."
+    if api < OLDEST_API:
+        return Finding("docker engine", False, message, "Install Docker 20.10 or newer.")
+    return Finding("docker engine", True, message)
+
+
+def _cgroup(info: dict[str, Any]) -> Finding:
+    missing = [
+        name
+        for name, key in (("memory", "MemoryLimit"), ("CPU", "CpuCfsQuota"), ("process", "PidsLimit"))
+        if not info.get(key)
+    ]
+    message = f"Control groups are of version {info.get('CgroupVersion', '?')} ({info.get('CgroupDriver')})"
+    if missing:
+        return Finding(
+            "docker limits",
+            False,
+            f"{message}, without {' and '.join(missing)} limits.",
+            "Enable these controllers; a rootless engine needs control groups of version 2 with delegation.",
+        )
+    return Finding("docker limits", True, f"{message}; memory, CPUs and processes are limited.")
+
+
+def _storage(info: dict[str, Any]) -> Finding:
+    driver = str(info.get("Driver"))
+    mode = ", ".join(sorted(security_options(info))) or "no security options"
+    message = f"Images are kept by {driver} in {info.get('DockerRootDir')}; {mode}."
+    if driver == "vfs":
+        return Finding(
+            "docker storage",
+            False,
+            message,
+            "Use overlay2 (or fuse-overlayfs): vfs copies an image for each container.",
+        )
+    return Finding("docker storage", True, message)
+
+
+def _init(info: dict[str, Any]) -> Finding:
+    binary = info.get("InitBinary")
+    if not binary:
+        return Finding("docker init", False, "The engine has no init program.", "Install `tini` as `docker-init`.")
+    return Finding("docker init", True, f"Agents get {binary} as their init.")
+
+
+def _runtime(info: dict[str, Any], runtime: str | None) -> Finding:
+    known = sorted(info.get("Runtimes") or ())
+    if runtime is None:
+        return Finding(
+            "docker runtime",
+            True,
+            f"Agents run with {info.get('DefaultRuntime')}; there are {', '.join(known)}.",
+        )
+    if runtime not in known:
+        return Finding(
+            "docker runtime",
+            False,
+            f"The runtime {runtime} is asked for, and the engine has {', '.join(known)}.",
+            f"Install {runtime} and name it under `runtimes` in /etc/docker/daemon.json.",
+        )
+    return Finding("docker runtime", True, f"Agents run with {runtime}.")
+
+
+def _base(client: APIClient) -> Finding:
+    name = base_image()
+    image = find_image(client, name)
+    if image is None:
+        return Finding(
+            "docker base image",
+            False,
+            f"The base image {name} is not there; the first build fetches it.",
+            f"Without a registry, set {BASE_VARIABLE} to an image that is there; see `docs/sandboxes.md`.",
+        )
+    return Finding("docker base image", True, f"The base image {name} is there ({image['Id'][:19]}).")
+
+
+def _gpus(info: dict[str, Any]) -> Finding:
+    devices = [device.get("ID") for device in info.get("DiscoveredDevices") or ()]
+    if "nvidia" in (info.get("Runtimes") or {}) or devices:
+        return Finding("docker gpus", True, "The engine can hand GPUs to agents.")
+    return Finding(
+        "docker gpus",
+        True,
+        "The engine knows no GPU runtime; only agents that ask for GPUs need one (nvidia-container-toolkit).",
+    )

@@ -1,0 +1,165 @@
+"""What is mounted into a container, and who may read and write it there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.protocols import Launch
+from mleredux.errors import SandboxError
+
+UNPRIVILEGED = 65532
+"""User and group of agents where root starts them; no user of the host's."""
+INSIDE = "/mleredux/inside"
+SOCKET = "/mleredux/socket"
+_MOST_STAND_INS = 64
+_MOST_LOOKED_AT = 1000
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A host path as it is seen in the container."""
+
+    source: Path
+    target: str
+    writable: bool = False
+
+    def mount(self) -> Any:
+        """The same in the SDK's words; the engine refuses a source that does not exist."""
+        from docker.types import Mount
+
+        return Mount(self.target, str(self.source.resolve()), type="bind", read_only=not self.writable)
+
+
+def agent_user(rootless: bool = False) -> tuple[int, int]:
+    """User and group id of the agent in the container.
+
+    Args:
+        rootless: Whether the engine runs without root; its containers' root is then the caller.
+    """
+    if rootless:
+        return 0, 0
+    return (os.getuid(), os.getgid()) if os.getuid() else (UNPRIVILEGED, UNPRIVILEGED)
+
+
+def prepare(launch: Launch, user: tuple[int, int]) -> list[Bind]:
+    """Make the launch's folders usable by the agent's user, and say what is mounted where.
+
+    Raises:
+        SandboxError: The agent's user could not read the task, or there is more than one folder of sockets.
+    """
+    inside = _write_inside(launch.control_dir)
+    if os.getuid() == 0:
+        for folder in (launch.output_dir, launch.scratch_dir):
+            _give(folder, user)
+        _refuse_unreadable(launch.task_dir, user)
+        _refuse_unreadable(launch.data_dir, user)
+    for name in ("code", "logs"):
+        _own_folder(launch.output_dir / name, user)
+    binds = [
+        Bind(launch.task_dir, "/task"),
+        Bind(launch.data_dir, "/task/data"),
+        Bind(launch.output_dir, "/output", writable=True),
+        Bind(launch.scratch_dir, "/tmp", writable=True),
+        Bind(inside, INSIDE),
+        Bind(inside / "validate.sh", "/usr/local/bin/mleredux-validate"),
+        Bind(inside / "validate.sh", "/home/validate_submission.sh"),
+        Bind(launch.output_dir, "/home/submission", writable=True),
+        Bind(launch.output_dir / "code", "/home/code", writable=True),
+        Bind(launch.output_dir / "logs", "/home/logs", writable=True),
+        *_home_data(launch),
+    ]
+    instructions = launch.task_dir / "instructions.md"
+    if instructions.is_file() and not launch.agent.build.writable_root:
+        # Else the entry point copies them: some of MLE-bench's agents edit theirs in place.
+        names = ("instructions.txt", "instructions_obfuscated.txt")
+        binds += [Bind(instructions, f"/home/{name}") for name in names]
+    # The folder, not the sockets: after a restart of the program new ones of these names must be seen.
+    homes = {place.parent for place in (launch.validate_socket, launch.gateway_socket) if place is not None}
+    if len(homes) > 1:
+        raise SandboxError("The sockets of validation and gateway lie in several folders.", hint="Use one for both.")
+    binds += [Bind(home, SOCKET) for home in homes]
+    return binds
+
+
+def _write_inside(control: Path) -> Path:
+    """The files that run in the container, executable whatever the umask and the installer made of them."""
+    folder = control / "inside"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    for item in resources.files("mleredux_sandbox_docker").joinpath("inside").iterdir():
+        if item.name.endswith((".sh", ".py")):
+            copy = folder / item.name
+            copy.write_bytes(item.read_bytes())
+            copy.chmod(0o755)
+    return folder
+
+
+def _home_data(launch: Launch) -> list[Bind]:
+    """`/home/data`, which for MLE-bench's agents holds the description beside the data."""
+    description = launch.task_dir / "description.md"
+    plain = [Bind(launch.data_dir, "/home/data")]
+    if not description.is_file():
+        return plain
+    if (launch.data_dir / "description.md").is_file():
+        # The task's own text hides the data's: it may be the obfuscated one.
+        shown = [Bind(description, f"{where}/description.md") for where in ("/task/data", "/home/data")]
+        return plain + shown
+    entries = [entry for entry in sorted(launch.data_dir.iterdir()) if not entry.is_symlink()]
+    if len(entries) > _MOST_STAND_INS:
+        return plain
+    # A mount needs something to be mounted on, and nothing may be written into the data's own folder.
+    stand_in = launch.control_dir / "home-data"
+    shutil.rmtree(stand_in, ignore_errors=True)
+    stand_in.mkdir()
+    stand_in.chmod(0o755)
+    for entry in (*entries, description):
+        place = stand_in / entry.name
+        place.mkdir() if entry.is_dir() else place.touch()
+    shown = [Bind(entry, f"/home/data/{entry.name}") for entry in (*entries, description)]
+    return [Bind(stand_in, "/home/data"), *shown]
+
+
+def _own_folder(folder: Path, user: tuple[int, int]) -> None:
+    """A folder that is mounted by itself; an earlier attempt may have left a link in its place."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        folder.rename(folder.with_name(f"{folder.name}.replaced"))
+    folder.mkdir(exist_ok=True)
+    if os.getuid() == 0:
+        os.chown(folder, *user)
+
+
+def _give(folder: Path, user: tuple[int, int]) -> None:
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            os.lchown(Path(parent) / name, *user)
+    os.chown(folder, *user)
+
+
+def _refuse_unreadable(folder: Path, user: tuple[int, int]) -> None:
+    """Root can read everything, the agent's user can't; better said now than as the agent's riddle."""
+    looked = 0
+    for parent, folders, files in os.walk(folder):
+        for path in (Path(parent), *(Path(parent) / name for name in files)):
+            if not _readable(path.lstat(), user):
+                raise SandboxError(
+                    f"{path} can't be read by the agent's user ({user[0]}:{user[1]}) in the container.",
+                    hint=f"Allow it: `chmod -R o+rX {folder}`.",
+                )
+            looked += 1
+        if looked > _MOST_LOOKED_AT:
+            return
+        folders.sort()
+
+
+def _readable(status: os.stat_result, user: tuple[int, int]) -> bool:
+    if stat.S_ISLNK(status.st_mode):
+        return True
+    shift = 6 if status.st_uid == user[0] else 3 if status.st_gid == user[1] else 0
+    needed = 5 if stat.S_ISDIR(status.st_mode) else 4
+    return (status.st_mode >> shift) & needed == needed

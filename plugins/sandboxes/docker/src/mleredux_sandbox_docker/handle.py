@@ -1,0 +1,144 @@
+"""A started agent: one container."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux._core.protocols import Exit, Usage
+
+from mleredux_sandbox_docker.container import OWN_PROCESSES, exit_of
+from mleredux_sandbox_docker.engine import engine_errors, gone_is_fine
+from mleredux_sandbox_docker.logs import LogFollower
+from mleredux_sandbox_docker.messages import nanoseconds
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+_LOG_SECONDS = 60
+_MEASURE_SECONDS = 0.5
+_GONE = Exit(code=None, signal=9)
+
+
+class DockerHandle:
+    """Implements `mleredux._core.protocols.Handle` for a container.
+
+    Args:
+        client: The engine.
+        container: The container's id.
+        log: The run's log.
+        offset: Where in the log this container's output begins, in bytes.
+        noted: Where it is noted how far the output was taken down.
+        network: The name of the network that goes with the container, None for the engine's own.
+    """
+
+    def __init__(
+        self, client: APIClient, container: str, log: Path, offset: int, noted: Path, network: str | None = None
+    ) -> None:
+        self._client, self._network = client, network
+        self._exit: Exit | None = None
+        self._closed = False
+        self._usage, self._measured_at = Usage(), float("-inf")
+        self.id = container
+        self.started_at = nanoseconds(self._state()["StartedAt"]) / 1e9
+        self._follower = LogFollower(container, log, offset, noted)
+
+    def poll(self) -> Exit | None:
+        """How the agent ended, or None while it runs."""
+        if self._exit is None:
+            state = self._state()
+            self._exit = exit_of(state) if state else _GONE
+        return self._exit
+
+    def usage(self) -> Usage:
+        """Resources used so far, from the engine's statistics; not older than half a second."""
+        if self._exit is not None or self._closed:
+            return Usage()
+        if time.monotonic() - self._measured_at >= _MEASURE_SECONDS:
+            self._usage, self._measured_at = self._measure(), time.monotonic()
+        return self._usage
+
+    def _measure(self) -> Usage:
+        stats: dict[str, Any] = {}
+        with engine_errors(f"Container {self.id[:12]} can't be measured"), gone_is_fine():
+            stats = self._client.stats(self.id, stream=False, one_shot=True)
+        memory = stats.get("memory_stats") or {}
+        if "usage" not in memory:  # it has ended
+            return Usage()
+        # File pages that the kernel gives back at need don't count; the name differs in cgroup version 2.
+        detail = memory.get("stats") or {}
+        processes = (stats.get("pids_stats") or {}).get("current")
+        cached = detail.get("total_inactive_file", detail.get("inactive_file", 0))
+        return Usage(
+            memory_mb=(memory["usage"] - cached) / (1 << 20),
+            cpu_seconds=stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9,
+            processes=max(0, processes - OWN_PROCESSES) if processes is not None else None,
+        )
+
+    def terminate(self) -> None:
+        """Ask the agent to stop: init passes SIGTERM on to it."""
+        self._signal("SIGTERM")
+
+    def kill(self) -> None:
+        """End every process of the container."""
+        self._signal("SIGKILL")
+
+    def close(self) -> None:
+        """End the container, take down the rest of its output, and remove it with its network and volumes."""
+        if self._closed:
+            return
+        if self.poll() is None:
+            self.kill()
+            with engine_errors(f"Container {self.id[:12]} does not end"), gone_is_fine():
+                self._client.wait(self.id, timeout=_LOG_SECONDS)
+        try:
+            self._follower.join(_LOG_SECONDS)
+        finally:
+            self.poll()
+            remove(self._client, self.id, self._network)
+            self._closed = True
+            self._client.close()
+
+    def _state(self) -> dict[str, Any]:
+        import docker
+
+        with engine_errors(f"Container {self.id[:12]} can't be asked how it is"):
+            try:
+                state: dict[str, Any] = self._client.inspect_container(self.id)["State"]
+            except docker.errors.NotFound:
+                return {}
+        return state
+
+    def _signal(self, name: str) -> None:
+        if self._closed:
+            return
+        with engine_errors(f"Container {self.id[:12]} can't be sent {name}"), gone_is_fine():
+            self._client.kill(self.id, signal=name)
+
+
+def remove(client: APIClient, container: str | None, network: str | None) -> None:
+    """Remove a container, whatever its state, with the volumes and the network that are its own."""
+    with engine_errors(f"Container {(container or '')[:12]} and its network can't be removed"):
+        if container is not None:
+            with gone_is_fine():
+                client.remove_container(container, force=True, v=True)
+        if network is not None:
+            with gone_is_fine():
+                client.remove_network(network)
+
+
+def note(path: Path, container: str, offset: int) -> None:
+    """Note which container is the launch's, and where its output begins in the log."""
+    path.write_text(json.dumps({"container": container, "log_offset": offset}), encoding="utf-8")
+
+
+def noted_offset(path: Path, container: str) -> int:
+    """Where the container's output begins in the log: as noted, else at its beginning."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        noted = json.loads(path.read_text(encoding="utf-8"))
+        if noted["container"] == container:
+            return int(noted["log_offset"])
+    return 0

@@ -1,0 +1,156 @@
+"""The sandbox `docker`: containers by the container contract, hardened and limited."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from mleredux._core.protocols import BuildRequest, Built, Finding, Handle, Launch, Layout
+from mleredux.errors import SandboxError
+
+from mleredux_sandbox_docker import container, folders
+from mleredux_sandbox_docker.engine import (
+    OWNER_LABEL,
+    RUN_LABEL,
+    connect,
+    engine_errors,
+    find_image,
+    gone_is_fine,
+    security_options,
+)
+
+RUNTIME_VARIABLE = "MLEREDUX_DOCKER_RUNTIME"
+_START_HINT = "`mleredux doctor` looks at the engine; its own log says more (`journalctl -u docker`)."
+
+
+class DockerSandbox:
+    """Implements `mleredux._core.protocols.Sandbox` with a Docker engine.
+
+    Args:
+        runtime: The OCI runtime (`runsc` for gVisor, `sysbox-runc`); else that of `MLEREDUX_DOCKER_RUNTIME`,
+            else the engine's default.
+    """
+
+    id = "docker"
+    title = "Containers: no network, no privileges, limits on everything"
+    isolated = True
+
+    def __init__(self, runtime: str | None = None) -> None:
+        self._runtime = runtime
+
+    @property
+    def runtime(self) -> str | None:
+        """The OCI runtime asked for, None for the engine's default."""
+        return self._runtime or os.environ.get(RUNTIME_VARIABLE) or None
+
+    def check(self) -> list[Finding]:
+        """What is missing for containers to work here."""
+        from mleredux_sandbox_docker.doctor import findings
+
+        return findings(self.runtime)
+
+    def build(self, request: BuildRequest) -> Built:
+        """Make the agent's image, or find it in the engine."""
+        from mleredux_sandbox_docker.images import build
+
+        return build(request)
+
+    def layout(self, launch: Launch) -> Layout:
+        """Where the agent finds things in its container."""
+        return container.LAYOUT
+
+    def start(self, launch: Launch) -> Handle:
+        """Start the agent in a container of its own."""
+        from mleredux_sandbox_docker.handle import DockerHandle, note, remove
+
+        client = connect()
+        with engine_errors("The container can't be prepared", hint=_START_HINT):
+            image = find_image(client, launch.built.reference)
+            info = client.info()
+        if image is None:
+            raise SandboxError(
+                f"The agent's image {launch.built.reference} is not there any more.",
+                hint="Start the run again.",
+            )
+        options = security_options(info)
+        user = folders.agent_user(rootless="rootless" in options)
+        binds = folders.prepare(launch, user)
+        offset = launch.log.stat().st_size if launch.log.exists() else 0
+        with engine_errors("The container's network can't be made", hint=_START_HINT):
+            network = container.make_network(client, launch)
+        own_network = None if network == "none" else network
+        created: str | None = None
+        try:
+            with engine_errors("The container can't be started", hint=_START_HINT):
+                settings = container.settings(
+                    launch,
+                    binds,
+                    user=user,
+                    image=image,
+                    cpus=int(info["NCPU"]),
+                    network=network,
+                    runtime=self.runtime,
+                    userns_remapped="userns" in options,
+                )
+                settings["host_config"] = client.create_host_config(**settings["host_config"])
+                created = client.create_container(**settings)["Id"]
+                note(container.control_file(launch.control_dir), str(created), offset)
+                client.start(created)
+            noted = container.log_note(launch.control_dir)
+            return DockerHandle(client, str(created), launch.log, offset, noted, own_network)
+        except BaseException:
+            # What can't be removed now has its labels, and is swept away later.
+            with contextlib.suppress(SandboxError):
+                remove(client, created, own_network)
+            raise
+
+    def attach(self, launch: Launch) -> Handle | None:
+        """The launch's container where it runs, or has ended, since before this program was started."""
+        from mleredux_sandbox_docker.handle import DockerHandle, noted_offset, remove
+
+        client = connect()
+        with engine_errors("The run's container can't be looked for"):
+            wanted = [f"{RUN_LABEL}={launch.run_id}", f"{OWNER_LABEL}={launch.owner}"]
+            found: list[dict[str, Any]] = client.containers(all=True, filters={"label": wanted})
+        found.sort(key=lambda item: int(item["Created"]), reverse=True)
+        adopted: Handle | None = None
+        for item in found:
+            if adopted is None and item["State"] in ("running", "paused", "exited", "dead"):
+                offset = noted_offset(container.control_file(launch.control_dir), item["Id"])
+                network = container.network_name(launch) if launch.network == "open" else None
+                noted = container.log_note(launch.control_dir)
+                adopted = DockerHandle(client, item["Id"], launch.log, offset, noted, network)
+            else:
+                remove(client, item["Id"], None)  # created, but never started
+        if adopted is None:
+            client.close()
+        return adopted
+
+    def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
+        """Remove containers and networks of this owner's runs that are not alive any more."""
+        from mleredux_sandbox_docker.handle import remove
+
+        client = connect()
+        removed: dict[str, None] = {}
+        try:
+            with engine_errors("Containers that were left behind can't be removed"):
+                wanted = {"label": f"{OWNER_LABEL}={owner}"}
+                for item in client.containers(all=True, filters=wanted):
+                    run_id = item["Labels"].get(RUN_LABEL, "")
+                    if not alive(run_id):
+                        remove(client, item["Id"], None)
+                        removed[run_id] = None
+                for item in client.networks(filters=wanted):
+                    run_id = item["Labels"].get(RUN_LABEL, "")
+                    if not alive(run_id):
+                        with gone_is_fine():
+                            client.remove_network(item["Id"])
+                        removed[run_id] = None
+        finally:
+            client.close()
+        return list(removed)
+
+
+sandbox = DockerSandbox()

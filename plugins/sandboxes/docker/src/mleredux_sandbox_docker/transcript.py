@@ -1,0 +1,132 @@
+"""A run's log as it is taken down from a stream of messages, of which the beginning may be dropped any time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, NamedTuple
+
+from mleredux_sandbox_docker.messages import Message, nanoseconds
+
+_NOTE_BYTES = 256
+GAP = b"[mleredux: the engine has dropped output that belongs here]\n"
+"""Stands in the log where more was written, while nobody followed, than the engine keeps."""
+
+
+class Mark(NamedTuple):
+    """How far a container's output was taken down.
+
+    Within a stream the engine's times never go back. So a stream, a time, and a number among the stream's messages
+    of that time name one message, whatever was dropped before it.
+
+    Attributes:
+        begin: Where in the log the container's output begins, in bytes.
+        size: Where in the log it was taken down to, in bytes.
+        stream: The last message's stream; 0 where none was taken down yet.
+        number: Its number among the stream's messages of its time, from 1.
+        time: Its time, as the engine writes it.
+    """
+
+    begin: int
+    size: int
+    stream: int = 0
+    number: int = 0
+    time: str = "-"
+
+
+class DroppedError(Exception):
+    """What the engine still has does not join what was taken down."""
+
+
+class Transcript:
+    """A container's output in the run's log.
+
+    How far it was taken down is noted after each piece. What the log holds beyond the note (the program was killed
+    between the two) was taken down already, and is passed over.
+
+    Args:
+        container: The container's id.
+        log: The run's log, open for reading and appending.
+        note: Descriptor of the note's file, open for reading and writing. A note of another container is ignored.
+        offset: Where in the log this container's output begins, in bytes, if nothing is noted.
+    """
+
+    def __init__(self, container: str, log: BinaryIO, note: int, offset: int) -> None:
+        self.container, self._log, self._note = container, log, note
+        self.mark = Mark(offset, offset)
+        noted, *fields = os.pread(note, _NOTE_BYTES, 0).decode().split() or [""]
+        if noted == container:
+            begin, size, stream, number = map(int, fields[:4])
+            mark = Mark(begin, size, stream, number, fields[4])
+            self.mark = mark if mark.size <= log.seek(0, os.SEEK_END) else Mark(mark.begin, mark.begin)
+
+    def append(self, pieces: Iterable[list[Message]]) -> None:
+        """Append what the log lacks of the messages beyond the mark, and move the mark on with each piece.
+
+        Raises:
+            DroppedError: The log holds other bytes beyond the mark.
+        """
+        begin, size, stream, number, time = self.mark
+        numbers = {stream: (time.encode(), number)}
+        for piece in pieces:
+            for stream, at, _ in piece:
+                before, number = numbers.get(stream, (b"", 0))
+                numbers[stream] = (at, number + 1 if at == before else 1)
+            data = b"".join([text for _, _, text in piece])
+            self._log.seek(size)
+            held = self._log.read(len(data))
+            if not data.startswith(held):
+                raise DroppedError
+            self._log.write(data[len(held) :])
+            size += len(data)
+            at, number = numbers[stream]
+            self._set(Mark(begin, size, stream, number, at.decode()))
+
+    def append_gap(self) -> None:
+        """Say that output is lacking here, and take down from here all that the engine has."""
+        self._log.seek(0, os.SEEK_END)
+        self._log.write(GAP)
+        self._set(Mark(self._log.tell(), self._log.tell()))
+
+    def beyond_mark(self, pieces: Iterator[list[Message]], *, complete: bool) -> Iterator[list[Message]]:
+        """Messages beyond the mark's, of all that the engine has.
+
+        Args:
+            pieces: All messages that the engine has.
+            complete: Whether they are all there will ever be.
+
+        Raises:
+            DroppedError: The mark's message is not among them, or can't be told from others of the same time.
+        """
+        mark = self.mark
+        if mark.stream == 0:
+            yield from pieces
+            return
+        passed = number = 0
+        first_of_time = False
+        for piece in pieces:
+            for place, (stream, at, text) in enumerate(piece, 1):
+                passed += len(text)
+                if stream != mark.stream:
+                    continue
+                later = nanoseconds(at.decode()) - nanoseconds(mark.time)
+                if later > 0:
+                    raise DroppedError
+                first_of_time = first_of_time or later < 0
+                number += later == 0
+                if number == mark.number:
+                    # Where the engine's output begins at just this time, some of that time may have been dropped.
+                    if not first_of_time and passed != mark.size - mark.begin:
+                        raise DroppedError
+                    if piece[place:]:
+                        yield piece[place:]
+                    yield from pieces
+                    return
+        if complete and passed:
+            raise DroppedError
+
+    def _set(self, mark: Mark) -> None:
+        """Move the mark, and overwrite its note in one piece, so that a kill leaves the old note or the new one."""
+        self._log.flush()
+        self.mark = mark
+        os.pwrite(self._note, " ".join(map(str, (self.container, *mark))).ljust(_NOTE_BYTES).encode(), 0)

@@ -1,0 +1,175 @@
+"""A run's gateway: the proxy in a thread of its own, on a Unix socket and on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from mleredux._core.installation import installation_salt
+from mleredux._core.models import Agent, LlmUse
+from mleredux._core.store.files import write_atomically
+from mleredux.errors import SandboxError
+
+from mleredux_gateway.bounds import bounded
+from mleredux_gateway.config import load_config
+from mleredux_gateway.meter import Meter
+from mleredux_gateway.prices import Prices, cost_of
+from mleredux_gateway.proxy import Proxy
+from mleredux_gateway.record import CALLS, FOLDER, Record, read_calls
+from mleredux_gateway.secrets import Mask, run_token
+from mleredux_gateway.trajectory import write_trajectory
+from mleredux_gateway.usage import Tokens
+
+if TYPE_CHECKING:
+    from mleredux._core.store import Run
+
+PLACE = "gateway.json"
+_START_SECONDS = 20
+_STOP_SECONDS = 2
+
+
+def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
+    """Open the gateway of a run; the record of an earlier attempt counts.
+
+    Raises:
+        SandboxError: There is no upstream, or the sockets can't be opened.
+    """
+    config = load_config()
+    token = run_token(installation_salt(), run.id)
+    mask = Mask([token, *(upstream.key for upstream in config.upstreams)])
+    folder = run.path / FOLDER
+    record = Record(folder, mask.text)
+    prices = Prices(config.prices, config.price_table)
+    meter = Meter(run.spec.limits, lambda budget: _tell(run, budget))
+    for call in record.calls:
+        meter.restore(call)
+    for begun in record.interrupted:
+        tokens = Tokens(prompt=begun["prompt_tokens"], estimated=True)
+        price = prices.of(begun["model"])
+        lost = {
+            **begun,
+            "status": None,
+            "failed": True,
+            "error": "The program was ended during this call.",
+            "cached_tokens": 0,
+            "completion_tokens": 0,
+            "estimated": True,
+            "cost_usd": None if price is None else cost_of(tokens, price),
+        }
+        record.end(lost, None, None)
+        meter.restore(lost)
+    known = {
+        str(call["response"].get("id"))
+        for call in read_calls(folder / CALLS)
+        if call.get("kind") == "responses" and isinstance(call.get("response"), dict)
+    }
+    proxy = Proxy(run.id, token, config, prices, meter, record, mask, known)
+    gateway = RunGateway(run, agent, token, proxy, meter)
+    gateway.start(socket)
+    return gateway
+
+
+class RunGateway:
+    """Implements `mleredux._core.protocols.Gateway`."""
+
+    def __init__(self, run: Run, agent: Agent, token: str, proxy: Proxy, meter: Meter) -> None:
+        self.url = ""
+        self.secrets: tuple[str, ...] = (token,)
+        self._run, self._agent, self._meter, self._proxy = run, agent, meter, proxy
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._failure: OSError | None = None
+        self._thread: threading.Thread | None = None
+        self._servers: list[asyncio.Server] = []
+
+    def environment(self, url: str) -> dict[str, str]:
+        """Variables by which the usual clients find the gateway."""
+        (token,) = self.secrets
+        return {
+            "OPENAI_BASE_URL": f"{url}/v1",
+            "OPENAI_API_BASE": f"{url}/v1",
+            "OPENAI_API_KEY": token,
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_API_BASE": url,
+            "ANTHROPIC_API_KEY": token,
+            "LITELLM_PROXY_API_BASE": f"{url}/v1",
+            "LITELLM_PROXY_API_KEY": token,
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it waits for an address that can't be reached
+        }
+
+    def start(self, socket: Path) -> None:
+        """Listen, on the same port as before where the run goes on.
+
+        Raises:
+            SandboxError: A socket can't be opened.
+        """
+        self._thread = threading.Thread(target=self._serve, args=(socket,), name=f"gateway-{self._run.id}", daemon=True)
+        self._thread.start()
+        self._ready.wait(_START_SECONDS)
+        if self._failure is not None or not self.url:
+            raise SandboxError(f"The gateway can't listen on {socket}: {self._failure}.")
+
+    def close(self) -> LlmUse:
+        """Stop answering, and make the trajectory of the record."""
+        if self._thread is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+        try:
+            write_trajectory(self._run, self._agent)
+        except Exception as error:  # what was used must be told whatever a record holds
+            message = f"The record of calls gives no trajectory: {type(error).__name__}: {error}"
+            self._run.emit("warning", plugin="gateway", message=message)
+        return self._meter.use()
+
+    def _serve(self, socket: Path) -> None:
+        asyncio.set_event_loop(self._loop)
+        runner = web.AppRunner(self._proxy.application(), access_log=None, shutdown_timeout=_STOP_SECONDS)
+        try:
+            self._loop.run_until_complete(self._listen(runner, socket))
+        except OSError as error:
+            self._failure = error
+        else:
+            self._ready.set()
+            self._loop.run_forever()
+        finally:
+            for server in self._servers:
+                server.close()
+            self._loop.run_until_complete(runner.cleanup())
+            # Connections that were closed a moment ago have tasks that did not hear of it.
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+            self._ready.set()
+
+    async def _listen(self, runner: web.AppRunner, socket: Path) -> None:
+        await runner.setup()
+        assert runner.server is not None
+        protocols = bounded(runner.server)
+        socket.parent.mkdir(parents=True, exist_ok=True)
+        self._servers.append(await self._loop.create_unix_server(protocols, str(socket)))
+        socket.chmod(0o666)  # the agent's user in a container is another than ours; the token decides
+        note = self._run.path / FOLDER / PLACE
+        earlier = 0
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            # An agent that goes on since before a kill knows the old address.
+            earlier = int(json.loads(note.read_text())["port"])
+            self._servers.append(await self._loop.create_server(protocols, "127.0.0.1", earlier))
+        if len(self._servers) < 2:
+            self._servers.append(await self._loop.create_server(protocols, "127.0.0.1", 0))
+        port = self._servers[1].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        if port != earlier:
+            write_atomically(note, json.dumps({"port": port}) + "\n")
+
+
+def _tell(run: Run, budget: str) -> None:
+    limit = getattr(run.spec.limits, budget)
+    run.emit("gateway", status="exhausted", budget=budget, limit=limit)

@@ -1,0 +1,34 @@
+"""`mleredux scripted-llm SCENARIO`, and `ScriptedLlm` for tests: a language model that says what a file tells it to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from mleredux._core.plugins import Ref
+from mleredux.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from mleredux_scripted_llm.local import ScriptedLlm
+    from mleredux_scripted_llm.scenario import Scenario, load_scenario
+
+__all__ = ["Scenario", "ScriptedLlm", "load_scenario"]
+mleredux_contract = 1
+
+_WHERE = {"ScriptedLlm": "local", "Scenario": "scenario", "load_scenario": "scenario"}
+
+
+@hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """The verb `scripted-llm`."""
+    title = "Serve a language model that says what a scenario file tells it to."
+    yield Ref("scripted-llm", f"{__name__}.command:command", {"title": title})
+
+
+def __getattr__(name: str) -> Any:
+    """What tests import, loaded when it is asked for."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

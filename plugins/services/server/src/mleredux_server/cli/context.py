@@ -1,0 +1,164 @@
+"""What the verbs of `mleredux server` share: opening the database, finding things in it, printing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option
+from mleredux.errors import MlereduxError, NotFound
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from mleredux_server.database import Database
+    from mleredux_server.database.tables import Project, User
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def placed(command: _Command) -> _Command:
+    """Options of every verb: where the database is, and how to print."""
+    database = click.option(
+        "--database",
+        metavar="URL",
+        envvar="MLEREDUX_DATABASE",
+        help="As given to `serve`; SQLite in the runs directory without.",
+    )
+    return runs_dir_option(database(json_option(command)))
+
+
+@contextmanager
+def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False) -> Iterator[Database]:
+    """The database, errors as sentences.
+
+    Raises:
+        MlereduxError: There is none, it is not up to date, or what was asked is refused.
+    """
+    from mleredux._core.store import default_runs_dir
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from mleredux_server.database import Database
+    from mleredux_server.problems import Problem
+    from mleredux_server.settings import Settings
+
+    settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database)
+    hint = "Name the --runs-dir or the --database of `serve`; `mleredux server migrate` makes the tables."
+    if database is None and not migrate and not (settings.state_dir / "service.sqlite").is_file():
+        raise MlereduxError(f"There is no service in {settings.runs_dir}.", hint=hint)
+    found = Database(settings.database_url)
+    try:
+        if migrate:
+            found.migrate()
+        elif revision_of(found) != _newest():
+            raise MlereduxError(f"The tables of {found.shown} are not up to date.", hint=hint)
+        yield found
+    except Problem as problem:
+        raise MlereduxError(problem.detail, hint=problem.hint) from problem
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise MlereduxError(f"The database {found.shown} can't be used: {reason}", hint="Try again.") from error
+    finally:
+        found.close()
+
+
+@contextmanager
+def reading(runs_dir: str | None, database: str | None) -> Iterator[Session]:
+    """A session that changes nothing; see `opened`."""
+    with opened(runs_dir, database) as found, found.reading() as session:
+        yield session
+
+
+@contextmanager
+def writing(runs_dir: str | None, database: str | None) -> Iterator[Session]:
+    """A session that is committed whole or not at all; see `opened`."""
+    with opened(runs_dir, database) as found, found.writing() as session:
+        yield session
+
+
+def checked(model: Any, **fields: Any) -> Any:
+    """A request as over HTTP, so that the same names are refused."""
+    from pydantic import ValidationError
+
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise MlereduxError(f"{field}: {first['msg']}.", hint="See `mleredux server --help`.") from error
+
+
+def user_named(session: Session, name: str) -> User:
+    """A user by id or name."""
+    from mleredux_server.accounts import find_user
+
+    found = find_user(session, name)
+    if found is None:
+        raise NotFound(f"There is no user {name!r}.", hint="See `mleredux server user list`.")
+    return found
+
+
+def project_named(session: Session, name: str) -> Project:
+    """A project by id or name."""
+    from sqlalchemy import select
+
+    from mleredux_server.database.tables import Project
+
+    found = session.scalar(select(Project).where((Project.name == name) | (Project.id == name)))
+    if found is None:
+        raise NotFound(f"There is no project {name!r}.", hint="See `mleredux server project list`.")
+    return found
+
+
+def show_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+    """A table, or JSON."""
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows, columns)
+
+
+def show_record(record: dict[str, Any], as_json: bool) -> None:
+    """A thing and its fields, or JSON."""
+    if as_json:
+        print_json(record)
+        return
+    for name, value in record.items():
+        if not isinstance(value, dict):
+            click.echo(f"{click.style(name.ljust(12), bold=True)} {value}")
+            continue
+        for key, part in value.items():
+            text = ", ".join(part) if isinstance(part, list) else "no limit" if part is None else part
+            click.echo(f"{click.style(f'{name} {key}'.ljust(26), bold=True)} {text}")
+
+
+def done(record: dict[str, Any], sentence: str, as_json: bool) -> None:
+    """What was done, or JSON of it."""
+    if as_json:
+        print_json(record)
+    else:
+        click.echo(sentence)
+
+
+def revision_of(database: Database) -> str | None:
+    """The revision that the tables are at; None where there are none."""
+    from alembic.runtime.migration import MigrationContext
+
+    with database.engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def _newest() -> str | None:
+    """The revision that this version of the code works with."""
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    from mleredux_server import database
+
+    config = Config()
+    folder = Path(str(database.__file__)).parent / "migrations"
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    return ScriptDirectory.from_config(config).get_current_head()

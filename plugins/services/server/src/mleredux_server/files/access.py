@@ -1,0 +1,120 @@
+"""Opening files below a run's directory: no link is followed, not even on the way, and nothing but files is opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+from mleredux._core.masks import Mask
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Cover:
+    """How files are read in which secrets may not be masked yet. What is given out of them is never changed by masking.
+
+    Attributes:
+        mask: Hides the secrets.
+        growing: Whether more may come: what may be the beginning of a secret, at the end of a file, is not there yet.
+        settled: Files that were not changed after this time are masked already, in nanoseconds; None: none are.
+    """
+
+    mask: Mask
+    growing: bool
+    settled: int | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A regular file that is open for reading.
+
+    Attributes:
+        file: To be closed by whoever got this.
+        size: Bytes it had when it was opened, as far as they may be shown.
+        modified: When it was changed last, in nanoseconds.
+        mask: Hides what is secret in it, where it may hold secrets.
+    """
+
+    file: FileIO
+    size: int
+    modified: int
+    inode: int
+    mask: Mask | None = None
+
+    def read(self, offset: int, most: int) -> bytes:
+        """Up to `most` bytes from a place on; fewer only at the end."""
+        if self.mask is None:
+            return self._read(offset, most)
+        most = min(most, self.size - offset)
+        return self.mask.read(self._read, offset, most) if most > 0 else b""
+
+    def _read(self, offset: int, most: int) -> bytes:
+        parts = []
+        while most > 0 and (part := os.pread(self.file.fileno(), most, offset)):
+            parts.append(part)
+            offset, most = offset + len(part), most - len(part)
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """Close it."""
+        self.file.close()
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
+    """Open a file below a folder.
+
+    Args:
+        root: The folder, ours.
+        path: Relative to it, with `/`; of `names.path_of`.
+        cover: How to read it, where it may hold secrets.
+
+    Raises:
+        OSError: There is no regular file of that name, or a part of the way is a link.
+    """
+    *folders, last = path.split(b"/")
+    here = os.open(root, _FOLDER)
+    try:
+        for folder in folders:
+            below = os.open(folder, _FOLDER, dir_fd=here)
+            os.close(here)
+            here = below
+        descriptor = os.open(last, _FILE, dir_fd=here)
+    finally:
+        os.close(here)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise OSError("is not a regular file")
+    size, modified, mask = status.st_size, status.st_mtime_ns, None
+    if cover is not None and (cover.settled is None or modified > cover.settled):
+        mask = cover.mask
+        if cover.growing:
+            reach = min(size, mask.reach)
+            size -= mask.begun(os.pread(descriptor, reach, size - reach))
+    return Opened(os.fdopen(descriptor, "rb", buffering=0), size, modified, status.st_ino, mask)
+
+
+def read_inside(root: Path, name: str, most: int) -> bytes | None:
+    """All bytes of a file of ours in a run's directory; None where there is none.
+
+    Raises:
+        OSError: It is no regular file, or has more than `most` bytes.
+    """
+    try:
+        with open_inside(root, name.encode()) as file:
+            if file.size > most:
+                raise OSError(f"{name} has more than {most:,} bytes")
+            return file.read(0, file.size)
+    except (FileNotFoundError, NotADirectoryError):
+        return None

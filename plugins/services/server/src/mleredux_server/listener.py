@@ -1,0 +1,109 @@
+"""Starting to listen."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+from mleredux._core.store.files import FileLock
+from mleredux.errors import MlereduxError
+from sqlalchemy import select
+
+from mleredux_server.accounts import make_token, make_user
+from mleredux_server.database.tables import User
+from mleredux_server.identity import TOKEN_PREFIX
+from mleredux_server.service import Service
+from mleredux_server.settings import Settings
+from mleredux_server.streams.hub import end_streams_with
+
+FIRST_USER = "admin"
+_SHORTEST = 24
+
+
+def first_token(service: Service, chosen: str | None) -> str | None:
+    """Where there is no user yet, make one who may do everything.
+
+    Args:
+        service: The service.
+        chosen: A token that was chosen; a random one is made where None.
+
+    Returns:
+        The token to be shown; None where there are users already, or the token was chosen.
+
+    Raises:
+        MlereduxError: The chosen token is too weak.
+    """
+    if chosen is not None and (not chosen.startswith(TOKEN_PREFIX) or not _SHORTEST <= len(chosen) <= 128):
+        raise MlereduxError(
+            f"MLEREDUX_SERVE_TOKEN must begin with {TOKEN_PREFIX} and have {_SHORTEST} to 128 characters.",
+            hint=f'Make one: echo "{TOKEN_PREFIX}$(openssl rand -hex 32)".',
+        )
+    with service.database.writing() as session:
+        if session.scalar(select(User).limit(1)) is not None:
+            return None
+        user = make_user(session, FIRST_USER, admin=True)
+        _, said = make_token(session, user, "first", ["admin"], value=chosen)
+    return None if chosen else said
+
+
+def bound(settings: Settings) -> socket.socket:
+    """A socket at the address to listen on; had before anything is made that a failed start would leave.
+
+    Raises:
+        MlereduxError: The address can't be had.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # The protocol is named, or asyncio does not switch off Nagle's algorithm: each answer would take 40 ms more.
+    server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        server_socket.bind((settings.host, settings.port))
+    except OSError as error:
+        raise MlereduxError(
+            f"Nothing can listen on {settings.host}:{settings.port}: {error.strerror}.", hint="Choose another --port."
+        ) from error
+    return server_socket
+
+
+def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str], None]) -> None:
+    """Listen until the process is told to stop.
+
+    Args:
+        app: What answers.
+        server_socket: One that is `bound`.
+        listening: Told the URL once it answers.
+    """
+    host, port = server_socket.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if server_socket.family == socket.AF_INET6 else f"http://{host}:{port}"
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+    original = server.startup
+
+    async def startup(sockets: list[socket.socket] | None = None) -> None:
+        await original(sockets)
+        listening(url)
+
+    server.startup = startup  # type: ignore[method-assign]
+    end_streams_with(server, app)
+    server.run(sockets=[server_socket])
+
+
+@contextmanager
+def alone(settings: Settings) -> Iterator[None]:
+    """Be the only server of a runs directory.
+
+    Raises:
+        MlereduxError: There is another one.
+    """
+    settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = FileLock(settings.state_dir / "server.lock")
+    if not lock.acquire():
+        raise MlereduxError(
+            f"Another server works with {settings.runs_dir} already.", hint="Stop it first, or name another --runs-dir."
+        )
+    try:
+        yield
+    finally:
+        lock.release()

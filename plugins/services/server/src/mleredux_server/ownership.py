@@ -1,0 +1,37 @@
+"""One database, one runs directory: two servers on one database would each end the other's runs."""
+
+from __future__ import annotations
+
+from mleredux._core.store.files import write_atomically
+from mleredux.errors import MlereduxError
+from sqlalchemy import select
+
+from mleredux_server.database.tables import Installation
+from mleredux_server.identity import new_id
+from mleredux_server.service import Service
+
+FILE = "installation"
+"""In the state folder, so that a runs directory may be moved."""
+
+
+def bind(service: Service) -> None:
+    """Mark the database and the runs directory as each other's, where neither is marked yet.
+
+    A database that was lost is made anew with the directory's mark.
+
+    Raises:
+        MlereduxError: The database belongs to another runs directory.
+    """
+    path = service.settings.state_dir / FILE
+    here = path.read_text().strip() if path.is_file() else None
+    with service.database.writing() as session:
+        there = session.scalar(select(Installation.id))
+        if there is not None and there != here:
+            raise MlereduxError(
+                f"The database {service.database.shown} belongs to another runs directory than {service.store.path}.",
+                hint="Name that one with --runs-dir, or another --database.",
+            )
+        if there is None:
+            here = here or new_id("ins")
+            write_atomically(path, f"{here}\n")
+            session.add(Installation(id=here))

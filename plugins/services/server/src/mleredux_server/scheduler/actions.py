@@ -1,0 +1,215 @@
+"""What people do to runs: cancel, retry, delete. Each is safe to repeat, and after a kill in its middle."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from mleredux._core.models import CAUSES, Cause, State
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.store import Run
+from mleredux._core.store.trees import remove_tree
+from mleredux.errors import MlereduxError, NotFound, ResumeRefused
+from sqlalchemy import delete, func, select, update
+
+from mleredux_server.database.tables import Audit, Job, Project, RunRow, User, now
+from mleredux_server.idempotency import Answer, Claim
+from mleredux_server.problems import Problem
+from mleredux_server.references import check_agent
+from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.scheduler.jobs import end_run, give_up
+from mleredux_server.scheduler.summary import FINAL, Facts, facts_of, run_at, write_row
+from mleredux_server.schemas.accounts import Quota
+from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+from mleredux_server.views import run_made, run_view
+
+TRASH = "trash"
+_STOPPED = "Somebody stopped the run."
+
+
+def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: str) -> int:
+    """Stop runs; those that nobody works on are cancelled when this returns.
+
+    Args:
+        service: The service.
+        caller: Who asks.
+        ids: Of runs that they may stop.
+        target: What is noted in the audit.
+
+    Returns:
+        How many were not at their end.
+    """
+    with service.database.writing() as session:
+        asked = [
+            run_id
+            for start in range(0, len(ids), 500)
+            for run_id in session.scalars(
+                select(RunRow.id)
+                .join(Job, Job.id == RunRow.id)
+                .where(RunRow.id.in_(ids[start : start + 500]), (Job.state != "ended") | RunRow.status.not_in(FINAL))
+            )
+        ]
+        for run_id in asked:
+            session.execute(update(Job).where(Job.id == run_id, Job.state != "ended").values(cancel=True))
+        if asked:
+            session.add(_audit(caller, "cancel", target))
+    ended: dict[str, Facts] = {}
+    for run_id in asked:
+        try:
+            run = run_at(service.store, run_id)
+            run.ask_to_cancel()
+            unattended = run.state is State.QUEUED or (not run.alive and _foreign(service, run_id))
+            if unattended and give_up(run, Cause.CANCELLED, _STOPPED):
+                ended[run_id] = facts_of(run)
+        except (NotFound, FileNotFoundError):
+            continue  # its directory is gone; the dispatcher ends it
+    if ended:
+        with service.database.writing() as session:
+            for run_id, facts in ended.items():
+                job = session.get(Job, run_id)
+                if job is not None and job.state != "started":  # else its worker finds that it has ended
+                    end_run(session, run_id, facts, 1)
+    service.wake.set()
+    return len(asked)
+
+
+def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None = None) -> Answer:
+    """Let a run go on that failed by no fault of its agent; make a new one of the same request else.
+
+    Args:
+        service: The service.
+        caller: Who asks.
+        run_id: A run that they may see.
+        claim: Of a request that brought an Idempotency-Key.
+
+    Returns:
+        202 with the run where it goes on, 201 with the new one else.
+
+    Raises:
+        Replayed: The request came before.
+        Problem: It is not at its end, or its directory is damaged.
+        MlereduxError: What it asks for can't be done here any more.
+    """
+    with service.database.reading() as session:
+        row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
+    if job.state != "ended":
+        raise Problem("conflict", f"Run {run_id} is {row.status}.", hint="Wait for its end, or cancel it first.")
+    try:
+        run = run_at(service.store, run_id)
+        if _goes_on(service, run):
+            return _queue_again(service, caller, run, claim)
+    except NotFound:
+        pass  # the directory is gone: what was asked is known all the same
+    except ValueError as error:
+        raise Problem("conflict", f"Run {run_id} can't be read.", hint="Make a new one.") from error
+    how = RunRequest.model_validate(row.request).model_copy(update={"project": row.project_id})
+    check_agent(service, caller, how.agent, how.options)
+
+    def answer(rows: list[RunRow]) -> Answer:
+        return run_made(rows[0], caller.user_name)
+
+    made = make_runs(service, caller, [plan_run(service, how)], how, retry_of=run_id, claim=claim, answer=answer)
+    with service.database.writing() as session:
+        session.add(_audit(caller, "retry", f"{run_id} {made[0].id}"))
+    return answer(made)
+
+
+def delete_run(service: Service, caller: Caller, run_id: str) -> None:
+    """Remove a run and all it left.
+
+    Raises:
+        Problem: It is not at its end.
+        OSError: Its directory can't be moved.
+    """
+    with service.database.reading() as session:
+        row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
+    busy = Problem("conflict", f"Run {run_id} is {row.status}.", hint="Cancel it first, and wait for its end.")
+    if job.state != "ended":
+        raise busy
+    path, trash = service.store.path / run_id, service.settings.state_dir / TRASH
+    trash.mkdir(exist_ok=True)
+    aside = trash / f"{run_id}-{secrets.token_hex(4)}"
+    try:
+        run = run_at(service.store, run_id)
+        if not run.lock.acquire():
+            raise busy
+        try:
+            path.rename(aside)  # gone at once, and whole: a kill leaves no half of it behind
+        finally:
+            run.lock.release()
+    except FileNotFoundError:
+        pass
+    except MlereduxError:
+        if path.exists():  # damaged: nobody can work on it
+            path.rename(aside)
+    with service.database.writing() as session:
+        session.execute(delete(RunRow).where(RunRow.id == run_id))
+        session.execute(delete(Job).where(Job.id == run_id, Job.state == "ended"))
+        session.add(_audit(caller, "delete", run_id))
+    remove_tree(aside)
+
+
+def _goes_on(service: Service, run: Run) -> bool:
+    """Whether its last end was none of the agent's doing, and nothing changed since."""
+    if run.alive:
+        raise Problem("conflict", f"Run {run.id} is worked on.", hint="Wait for its end, or cancel it first.")
+    state, cause = run.state, run.cause
+    if not state.final:
+        return True
+    if state in (State.DONE, State.TIMED_OUT) or (cause is not None and CAUSES[cause].counts):
+        return False
+    try:
+        Pipeline(service.store, service.catalogue, service.data).check_resumable(run, build=False)
+    except ResumeRefused:
+        return False
+    return True
+
+
+def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None) -> Answer:
+    with service.database.reading() as session:
+        project = session.get_one(Project, session.get_one(Job, run.id).project_id)
+        most = Quota.model_validate(project.quota).queued_runs
+        waiting = session.scalar(
+            select(func.count()).where(Job.project_id == project.id, Job.kind == "run", Job.state == "queued")
+        )
+    if most is not None and (waiting or 0) >= most:
+        raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} queued runs.")
+    if not run.lock.acquire():
+        raise Problem("conflict", f"Run {run.id} is worked on.", hint="Wait for its end, or cancel it first.")
+    try:
+        run.forget_cancel()
+        if run.state.final:
+            run.enter(State.QUEUED)
+        facts = facts_of(run)
+    finally:
+        run.lock.release()
+    with service.database.writing() as session:
+        if claim is not None:
+            claim.take(session)
+        job = session.get_one(Job, run.id)
+        if job.state == "ended":
+            job.state, job.attempts, job.cancel, job.queued_at = "queued", 0, False, now()
+            job.started_at = job.ended_at = None
+            job.disk_mb = run.spec.limits.disk_mb
+        write_row(session, run.id, facts)
+        session.add(_audit(caller, "retry", run.id))
+        session.flush()
+        row = session.get_one(RunRow, run.id, populate_existing=True)
+        view = run_view(row, session.get_one(User, row.user_id), None)
+        answer = Answer(202, {}, view.model_dump_json())
+        if claim is not None:
+            claim.keep(session, answer)
+    service.wake.set()
+    return answer
+
+
+def _foreign(service: Service, run_id: str) -> bool:
+    """Whether another program made the run, and the scheduler does not look after it."""
+    with service.database.reading() as session:
+        return session.scalar(select(Job.state).where(Job.id == run_id)) == "ended"
+
+
+def _audit(caller: Caller, action: str, target: str) -> Audit:
+    return Audit(user_id=caller.user_id, token_id=caller.token_id, action=action, target=target)

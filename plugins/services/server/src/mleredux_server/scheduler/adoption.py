@@ -1,0 +1,121 @@
+"""Runs that lie in the directory and have no row: of the command line, or of a database that was lost.
+
+What the service made carries a note of who asked for what; such a run goes on where it is. What has none is another
+program's: it is listed and followed, and taken up only where somebody asks to retry it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from mleredux._core.store import Run
+from pydantic import BaseModel, ValidationError
+
+from mleredux_server.scheduler.summary import Facts
+from mleredux_server.schemas.runs import Label, LimitsAsked, RunRequest
+
+NOTE_FILE = ".service.json"
+
+
+class Note(BaseModel):
+    """What the service notes in a run's directory, should the database be lost."""
+
+    request: RunRequest
+    labels: dict[Label, Label] = {}
+    retry_of: str | None = None
+
+
+def write_note(run: Run, request: RunRequest, retry_of: str | None) -> None:
+    """Note who asked for what.
+
+    Raises:
+        OSError: The disk is full.
+    """
+    note = Note(request=request, labels=request.labels, retry_of=retry_of)
+    (run.path / NOTE_FILE).write_text(note.model_dump_json(), encoding="utf-8")
+
+
+def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Columns of a job and of a row for a run that has none.
+
+    Raises:
+        ValueError: What it was asked makes no sense.
+    """
+    spec, note = run.spec, _note(run)
+    limits = spec.limits
+    looked_after = note is not None and not facts.state.final
+    state = "ended" if not looked_after else "started" if run.alive else "queued"
+    request = note.request if note else _request(run)
+    job = {
+        "id": run.id,
+        "kind": "run",
+        "state": state,
+        "project_id": project_id,
+        "user_id": user_id,
+        "priority": request.priority,
+        "cpus": limits.cpus,
+        "memory_mb": limits.memory_mb,
+        "gpus": limits.gpus,
+        "disk_mb": 0 if state == "ended" else limits.disk_mb,
+        "llm_tokens": limits.llm_tokens,
+        "llm_tokens_counted": facts.llm_tokens if facts.state.final else 0,
+        "attempts": 0,
+        "cancel": False,
+        "created_at": spec.created_at,
+        "queued_at": spec.created_at,
+        "started_at": facts.started_at,
+        "ended_at": facts.ended_at,
+    }
+    row = {
+        "id": run.id,
+        "project_id": project_id,
+        "user_id": user_id,
+        "retry_of": note.retry_of if note else None,
+        "task": spec.task,
+        "agent": spec.agent,
+        "sandbox": spec.sandbox,
+        "seed": spec.seed,
+        "network": spec.network,
+        "obfuscated": spec.obfuscated,
+        "priority": request.priority,
+        "limits": limits.model_dump(mode="json"),
+        "options": spec.options,
+        "labels": request.labels,
+        "request": request.model_dump(mode="json"),
+        "status": str(facts.state),
+        "cause": facts.cause,
+        "message": facts.message,
+        "score": facts.score,
+        "medal": facts.medal,
+        "valid": facts.valid,
+        "log_bytes": facts.log_bytes,
+        "created_at": spec.created_at,
+        "started_at": facts.started_at,
+        "ended_at": facts.ended_at,
+        "updated_at": facts.changed_at or spec.created_at,
+    }
+    return job, row
+
+
+def _note(run: Run) -> Note | None:
+    with contextlib.suppress(OSError, ValidationError):
+        return Note.model_validate_json((run.path / NOTE_FILE).read_bytes())
+    return None
+
+
+def _request(run: Run) -> RunRequest:
+    """As it would have been asked of the service."""
+    spec = run.spec
+    limits = {key: value for key, value in spec.limits.model_dump().items() if key in LimitsAsked.model_fields}
+    return RunRequest(
+        task=spec.task,
+        agent=spec.agent,
+        sandbox=spec.sandbox,
+        seed=spec.seed,
+        limits=LimitsAsked.model_validate(limits),
+        options=spec.options,
+        network=spec.network,
+        obfuscated=spec.obfuscated,
+        context=spec.context,
+    )

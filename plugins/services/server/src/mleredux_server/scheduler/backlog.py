@@ -1,0 +1,99 @@
+"""The queue as the dispatcher looks at it: a bounded number of runs, and what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from mleredux_server.database import Database
+from mleredux_server.database.tables import Job, RunRow
+from mleredux_server.scheduler.decision import NOTHING, TURN, Demand, Waiting
+
+MOST = 2000
+"""Queued runs that are looked at, shared among the users who have some, …"""
+_LEAST = 20
+"""… each of whom has so many in any case, the first in their order."""
+_AT_ONCE = 500
+_CANCELLED_PRIORITY = 200
+
+
+class Queued(NamedTuple):
+    """A queued run. What waits for its turn has no `waiting_for`: that needs not be written."""
+
+    id: str
+    user_id: str
+    project_id: str
+    priority: int
+    cpus: float
+    memory_mb: float
+    gpus: float
+    cancel: bool
+    waiting_for: str | None
+    since: float
+
+    def as_waiting(self) -> Waiting:
+        """As it is decided on: a run that is cancelled needs nothing, and is done with first."""
+        demand = NOTHING if self.cancel else Demand(self.cpus, self.memory_mb, self.gpus)
+        priority = _CANCELLED_PRIORITY if self.cancel else self.priority
+        return Waiting(self.id, self.user_id, self.project_id, demand, self.since, priority)
+
+
+def queued_runs(session: Session) -> list[Queued]:
+    """The first runs of each user who has some."""
+    waits = (Job.state == "queued", Job.kind == "run")
+    users = session.scalar(select(func.count(Job.user_id.distinct())).where(*waits)) or 0
+    if not users:
+        return []
+    place = (
+        func.row_number()
+        .over(partition_by=Job.user_id, order_by=(Job.cancel.desc(), Job.priority.desc(), Job.queued_at, Job.id))
+        .label("place")
+    )
+    inner = select(Job.id.label("id"), place).where(*waits).subquery()
+    columns = (
+        Job.id,
+        Job.user_id,
+        Job.project_id,
+        Job.priority,
+        Job.cpus,
+        Job.memory_mb,
+        Job.gpus,
+        Job.cancel,
+        Job.waiting_for,
+        func.coalesce(Job.queued_at, Job.created_at, type_=Job.created_at.type).label("since"),
+    )
+    query = select(*columns).join(inner, inner.c.id == Job.id).where(inner.c.place <= max(_LEAST, MOST // users))
+    return [Queued(**{**row._asdict(), "since": row.since.timestamp()}) for row in session.execute(query)]
+
+
+def held_back(session: Session, queued: Iterable[Queued], broken: Mapping[str, str]) -> dict[str, str]:
+    """The runs whose sandbox does not work, with the reason.
+
+    Args:
+        broken: What is the matter, by sandbox.
+    """
+    ids = [run.id for run in queued if not run.cancel]
+    held: dict[str, str] = {}
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        query = select(RunRow.id, RunRow.sandbox).where(RunRow.sandbox.in_(broken), RunRow.id.in_(some))
+        held |= {run_id: broken[sandbox] for run_id, sandbox in session.execute(query)}
+    return held
+
+
+def tell_waiting(database: Database, queued: Iterable[Queued], reasons: Mapping[str, str]) -> None:
+    """Write what runs wait for, where it changed: many with one reason at once, and never so many that others wait."""
+    changed: dict[str | None, list[str]] = {}
+    for run in queued:
+        if run.id in reasons:
+            why = None if reasons[run.id] == TURN else reasons[run.id]
+            if why != run.waiting_for:
+                changed.setdefault(why, []).append(run.id)
+    for why, ids in changed.items():
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            with database.writing() as session:
+                session.execute(update(Job).where(Job.id.in_(some), Job.state == "queued").values(waiting_for=why))

@@ -1,0 +1,242 @@
+"""The thread of the server that hands jobs to workers and follows them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from importlib import import_module
+
+import structlog
+from mleredux._core.sandboxes.slots import Slots
+from mleredux.errors import MlereduxError
+from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+
+from mleredux_server.creation import settle_left
+from mleredux_server.database.tables import Job, Project, now
+from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
+from mleredux_server.scheduler.decision import Allowance, Demand, Running, World, decide
+from mleredux_server.scheduler.jobs import Jobs, Started
+from mleredux_server.scheduler.pool import OTHER_LANES, Pool, WorkerProcess
+from mleredux_server.scheduler.sandbox_health import BrokenSandboxes
+from mleredux_server.scheduler.startup import recover, sweep
+from mleredux_server.scheduler.tally import Tally
+from mleredux_server.schemas.accounts import Quota
+from mleredux_server.service import Service
+
+_LOG = structlog.get_logger()
+_TICK = 0.5
+_LOOK_AGAIN = 5.0
+"""Seconds after which the queue is read although nobody said that it changed: other programs free slots too."""
+_REST, _LONGEST_REST = 3.0, 1.0
+"""After a look the dispatcher rests so many times as long as it took, at most so many seconds: however long the queue,
+most of the process is for answers."""
+
+
+class Dispatcher:
+    """Hands queued jobs to workers and follows those that are worked on.
+
+    Args:
+        service: The service; its `wake` is set where there may be something to do.
+
+    Attributes:
+        tally: What it did so far.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.tally = Tally()
+        self._stopping = threading.Event()
+        self._broken = BrokenSandboxes(service, self._stopping)
+        self._jobs = Jobs(service, self.tally, self._broken.suspect)
+        self._pool = Pool(service.settings, service.catalogue, service.wake.set, self.tally)
+        self._slots = Slots(service.store.path)
+        self._machine = Demand(self._slots.has.cpus, self._slots.has.memory_mb, len(self._slots.has.gpus))
+        self._served: dict[str, float] = {}
+        self._not_before: dict[str, float] = {}
+        self._thread = threading.Thread(target=self._run, name="dispatcher", daemon=True)
+        self._look_at = self._look_around_at = 0.0
+
+    def start(self) -> None:
+        """Compare the database with the disk, then begin.
+
+        Raises:
+            MlereduxError: The ledger of slots is damaged.
+            OperationalError: The database does not answer.
+        """
+        self._jobs.started = recover(self._service)
+        self._pool.warm(len(self._jobs.started))
+        self._thread.start()
+        threading.Thread(target=sweep, args=(self._service,), name="sweeper", daemon=True).start()
+
+    def stop(self) -> None:
+        """Hand out no more; workers finish what they work on, and the next server finds it."""
+        self._stopping.set()
+        self._service.wake.set()
+        if self._thread.is_alive():
+            self._thread.join(10)
+        self._pool.close()
+
+    def alive(self) -> bool:
+        """Whether the thread lives."""
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            woken = self._service.wake.wait(_TICK)
+            self._service.wake.clear()
+            if self._stopping.is_set():
+                return
+            try:
+                began = time.monotonic()
+                self._tick(woken)
+                self.tally.round_at = time.monotonic()
+                self._stopping.wait(min(_LONGEST_REST, _REST * (self.tally.round_at - began)))
+            except Exception as error:  # a locked database, a full disk: the next round finds all as it is then
+                _LOG.error("the dispatcher failed, and tries again", exc_info=error)
+                self._look_at = 0.0
+                self._stopping.wait(1.0)
+
+    def _tick(self, woken: bool) -> None:
+        for told in self._pool.news():
+            job = self._jobs.started.get(told.worker.job or "")
+            if job is not None and job.pid == told.worker.pid:
+                job.told = told.done or {}
+            self._pool.free(told.worker)
+        changed = woken
+        for job in list(self._jobs.started.values()):
+            if self._follow(job):
+                del self._jobs.started[job.id]
+                changed = True
+        if time.monotonic() >= self._look_around_at:
+            self._look_around_at = time.monotonic() + _LOOK_AGAIN
+            self._jobs.follow_foreign()
+            self._find_unheard()
+            settle_left(self._service)
+        if changed or time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _LOOK_AGAIN
+            self._start_runs()
+            for lane in OTHER_LANES:
+                self._start_other(lane)
+            self._pool.warm(sum(1 for job in self._jobs.started.values() if job.kind == "run"))
+
+    def _find_unheard(self) -> None:
+        """Follow jobs that were noted as started although the note seemed to fail: their workers were never told."""
+        with self._service.database.reading() as session:
+            rows = session.scalars(select(Job).where(Job.state == "started", Job.id.not_in(list(self._jobs.started))))
+            unheard = [Started.of(row) for row in rows]
+        for job in unheard:
+            job.told = {}
+            self._jobs.started[job.id] = job
+
+    def _follow(self, job: Started) -> bool:
+        """Look at a job; whether it is worked on no longer. What is wrong with one hinders no other."""
+        if time.monotonic() < self._not_before.get(job.id, 0.0):
+            return False
+        try:
+            left = self._jobs.follow(job, ours=self._pool.has(job.id))
+        except OperationalError:
+            raise
+        except Exception as error:  # a kind of job is a plugin's, a disk may be full
+            _LOG.error("a job can't be followed, and is looked at again", job=job.id, exc_info=error)
+            self._not_before[job.id] = time.monotonic() + _LOOK_AGAIN
+            return False
+        self._not_before.pop(job.id, None)
+        if left and job.queued_again:
+            self._not_before[job.id] = time.monotonic() + 2.0 ** min(job.attempts, 5) / 4
+        return left
+
+    def _start_runs(self) -> None:
+        with self._service.database.reading() as session:
+            queued = [run for run in queued_runs(session) if self._due(run.id)]
+            if not queued:
+                return
+            held = held_back(session, queued, broken) if (broken := self._broken.known()) else {}
+            looked_at = [run for run in queued if run.id not in held]
+            started = session.scalars(select(Job).where(Job.state == "started", Job.kind == "run")).all()
+            projects = session.scalars(select(Project).where(Project.id.in_({run.project_id for run in looked_at})))
+            quotas = {project.id: Quota.model_validate(project.quota) for project in projects}
+        running = [
+            Running(job.id, job.user_id, job.project_id, _demand(job), (job.started_at or job.created_at).timestamp())
+            for job in started
+        ]
+        decision = decide(
+            [run.as_waiting() for run in looked_at],
+            running,
+            World(
+                machine=self._machine,
+                workers=self._pool.size["run"] - len(started),
+                now=now().timestamp(),
+                elsewhere=self._elsewhere({job.id for job in started}),
+                projects={name: _allowance(quota) for name, quota in quotas.items()},
+                served=self._served,
+            ),
+        )
+        users = {run.id: run.user_id for run in looked_at}
+        for run_id in decision.start:
+            if self._hand_out(run_id, "run"):
+                self._served[users[run_id]] = time.time()
+        tell_waiting(self._service.database, queued, {**decision.waiting_for, **held})
+
+    def _start_other(self, kind: str) -> None:
+        """The oldest of its kind, where its one worker is free."""
+        if any(job.kind == kind for job in self._jobs.started.values()):
+            return
+        with self._service.database.reading() as session:
+            oldest = session.scalars(
+                select(Job)
+                .where(Job.state == "queued", Job.kind == kind)
+                .order_by(Job.priority.desc(), Job.queued_at, Job.id)
+                .limit(20)
+            ).all()
+        for job in oldest:
+            if self._due(job.id) and self._hand_out(job.id, kind):
+                return
+
+    def _hand_out(self, job_id: str, kind: str) -> bool:
+        """Note in the database who does a job, then tell them."""
+
+        def tell(worker: WorkerProcess) -> dict[str, object] | None:
+            begun = now()
+            with self._service.database.writing() as session:
+                row = session.get(Job, job_id)
+                if row is None or row.state != "queued":
+                    return None
+                row.state, row.started_at, row.waiting_for = "started", begun, None
+                row.worker_pid, row.worker_birth, row.attempts = worker.pid, worker.birth, row.attempts + 1
+                if kind != "run":
+                    work = import_module(f"mleredux_server.work.{kind}")
+                    if hasattr(work, "begun"):
+                        work.begun(session, row)
+            self._jobs.started[job_id] = Started.of(row)
+            self.tally.started[kind] += 1
+            folder = self._service.job_dir(kind, job_id)
+            return {"id": job_id, "kind": kind, "folder": str(folder), "attempt": row.attempts}
+
+        return self._pool.give(kind, tell)
+
+    def _due(self, job_id: str) -> bool:
+        """Whether a job that failed a moment ago may be tried again."""
+        if time.monotonic() < self._not_before.get(job_id, 0.0):
+            return False
+        self._not_before.pop(job_id, None)
+        return True
+
+    def _elsewhere(self, ours: set[str]) -> Demand:
+        """What runs that are not this server's hold in the same runs directory."""
+        try:
+            held = [slot for slot in self._slots.held() if slot.run not in ours]
+        except MlereduxError as error:
+            _LOG.error("the ledger of slots can't be read", reason=str(error))
+            return self._machine  # guessing would oversubscribe the machine
+        return Demand(
+            sum(slot.cpus for slot in held), sum(slot.memory_mb for slot in held), sum(len(slot.gpus) for slot in held)
+        )
+
+
+def _demand(job: Job) -> Demand:
+    return Demand(job.cpus, job.memory_mb, job.gpus)
+
+
+def _allowance(quota: Quota) -> Allowance:
+    return Allowance(quota.concurrent_runs, quota.cpus, quota.memory_mb, quota.gpus, quota.weight)

@@ -1,0 +1,275 @@
+"""Jobs in the database: taken up, followed, ended. Everything here runs in the dispatcher's thread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import structlog
+from mleredux._core.models import Cause, State
+from mleredux._core.sandboxes.processes import birth
+from mleredux._core.store import Run
+from mleredux._core.store.files import FileLock
+from mleredux.errors import MlereduxError
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import Job, Project, RunRow, now
+from mleredux_server.scheduler.summary import OPEN, Facts, facts_of, log_bytes, run_at, write_row
+from mleredux_server.scheduler.tally import Tally
+from mleredux_server.service import Service
+from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE
+
+_LOG = structlog.get_logger()
+MOST_ATTEMPTS = 3
+"""Workers that may die of a job, without a stage finished in between, until it is given up."""
+_LONG_SECONDS = 600.0
+"""A worker that had a job for so long did not die of it."""
+
+
+@dataclass
+class Started:
+    """A job that is worked on.
+
+    Attributes:
+        log_bytes: Size of the event log when the row was last made of it.
+        told: What its worker said of it at the end; an empty dict where the worker died.
+        queued_again: Whether it ended without a result, and waits for another worker.
+    """
+
+    id: str
+    kind: str
+    attempts: int
+    started_at: datetime
+    pid: int | None
+    birth: float | None
+    log_bytes: int = -1
+    told: dict[str, Any] | None = None
+    queued_again: bool = False
+
+    @classmethod
+    def of(cls, job: Job) -> Started:
+        """As the database has it."""
+        return cls(job.id, job.kind, job.attempts, job.started_at or job.created_at, job.worker_pid, job.worker_birth)
+
+    @property
+    def worker_lives(self) -> bool:
+        """Whether the process that was given the job is there."""
+        return self.pid is not None and self.birth is not None and birth(self.pid) == self.birth
+
+
+class Jobs:
+    """Looks after the jobs that are worked on."""
+
+    def __init__(self, service: Service, tally: Tally, broke: Callable[[str], None]) -> None:
+        self._service, self._tally, self._broke = service, tally, broke
+        self.started: dict[str, Started] = {}
+
+    def follow(self, job: Started, *, ours: bool) -> bool:
+        """Look at a job: bring its row up to date, end it, or queue it again.
+
+        Args:
+            job: The job.
+            ours: Whether a worker of this server has it and has not said that it is done.
+
+        Returns:
+            Whether it is worked on no longer.
+        """
+        return self._follow_run(job, ours) if job.kind == "run" else self._follow_other(job, ours)
+
+    def follow_foreign(self) -> None:
+        """Bring rows of runs up to date that other programs work on."""
+        with self._service.database.reading() as session:
+            query = select(RunRow.id, RunRow.log_bytes).join(Job, Job.id == RunRow.id)
+            rows = session.execute(query.where(Job.state == "ended", RunRow.status.in_(OPEN))).all()
+        for run_id, size in rows:
+            if log_bytes(self._service.job_dir("run", run_id) / "events.jsonl") == size:
+                continue
+            try:
+                facts = facts_of(run_at(self._service.store, run_id))
+            except (MlereduxError, ValueError, OSError) as error:
+                _LOG.warning("a run can't be read", run=run_id, reason=str(error))
+                continue
+            with self._service.database.writing() as session:
+                write_row(session, run_id, facts)
+
+    def _follow_run(self, job: Started, ours: bool) -> bool:
+        path = self._service.job_dir("run", job.id)
+        size = log_bytes(path / "events.jsonl")
+        if ours and size == job.log_bytes:
+            return False
+        free = not ours and not FileLock(path / ".lock").held_elsewhere()  # before what it left is read
+        if size == job.log_bytes and not free:
+            return False
+        try:
+            run = run_at(self._service.store, job.id)
+            facts = facts_of(run)
+        except (MlereduxError, ValueError, OSError) as error:
+            if free and not job.worker_lives:
+                self._give_up_damaged(job, str(error))
+                return True
+            return False
+        if free and (facts.state.final or not (ours or (job.told is None and job.worker_lives))):
+            return self._leave_run(job, run, facts)
+        if facts.state.final:
+            return False  # shown when its worker has let go of it: who sees its end may retry or delete it at once
+        with self._service.database.writing() as session:
+            write_row(session, job.id, facts)
+        job.log_bytes = facts.log_bytes
+        return False
+
+    def _leave_run(self, job: Started, run: Run, facts: Facts) -> bool:
+        """Nobody works on it any more: it has ended, or is queued again, or is given up."""
+        if not facts.state.final:
+            progress = any(time >= job.started_at for time in facts.stages)
+            long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
+            attempts = 0 if progress or long else self._attempts(job)
+            if attempts < MOST_ATTEMPTS:
+                self._queue_again(job, attempts, facts)
+                return True
+            if not give_up(run, Cause.ENVIRONMENT_BROKE, _died(job, attempts)):
+                return False
+            self._sweep(run)
+            facts = facts_of(run)
+        used = (job.told or {}).get("disk_mb")
+        if used is None:
+            from mleredux_server.work.run import disk_mb
+
+            used = disk_mb(run)
+        with self._service.database.writing() as session:
+            end_run(session, job.id, facts, used)
+        self._tally.ended["run", str(facts.state)] += 1
+        if facts.cause == Cause.ENVIRONMENT_BROKE:
+            self._broke(run.spec.sandbox)
+        return True
+
+    def _attempts(self, job: Started) -> int:
+        """Workers that took it up; one that died before it got so far is not held against the job."""
+        try:
+            begun = (self._service.job_dir(job.kind, job.id) / ATTEMPT_FILE).read_text() == str(job.attempts)
+        except (OSError, ValueError):
+            begun = False
+        return job.attempts if begun else max(0, job.attempts - 1)
+
+    def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None) -> None:
+        job.queued_again = True
+        _LOG.warning("a job is queued again", job=job.id, kind=job.kind, attempts=attempts, told=job.told)
+        with self._service.database.writing() as session:
+            session.execute(
+                update(Job)
+                .where(Job.id == job.id, Job.state == "started")
+                .values(state="queued", attempts=attempts, worker_pid=None, worker_birth=None)
+            )
+            if facts is not None:
+                write_row(session, job.id, facts)
+        self._tally.retried[job.kind] += 1
+
+    def _give_up_damaged(self, job: Started, reason: str) -> None:
+        _LOG.error("a run can't be read", job=job.id, reason=reason)
+        with self._service.database.writing() as session:
+            end_damaged(session, job.id, reason)
+        self._tally.ended["run", "failed"] += 1
+
+    def _sweep(self, run: Run) -> None:
+        """What its workers left in the sandbox is nobody's now."""
+        service = self._service
+        try:
+            service.catalogue.sandbox(run.spec.sandbox).sweep(service.store.owner, lambda other: other != run.id)
+        except MlereduxError as error:
+            _LOG.warning("a sandbox can't be swept", run=run.id, reason=str(error))
+
+    def _follow_other(self, job: Started, ours: bool) -> bool:
+        folder = self._service.job_dir(job.kind, job.id)
+        if ours or FileLock(folder / LOCK_FILE).held_elsewhere():
+            return False
+        answer = _answer(folder)
+        if answer is None:
+            if job.told is None and job.worker_lives:
+                return False
+            attempts = self._attempts(job)
+            if attempts < MOST_ATTEMPTS and folder.is_dir():
+                self._queue_again(job, attempts)
+                return True
+            answer = {"result": None, "error": _died(job, attempts)}
+        kind = import_module(f"mleredux_server.work.{job.kind}")
+        with self._service.database.writing() as session:
+            row = session.get(Job, job.id)
+            if row is not None and row.state == "started":
+                kind.settle(session, row, answer["result"], answer["error"])
+                row.state, row.ended_at, row.worker_pid = "ended", now(), None
+        self._tally.ended[job.kind, "failed" if answer["error"] else "done"] += 1
+        return True
+
+
+def give_up(run: Run, cause: Cause, message: str) -> bool:
+    """Let a run that nobody works on end as cancelled or failed; whether the lock could be had.
+
+    Raises:
+        OSError: The event can't be written.
+    """
+    if not run.lock.acquire():
+        return False
+    try:
+        state = State.CANCELLED if cause is Cause.CANCELLED else State.FAILED
+        if not run.state.final:
+            if run.state is not State.QUEUED:
+                run.enter(State.PRODUCING)
+            run.enter(state, cause=cause, message=message)
+    finally:
+        run.lock.release()
+    return True
+
+
+def end_run(session: Session, run_id: str, facts: Facts, disk_mb: int) -> None:
+    """The job of a run ends; what it used of language models is counted for the project, once."""
+    job = session.get(Job, run_id)
+    if job is None:
+        return
+    write_row(session, run_id, facts)
+    if job.state == "ended":
+        return
+    job.state, job.ended_at, job.waiting_for = "ended", facts.ended_at or now(), None
+    job.worker_pid = job.worker_birth = None
+    job.disk_mb = disk_mb
+    fresh = max(0, facts.llm_tokens - job.llm_tokens_counted)
+    if fresh:
+        job.llm_tokens_counted += fresh
+        session.execute(
+            update(Project).where(Project.id == job.project_id).values(llm_tokens_used=Project.llm_tokens_used + fresh)
+        )
+
+
+def end_damaged(session: Session, run_id: str, reason: str) -> None:
+    """The job of a run whose directory is gone or can't be read."""
+    ended = now()
+    session.execute(
+        update(Job)
+        .where(Job.id == run_id)
+        .values(state="ended", ended_at=ended, disk_mb=0, waiting_for=None, worker_pid=None)
+    )
+    session.execute(
+        update(RunRow)
+        .where(RunRow.id == run_id)
+        .values(status="failed", cause=str(Cause.ENVIRONMENT_BROKE), message=reason, ended_at=ended, updated_at=ended)
+    )
+
+
+def _died(job: Started, attempts: int) -> str:
+    said = (job.told or {}).get("error")
+    why = f" The last said: {said}" if said else ""
+    return f"{attempts} workers ended before it did, without getting any further.{why}"
+
+
+def _answer(folder: Path) -> dict[str, Any] | None:
+    try:
+        answer: dict[str, Any] = json.loads((folder / RESULT_FILE).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        return {"result": None, "error": f"Its result can't be read ({type(error).__name__})."}
+    return answer

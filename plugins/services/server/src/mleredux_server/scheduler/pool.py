@@ -1,0 +1,202 @@
+"""Worker processes: starting them ahead of the work, telling them jobs, noticing their ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from mleredux._core.plugins import Catalogue
+from mleredux._core.sandboxes.processes import birth
+
+from mleredux_server.scheduler.tally import Tally
+from mleredux_server.settings import Settings
+
+_LOG = structlog.get_logger()
+_SPARE = 2
+_PAUSE = 1.0
+"""Seconds until the next worker is started after one that could not be."""
+_HIDDEN_VARIABLES = ("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "PGPASSWORD")
+OTHER_LANES = ("grade", "build")
+"""Each has one worker of its own beside those of runs, so that a grade waits for no run of a day."""
+
+
+def workers_of(settings: Settings) -> int:
+    """How many runs may be worked on at once."""
+    return settings.workers or max(2, os.cpu_count() or 1)
+
+
+@dataclass
+class WorkerProcess:
+    """A worker as the server sees it.
+
+    Attributes:
+        job: What it was told to do; None while it is free.
+        birth: With the pid, names the process for good.
+    """
+
+    lane: str
+    process: subprocess.Popen[bytes]
+    birth: float | None
+    job: str | None = None
+    ready: bool = False
+    gone: bool = False
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became known of a worker: it did its job, or it is gone (`done` is None)."""
+
+    worker: WorkerProcess
+    done: dict[str, Any] | None
+
+
+class Pool:
+    """The workers of a server.
+
+    Args:
+        settings: The server's.
+        catalogue: Whose plugins the workers load.
+        wake: Called when there is something to hear.
+        tally: Where it is counted.
+    """
+
+    def __init__(self, settings: Settings, catalogue: Catalogue, wake: Callable[[], None], tally: Tally) -> None:
+        self._settings, self._wake, self._tally = settings, wake, tally
+        plain = settings.model_copy(update={"database": None})  # workers have no business there
+        hello = {
+            "settings": plain.model_dump(mode="json"),
+            "load": [str(item) for item in catalogue.load],
+            "block": [str(item) for item in catalogue.block],
+        }
+        self._hello = json.dumps(hello).encode() + b"\n"
+        self._news: queue.SimpleQueue[Told] = queue.SimpleQueue()
+        self._workers: list[WorkerProcess] = []
+        self._start_at = 0.0
+        self.size = {"run": workers_of(settings), **dict.fromkeys(OTHER_LANES, 1)}
+
+    def warm(self, busy: int) -> None:
+        """Have workers for runs ready ahead.
+
+        Args:
+            busy: Runs that are worked on now, by workers of an earlier server too.
+        """
+        free = sum(1 for worker in self._workers if worker.lane == "run" and not (worker.job or worker.gone))
+        if time.monotonic() >= self._start_at:
+            for _ in range(min(_SPARE, self.size["run"] - busy) - free):
+                self._start("run")
+
+    def give(self, lane: str, tell: Callable[[WorkerProcess], dict[str, Any] | None]) -> bool:
+        """Give a job to a free worker, or to a new one.
+
+        Args:
+            lane: `run`, `grade` or `build`.
+            tell: Notes which worker it is, and gives the job; None where it is not to be done any more.
+        """
+        free = [worker for worker in self._workers if worker.lane == lane and worker.job is None and not worker.gone]
+        if not free and time.monotonic() < self._start_at:
+            return False
+        worker = max(free, key=lambda one: one.ready) if free else self._start(lane)
+        job = tell(worker)
+        if job is None:
+            return False
+        worker.job = job["id"]
+        self._count()
+        assert worker.process.stdin is not None
+        try:
+            worker.process.stdin.write(json.dumps(job).encode() + b"\n")
+            worker.process.stdin.flush()
+        except OSError:
+            pass  # it has just died: its end is heard of, and the job is taken up again
+        return True
+
+    def has(self, job_id: str) -> bool:
+        """Whether a worker of this server was told that job and did not say yet that it is done."""
+        return any(worker.job == job_id for worker in self._workers)
+
+    def news(self) -> list[Told]:
+        """What was heard since it was last asked for."""
+        heard: list[Told] = []
+        while True:
+            try:
+                told = self._news.get_nowait()
+            except queue.Empty:
+                return heard
+            heard.append(told)
+            if told.done is None or told.done.get("last"):
+                told.worker.gone = True
+            if told.done is None and told.worker in self._workers:
+                self._workers.remove(told.worker)
+                if not told.worker.ready:
+                    _LOG.error("a worker ended before it was ready; see workers.log", pid=told.worker.pid)
+                    self._start_at = time.monotonic() + _PAUSE
+                self._count()
+
+    def free(self, worker: WorkerProcess) -> None:
+        """After its job was looked at: it may get the next one."""
+        worker.job = None
+        self._count()
+
+    def close(self) -> None:
+        """Tell no more jobs: free workers go at once, others when they have finished."""
+        for worker in self._workers:
+            with contextlib.suppress(OSError):
+                if worker.process.stdin is not None:
+                    worker.process.stdin.close()
+
+    def _count(self) -> None:
+        busy = sum(1 for worker in self._workers if worker.job is not None)
+        self._tally.workers = {"busy": busy, "idle": len(self._workers) - busy}
+
+    def _start(self, lane: str) -> WorkerProcess:
+        variables = {name: value for name, value in os.environ.items() if name not in _HIDDEN_VARIABLES}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mleredux_server.scheduler.worker", str(self._settings.runs_dir)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=variables,
+            start_new_session=True,
+        )
+        worker = WorkerProcess(lane, process, birth(process.pid))
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.write(self._hello)
+            process.stdin.flush()
+        self._workers.append(worker)
+        self._tally.workers_started += 1
+        self._count()
+        threading.Thread(target=self._listen, args=(worker,), daemon=True, name=f"worker-{process.pid}").start()
+        return worker
+
+    def _listen(self, worker: WorkerProcess) -> None:
+        assert worker.process.stdout is not None
+        for line in worker.process.stdout:
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue  # half a word, of one that was killed
+            if "ready" in said:
+                worker.ready = True
+            else:
+                self._news.put(Told(worker, said))
+                self._wake()
+        code = worker.process.wait()
+        if code != 0:
+            self._tally.workers_died += 1
+            _LOG.warning("a worker ended", pid=worker.pid, code=code, job=worker.job)
+        self._news.put(Told(worker, None))
+        self._wake()

@@ -1,0 +1,60 @@
+"""Sandboxes that broke: nothing is started in them until they answer again, and what was left in them is removed."""
+
+from __future__ import annotations
+
+import threading
+
+import structlog
+
+from mleredux_server.scheduler.startup import sweep_sandbox
+from mleredux_server.service import Service
+
+_LOG = structlog.get_logger()
+_AGAIN = 2.0
+
+
+class BrokenSandboxes:
+    """Looks after sandboxes in which a run's environment broke: an engine that was restarted, a full disk.
+
+    Args:
+        service: The service.
+        stopping: Set when the server ends.
+    """
+
+    def __init__(self, service: Service, stopping: threading.Event) -> None:
+        self._service, self._stopping = service, stopping
+        self._lock = threading.Lock()
+        self._broken: dict[str, str] = {}
+
+    def suspect(self, sandbox: str) -> None:
+        """Have a sandbox looked at before anything else is started in it."""
+        with self._lock:
+            first = not self._broken
+            self._broken.setdefault(sandbox, f"the sandbox {sandbox}, in which a run's environment broke")
+        if first:
+            threading.Thread(target=self._look, name="sandboxes", daemon=True).start()
+
+    def known(self) -> dict[str, str]:
+        """Sandboxes that nothing may be started in now, and what runs in them wait for."""
+        with self._lock:
+            return dict(self._broken)
+
+    def _look(self) -> None:
+        """Sweep each until that works: it proves that the sandbox answers, and leaves no container behind."""
+        while not self._stopping.is_set():
+            for name in self.known():
+                try:
+                    if name in self._service.catalogue.entries("sandboxes"):
+                        sweep_sandbox(self._service, name)
+                except Exception as error:  # a sandbox is a plugin's; given up, all its runs would wait for ever
+                    _LOG.warning("a sandbox does not work now", sandbox=name, reason=str(error))
+                    with self._lock:
+                        self._broken[name] = f"the sandbox {name}, which does not work now"
+                    continue
+                with self._lock:
+                    del self._broken[name]
+                    done = not self._broken
+                self._service.wake.set()
+                if done:
+                    return
+            self._stopping.wait(_AGAIN)

@@ -1,0 +1,135 @@
+"""At the start: the database compared with what lies on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+from mleredux._core.store.trees import remove_tree
+from mleredux.errors import MlereduxError
+from sqlalchemy import delete, insert, select
+from sqlalchemy.orm import Session
+
+from mleredux_server.creation import drop_uncreated
+from mleredux_server.database.tables import Idempotency, Job, Member, RunLabel, RunRow, User
+from mleredux_server.scheduler.actions import TRASH
+from mleredux_server.scheduler.adoption import adopted
+from mleredux_server.scheduler.jobs import Started, end_damaged, end_run
+from mleredux_server.scheduler.summary import facts_of, run_at
+from mleredux_server.service import Service
+
+_LOG = structlog.get_logger()
+_CHUNK = 500
+
+
+def recover(service: Service) -> dict[str, Started]:
+    """Bring database and disk together after whatever ended the server before this one.
+
+    What was never acknowledged goes; runs without a row get one; jobs whose directory is gone end. What is worked on
+    by workers of an earlier server is given back, to be followed.
+    """
+    _drop_uncreated(service)
+    _finish_deleting(service)
+    there = set(service.store.ids())
+    with service.database.reading() as session:
+        known = set(session.scalars(select(RunRow.id)))
+        open_ = {job.id: job for job in session.scalars(select(Job).where(Job.state != "ended", Job.kind == "run"))}
+    if there - known:
+        _adopt(service, sorted(there - known))
+    with service.database.writing() as session:
+        for run_id in open_.keys() - there:
+            end_damaged(session, run_id, "The run's directory is gone.")
+        for job in open_.values():
+            if job.cancel and job.state == "queued" and job.id in there:
+                _end_cancelled(session, service, job.id)
+    with service.database.reading() as session:
+        return {job.id: Started.of(job) for job in session.scalars(select(Job).where(Job.state == "started"))}
+
+
+def sweep(service: Service) -> None:
+    """End what killed workers left in sandboxes and nobody will take up again; throw away what was deleted."""
+    with service.database.reading() as session:
+        sandboxes = list(session.scalars(select(RunRow.sandbox).distinct()))
+    for name in sandboxes:
+        try:
+            sweep_sandbox(service, name)
+        except MlereduxError as error:
+            _LOG.warning("a sandbox can't be swept now", sandbox=name, reason=str(error))
+    trash = service.settings.state_dir / TRASH
+    for path in trash.iterdir() if trash.is_dir() else ():
+        remove_tree(path)
+
+
+def sweep_sandbox(service: Service, name: str) -> None:
+    """End what is left in a sandbox of runs that nobody will take up again.
+
+    Raises:
+        MlereduxError: The sandbox does not work now.
+    """
+    with service.database.reading() as session:
+        unfinished = set(session.scalars(select(Job.id).where(Job.state != "ended", Job.kind == "run")))
+    service.catalogue.sandbox(name).sweep(
+        service.store.owner, lambda run_id: run_id in unfinished or service.store.is_alive(run_id)
+    )
+
+
+def _drop_uncreated(service: Service) -> None:
+    with service.database.reading() as session:
+        uncreated = session.scalars(select(Job.id).where(Job.state == "creating")).all()
+    drop_uncreated(service, uncreated)
+    with service.database.writing() as session:
+        session.execute(delete(Idempotency).where(Idempotency.status.is_(None)))
+
+
+def _finish_deleting(service: Service) -> None:
+    """Rows of runs whose directories were moved away right before a kill."""
+    trash = service.settings.state_dir / TRASH
+    gone = [path.name.rpartition("-")[0] for path in trash.iterdir()] if trash.is_dir() else []
+    gone = [run_id for run_id in gone if not (service.store.path / run_id).exists()]
+    if gone:
+        with service.database.writing() as session:
+            for run_id in gone:
+                session.execute(delete(RunRow).where(RunRow.id == run_id))
+                session.execute(delete(Job).where(Job.id == run_id))
+
+
+def _end_cancelled(session: Session, service: Service, run_id: str) -> None:
+    try:
+        facts = facts_of(run_at(service.store, run_id))
+    except (MlereduxError, ValueError, OSError):
+        return  # the dispatcher says what is wrong when it comes to it
+    if facts.state.final:
+        end_run(session, run_id, facts, 1)
+
+
+def _adopt(service: Service, names: Sequence[str]) -> None:
+    """Rows for runs that have none: of the command line, or of a database that was lost."""
+    with service.database.reading() as session:
+        place = session.execute(
+            select(User.id, Member.project_id)
+            .join(Member, Member.user_id == User.id)
+            .where(User.admin, User.disabled_at.is_(None), Member.role == "owner")
+            .order_by(User.created_at, Member.project_id)
+            .limit(1)
+        ).one_or_none()
+    if place is None:
+        return
+    count = 0
+    for start in range(0, len(names), _CHUNK):
+        jobs, rows, labels = [], [], []
+        for name in names[start : start + _CHUNK]:
+            try:
+                run = run_at(service.store, name)
+                job, row = adopted(run, facts_of(run), str(place[0]), str(place[1]))
+            except (MlereduxError, ValueError, OSError) as error:
+                _LOG.warning("a run can't be read, and is left out", run=name, reason=str(error))
+                continue
+            jobs.append(job)
+            rows.append(row)
+            labels += [{"run_id": name, "name": key, "value": value} for key, value in row["labels"].items()]
+        with service.database.writing() as session:
+            for table, values in ((Job, jobs), (RunRow, rows), (RunLabel, labels)):
+                if values:
+                    session.execute(insert(table), values)
+        count += len(rows)
+    _LOG.info("runs without a row were taken in", runs=count)

@@ -1,0 +1,112 @@
+"""What is listed of a run, made from its directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mleredux._core.models import LlmUse, State
+from mleredux._core.store import Run, RunStore
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import RunRow, now
+
+FINAL = tuple(str(state) for state in State if state.final)
+OPEN = tuple(str(state) for state in State if not state.final)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A run as its directory tells it.
+
+    Attributes:
+        log_bytes: Size of the event log before it was read: where it is larger now, there is news.
+        llm_tokens: Used in all attempts so far.
+        stages: Finished ones.
+    """
+
+    log_bytes: int
+    state: State
+    cause: str | None
+    message: str | None
+    score: float | None
+    medal: str | None
+    valid: bool | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    changed_at: datetime | None
+    llm_tokens: int
+    stages: tuple[datetime, ...]
+
+
+def run_at(store: RunStore, run_id: str) -> Run:
+    """A run by its whole id: the store itself would take a part of another's.
+
+    Raises:
+        NotFound: Its directory is gone.
+        MlereduxError: It is damaged.
+    """
+    return store.watch(Run(store.path / run_id))
+
+
+def log_bytes(path: Path) -> int:
+    """Size of an event log; -1 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def facts_of(run: Run) -> Facts:
+    """Read a run.
+
+    Raises:
+        MlereduxError: Its directory is damaged.
+        OSError: It can't be read.
+    """
+    size = log_bytes(run.log.path)
+    events = run.events()
+    states = [event for event in events if event.type == "state"]
+    last = states[-1] if states else None
+    state = State(last.data["state"]) if last else State.QUEUED
+    used = [event.data["use"] for event in events if event.type == "gateway" and "use" in event.data]
+    llm = LlmUse.model_validate(used[-1]) if used else LlmUse()
+    report = run.report
+    return Facts(
+        log_bytes=size,
+        state=state,
+        cause=last.data.get("cause") if last else None,
+        message=last.data.get("message") if last else None,
+        score=report.score if report else None,
+        medal=report.medal if report else None,
+        valid=report.valid_submission if report else None,
+        started_at=next((event.time for event in states if event.data["state"] != State.QUEUED), None),
+        ended_at=last.time if last and state.final else None,
+        changed_at=events[-1].time if events else None,
+        llm_tokens=llm.prompt_tokens + llm.completion_tokens,
+        stages=tuple(
+            event.time for event in events if event.type == "stage" and event.data.get("status") == "finished"
+        ),
+    )
+
+
+def write_row(session: Session, run_id: str, facts: Facts) -> None:
+    """Bring a run's row up to what its directory tells."""
+    session.execute(
+        update(RunRow)
+        .where(RunRow.id == run_id)
+        .values(
+            status=str(facts.state),
+            cause=facts.cause,
+            message=facts.message,
+            score=facts.score,
+            medal=facts.medal,
+            valid=facts.valid,
+            log_bytes=facts.log_bytes,
+            started_at=facts.started_at,
+            ended_at=facts.ended_at,
+            updated_at=facts.changed_at or now(),
+        )
+    )

@@ -1,0 +1,180 @@
+"""A worker: a process that is told jobs, one at a time, and does them.
+
+It is started by the server in a session of its own and outlives it: when the pipe it is told jobs by ends, it finishes
+what it works on and goes. It never opens the database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from importlib import import_module
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+import psutil
+from mleredux._core.data import DataStore
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.store import RunStore
+from mleredux._core.store.files import FileLock, write_atomically
+from mleredux.errors import MlereduxError
+
+from mleredux_server.scheduler.worklog import WorkLog
+from mleredux_server.settings import Settings
+from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, REQUEST_FILE, RESULT_FILE, WorkContext
+
+MOST_JOBS = 64
+"""After so many a worker is replaced by a fresh one, …"""
+MOST_GROWTH_MB = 512
+"""… and when it has grown by so much."""
+LOG_FILE = "workers.log"
+
+
+class Worker:
+    """One worker process.
+
+    Args:
+        told: The pipe of jobs: a JSON object a line, the first of them `settings`, `load` and `block`.
+        says: The pipe of answers: `{"ready": pid}`, then `{"done": id, …}` for each job.
+    """
+
+    def __init__(self, told: IO[bytes], says: IO[bytes]) -> None:
+        self._told, self._says = told, says
+        self._idle = self._leaving = False
+        hello = json.loads(told.readline() or b"null")
+        if hello is None:
+            raise SystemExit(0)
+        self.settings = Settings.model_validate(hello["settings"])
+        self.catalogue = Catalogue(block=hello["block"], load=hello["load"])
+        set_current(self.catalogue)
+        self.store = RunStore(self.settings.runs_dir.resolve())
+        self.data = DataStore(self.settings.data_dir)
+        self.log = WorkLog(self.settings.state_dir / LOG_FILE)
+
+    def serve(self) -> None:
+        """Do jobs until there are no more to be told, or enough were done."""
+        self.log.open()
+        # No SIG_IGN: what agents are started with would inherit it.
+        signal.signal(signal.SIGINT, lambda _number, _frame: None)
+        signal.signal(signal.SIGTERM, self._leave)
+        Pipeline(self.store, self.catalogue, self.data).warm_up()
+        self.log.say("worker ready")
+        self._say(ready=os.getpid())
+        before = _memory_mb()
+        for number in range(1, MOST_JOBS + 1):
+            line = self._next()
+            if not line:
+                break
+            job = json.loads(line)
+            self.log.open()
+            done = self._do(job)
+            grown = _memory_mb() - before
+            last = self._leaving or number == MOST_JOBS or grown > MOST_GROWTH_MB
+            self._say(done=job["id"], last=last, **done)
+            if last:
+                break
+        self.log.say("worker leaves", grown_mb=round(_memory_mb() - before))
+
+    def _next(self) -> bytes:
+        if self._leaving:
+            return b""
+        self._idle = True
+        line = self._told.readline()
+        self._idle = False
+        return line
+
+    def _do(self, job: dict[str, Any]) -> dict[str, Any]:
+        facts = {"job": job["id"], "kind": job["kind"], "attempt": job["attempt"]}
+        self.log.say("job taken up", **facts)
+        try:
+            (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
+            result = self._run(job) if job["kind"] == "run" else self._other(job)
+        except MlereduxError as error:
+            self.log.say("job refused", "warning", reason=str(error), **facts)
+            return {"error": str(error)}
+        except Exception as error:  # a worker lives on whatever a plugin raises; the job is looked at by the server
+            self.log.say("job broke", "error", reason=repr(error), traceback=traceback.format_exc(), **facts)
+            return {"error": f"{type(error).__name__}: {error}"}
+        self.log.say("job done", **facts)
+        return result
+
+    def _run(self, job: dict[str, Any]) -> dict[str, Any]:
+        result: dict[str, Any] = import_module("mleredux_server.work.run").work(self._context(job, {}))
+        return result
+
+    def _other(self, job: dict[str, Any]) -> dict[str, Any]:
+        """Do a job whose result is a file, unless it lies there."""
+        folder = Path(job["folder"])
+        lock = FileLock(folder / LOCK_FILE)
+        if not lock.acquire():
+            return {}
+        try:
+            if not (folder / RESULT_FILE).exists():
+                answer = self._answer(job, folder)
+                write_atomically(folder / RESULT_FILE, json.dumps(answer))
+        finally:
+            lock.release()
+        return {}
+
+    def _answer(self, job: dict[str, Any], folder: Path) -> dict[str, Any]:
+        try:
+            request = json.loads((folder / REQUEST_FILE).read_bytes())
+            kind = import_module(f"mleredux_server.work.{job['kind']}")
+            return {"result": kind.work(self._context(job, request)), "error": None}
+        except MlereduxError as error:
+            return {"result": None, "error": str(error)}
+        except Exception as error:  # whatever ends a job is its answer, and is in the log
+            self.log.say("job broke", "error", job=job["id"], traceback=traceback.format_exc())
+            return {"result": None, "error": f"Something unforeseen went wrong ({type(error).__name__})."}
+
+    def _context(self, job: dict[str, Any], request: dict[str, Any]) -> WorkContext:
+        folder = Path(job["folder"])
+        return WorkContext(
+            settings=self.settings,
+            catalogue=self.catalogue,
+            store=self.store,
+            data=self.data,
+            job_id=job["id"],
+            folder=folder,
+            request=request,
+            cancelled=lambda: (folder / CANCEL_FILE).exists(),
+            attempt=job["attempt"],
+        )
+
+    def _leave(self, _number: int, _frame: FrameType | None) -> None:
+        """SIGTERM: go now where there is nothing to do, else after the job."""
+        self._leaving = True
+        if self._idle:
+            raise SystemExit(0)
+
+    def _say(self, **facts: Any) -> None:
+        try:
+            self._says.write(json.dumps(facts).encode() + b"\n")
+            self._says.flush()
+        except OSError:  # the server is gone; what was done lies in the job's folder
+            self._leaving = True
+
+
+def _memory_mb() -> float:
+    memory: float = psutil.Process().memory_info().rss / 2**20
+    return memory
+
+
+def main() -> None:
+    """Take the pipes away from standard input and output, so that no plugin reads or writes there by mistake."""
+    told, says = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    Worker(told, says).serve()
+
+
+if __name__ == "__main__":
+    main()

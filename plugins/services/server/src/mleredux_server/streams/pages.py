@@ -1,0 +1,44 @@
+"""Reading an event log by pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mleredux._core.models import Event
+from pydantic import ValidationError
+
+from mleredux_server.files.access import open_inside
+from mleredux_server.streams.frames import DamagedLog
+from mleredux_server.streams.tail import MAX_LINE
+
+_BLOCK = 1 << 18
+
+
+def events_after(run: Path, after: int, most: int) -> list[Event]:
+    """Events of a run in order, with numbers greater than `after`.
+
+    Numbers are those of the lines, from 0 without gaps, so lines before are counted, not read.
+
+    Raises:
+        OSError: The log is not there, or can't be read.
+        DamagedLog: A line is no event.
+    """
+    found: list[Event] = []
+    number, offset, rest = 0, 0, b""
+    with open_inside(run, b"events.jsonl") as file:
+        while len(found) < most and (block := file.read(offset, _BLOCK)):
+            offset += len(block)
+            *lines, rest = (rest + block).split(b"\n")
+            if len(rest) > MAX_LINE:
+                raise DamagedLog(f"a line of more than {MAX_LINE:,} bytes")
+            skipped = min(len(lines), max(0, after + 1 - number))
+            number += len(lines)
+            found += [_event(line) for line in lines[skipped:][: most - len(found)]]
+    return found
+
+
+def _event(line: bytes) -> Event:
+    try:
+        return Event.model_validate_json(line)
+    except ValidationError as error:
+        raise DamagedLog("a line is no event") from error

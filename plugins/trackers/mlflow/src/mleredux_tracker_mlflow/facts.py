@@ -1,0 +1,228 @@
+"""What MLflow is told of a run, made of the run's directory alone: the same directory gives the same facts."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from mleredux._core.models import Event, LlmUse, Report, State
+from mleredux._core.store import Run
+
+from mleredux_tracker_mlflow.masks import masked, masked_text
+
+_MAX_KEY, _MAX_PARAM, _MAX_TAG = 250, 6000, 5000  # MLflow's own limits, the last with room for older stores
+_MAX_OPTIONS = 300
+_MAX_POINTS = 20_000
+_NOT_IN_KEYS = re.compile(r"[^\w.\- /]", re.ASCII)
+_COUNTS = ("calls", "failed", "refused", "prompt_tokens", "cached_tokens", "completion_tokens")
+_VERDICTS = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
+STATUSES = {
+    State.DONE: "FINISHED",
+    State.FAILED: "FAILED",
+    State.TIMED_OUT: "FAILED",
+    State.CANCELLED: "KILLED",
+}
+"""MLflow's word for each final state; a run that goes on is RUNNING."""
+
+
+class Point(NamedTuple):
+    """One value of a metric.
+
+    Attributes:
+        time: Unix time in milliseconds, as the run itself recorded it.
+        step: The version of the submission, the second of the agent's work, or how often a stage was entered.
+    """
+
+    key: str
+    value: float
+    time: int
+    step: int
+
+
+class Facts(NamedTuple):
+    """All that is sent of a run but its files."""
+
+    params: dict[str, str]
+    tags: dict[str, str]
+    points: list[Point]
+    status: str
+    started: int
+    ended: int | None
+
+
+def facts_of(run: Run) -> Facts:
+    """Read a run's directory."""
+    events = run.events()
+    states = [event for event in events if event.type == "state"]
+    state = State(states[-1].data["state"]) if states else State.QUEUED
+    began = [event.time for event in states if event.data["state"] != State.QUEUED]
+    ended = _ms(states[-1].time) if state.final else None
+    return Facts(
+        params=_params(run),
+        tags=_tags(run, state, states[-1].data if states else {}),
+        points=list(_points(run, events)),
+        status=STATUSES.get(state, "RUNNING"),
+        started=_ms(began[0] if began else run.spec.created_at),
+        ended=ended,
+    )
+
+
+def has_secret_options(run: Run) -> bool:
+    """Whether options of the run are masked."""
+    return bool(masked("options", run.spec.options) != _plain(run.spec.options))
+
+
+def _params(run: Run) -> dict[str, str]:
+    spec = run.spec
+    asked: dict[str, Any] = {
+        "task": spec.task,
+        "agent": spec.agent,
+        "sandbox": spec.sandbox,
+        "seed": spec.seed,
+        "network": spec.network,
+        "obfuscated": spec.obfuscated,
+        **{f"limits.{name}": value for name, value in spec.limits.model_dump().items() if value is not None},
+    }
+    options = sorted(masked("options", spec.options).items())[:_MAX_OPTIONS]
+    asked |= {f"options.{name}": value for name, value in options}
+    return {_key(name): _text(value)[:_MAX_PARAM] for name, value in asked.items()}
+
+
+def _tags(run: Run, state: State, last: dict[str, Any]) -> dict[str, str]:
+    use, report = run.use, run.report
+    known: dict[str, Any] = {
+        "mlflow.source.name": "mleredux",
+        "mlflow.source.git.commit": use.git_commit,
+        "mlflow.note.content": _note(run, state, report),
+        "mleredux.run_id": run.id,
+        "mleredux.status": str(state),
+        "mleredux.cause": last.get("cause"),
+        "mleredux.message": last.get("message"),
+        "mleredux.medal": report.medal if report else None,
+        "mleredux.metric": report.metric if report else None,
+        "mleredux.direction": ("minimize" if report.is_lower_better else "maximize") if report else None,
+        "mleredux.version": use.packages.get("mleredux"),
+        "mleredux.packages": use.packages or None,
+        "mleredux.task_version": use.task_version,
+        "mleredux.agent_version": use.agent_version,
+        "mleredux.image": use.image,
+        "mleredux.python": use.python,
+        "mleredux.host": use.host,
+        "mleredux.git_commit": use.git_commit,
+    }
+    # An empty value too: a run that failed, was resumed and is done then has no cause any more.
+    return {name: _text("" if value is None else value)[:_MAX_TAG] for name, value in known.items()}
+
+
+def _note(run: Run, state: State, report: Report | None) -> str:
+    """MLflow's description of the run, in Markdown; nothing in it was written by the agent."""
+    said = f"Agent `{_text(run.spec.agent)}` on task `{run.spec.task}`, seed {run.spec.seed}: **{state}**"
+    if report is not None and report.score is not None:
+        better = "lower" if report.is_lower_better else "higher"
+        medal = f", {report.medal} medal" if report.medal else ""
+        said += f", {report.metric} {report.score:g} ({better} is better){medal}"
+    return f"{said}.\n\n{report.note}" if report is not None and report.note else f"{said}."
+
+
+def _points(run: Run, events: list[Event]) -> Iterator[Point]:
+    """All metrics, values that are no finite numbers left out."""
+    for point in (*_stages(events), *_scores(run), *_verdict(run), *_outcome(events), *_resources(run, events)):
+        if math.isfinite(point.value):
+            yield point
+
+
+def _stages(events: list[Event]) -> Iterator[Point]:
+    entered: dict[str, int] = {}
+    for event in events:
+        if event.type == "stage" and "seconds" in event.data:
+            key = f"stage_seconds/{_key(str(event.data['stage']))}"
+            yield Point(key, float(event.data["seconds"]), _ms(event.time), entered.get(key, 0))
+            entered[key] = entered.get(key, 0) + 1
+
+
+def _scores(run: Run) -> Iterator[Point]:
+    for version in run.scores[:_MAX_POINTS]:
+        if version.score is not None:
+            yield Point("score_over_time", version.score, _ms(version.time), version.number)
+
+
+def _verdict(run: Run) -> Iterator[Point]:
+    report = run.report
+    if report is None:
+        return
+    time = _ms(report.created_at)
+    for name, value in (("score", report.score), ("percentile", report.percentile)):
+        if value is not None:
+            yield Point(name, value, time, 0)
+    for name in _VERDICTS:
+        yield Point(name, float(getattr(report, name)), time, 0)
+    if report.ledger is not None:
+        yield Point("validations", float(report.ledger.validations), time, 0)
+
+
+def _outcome(events: list[Event]) -> Iterator[Point]:
+    """How the agent's work ended, and what it used of language models, as often as that was told."""
+    ends = uses = 0
+    for event in events:
+        outcome, use = event.data.get("outcome"), event.data.get("use")
+        if event.type == "stage" and outcome:
+            named = {"agent_seconds": "seconds", "agent_cpu_seconds": "cpu_seconds", "max_memory_mb": "max_memory_mb"}
+            for key, name in named.items():
+                if outcome.get(name) is not None:
+                    yield Point(key, float(outcome[name]), _ms(event.time), ends)
+            ends += 1
+        if event.type == "gateway" and use:
+            used = LlmUse.model_validate(use)
+            for name in _COUNTS:
+                yield Point(f"llm/{name}", float(getattr(used, name)), _ms(event.time), uses)
+            if used.cost_usd is not None:
+                yield Point("llm/cost_usd", used.cost_usd, _ms(event.time), uses)
+            uses += 1
+
+
+def _resources(run: Run, events: list[Event]) -> Iterator[Point]:
+    """What the agent used over its time, by seconds of its work."""
+    begun = [event.data for event in events if event.type == "agent" and event.data.get("started_at") is not None]
+    fresh = [data for data in begun if data.get("status") == "started"] or begun
+    if not fresh:
+        return
+    start, before = float(fresh[-1]["started_at"]), None
+    for sample in run.resources()[:_MAX_POINTS]:
+        time, step = round((start + sample.seconds) * 1000), round(sample.seconds)
+        for name in ("memory_mb", "cpu_seconds", "processes", "gpu_percent", "gpu_memory_mb"):
+            value = getattr(sample, name)
+            if value is not None:
+                yield Point(f"resources/{name}", float(value), time, step)
+        if before is not None and None not in (sample.cpu_seconds, before.cpu_seconds):
+            passed, worked = sample.seconds - before.seconds, (sample.cpu_seconds or 0) - (before.cpu_seconds or 0)
+            if passed > 0 and worked >= 0:
+                yield Point("resources/cpus", round(worked / passed, 3), time, step)
+        before = sample
+
+
+def _key(name: str) -> str:
+    """A name as MLflow takes it, and no path that it would refuse."""
+    parts = [part for part in _NOT_IN_KEYS.sub("_", name).split("/") if part.strip(". ")]
+    return "/".join(parts)[:_MAX_KEY].rstrip("/") or "_"
+
+
+def _text(value: Any) -> str:
+    """A value as a text without secrets."""
+    if isinstance(value, str):
+        return masked_text(value)
+    return masked_text(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
+
+
+def _plain(value: Any) -> Any:
+    """As `masked` gives it, with nothing masked."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _ms(time: datetime) -> int:
+    return round(time.timestamp() * 1000)

@@ -1,0 +1,189 @@
+"""The thread that sends runs while they go on: a run only ever says that something happened, and waits at its end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux._core.models import Event, State
+from mleredux._core.store import Run
+from mleredux.errors import MlereduxError
+
+from mleredux_tracker_mlflow.masks import masked_text
+from mleredux_tracker_mlflow.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from mleredux_tracker_mlflow.upload import Present, Sender
+
+_LOG = logging.getLogger("mleredux.mlflow")
+_MAX_RUNS = 1000
+"""Runs that wait to be sent. More are left to `mleredux runs track`."""
+_AFTER_FAILURE = 60.0
+_TRIES, _BETWEEN_TRIES = 3, 1.0
+_SHORT_WAIT = 2.0
+"""How long a run's end waits for an MLflow that was found to be down or slow."""
+
+
+@dataclass
+class _Followed:
+    """One run; `due` is in seconds of the monotonic clock."""
+
+    path: Path
+    settings: Settings
+    due: float
+    final: bool = False
+    warned: bool = False
+    sent: threading.Event = field(default_factory=threading.Event)
+    present: Present | None = None
+    seen: tuple[int, ...] = ()
+
+
+class Follower:
+    """Sends the runs of this process, in one thread. Everything is read from the runs' directories, so that what was
+    missed, for whatever reason, is caught up by the next look, and no event is ever queued."""
+
+    def __init__(self) -> None:
+        self._runs: dict[Path, _Followed] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._senders: dict[str, Sender] = {}
+        self._said: set[str] = set()
+        self._trouble = False  # the last attempt failed, or takes long
+
+    def note(self, run: Run, event: Event) -> None:
+        """Something happened in a run. Returns at once, but at the run's end, when all is sent or the wait is over."""
+        state = State(event.data["state"]) if event.type == "state" else None
+        final = state is not None and state.final
+        with self._changed:
+            followed = self._followed(run)
+            if followed is None:
+                return
+            now = time.monotonic()
+            soon = final or (state is not None and not self._trouble)
+            followed.due = min(followed.due, now if soon else now + followed.settings.interval)
+            followed.final = followed.final or final
+            self._start()
+            self._changed.notify()
+            limit = min(followed.settings.wait, _SHORT_WAIT) if self._trouble else followed.settings.wait
+        if final and not followed.sent.wait(limit):
+            with self._changed:
+                self._trouble = True
+            self._warn(followed, f"MLflow at {masked_text(followed.settings.uri)} takes longer than {limit:g} seconds.")
+
+    def _followed(self, run: Run) -> _Followed | None:
+        followed = self._runs.get(run.path)
+        if followed is None or followed.final:  # a resumed run is followed anew
+            try:
+                settings = read_settings()
+                if len(self._runs) >= _MAX_RUNS:
+                    raise MlereduxError("Too many wait already.", hint="`mleredux runs track` sends them afterwards.")
+            except MlereduxError as error:
+                if str(error) not in self._said:
+                    self._said.add(str(error))
+                    _LOG.warning("Runs are not sent to MLflow: %s", error)
+                return None
+            followed = self._runs[run.path] = _Followed(run.path, settings, time.monotonic())
+        return followed
+
+    def _start(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            # A daemon: a program that is done does not wait for an MLflow that hangs.
+            self._thread = threading.Thread(target=self._work, name="mleredux-tracker-mlflow", daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            followed = self._next()
+            try:
+                problem = self._look(followed)
+            except Exception as error:  # whatever MLflow or a store of it raises, no run is harmed
+                problem = f"{type(error).__name__}: {masked_text(str(error))[:300]}"
+            with self._changed:
+                self._trouble = problem is not None
+                if problem and not followed.final:
+                    followed.due = time.monotonic() + _AFTER_FAILURE
+            if problem:
+                self._warn(followed, problem)
+
+    def _next(self) -> _Followed:
+        """Wait for the run whose turn it is; those that ended come first, for somebody waits for them."""
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                waiting = sorted(self._runs.values(), key=lambda followed: (not followed.final, followed.due))
+                ready = next((followed for followed in waiting if followed.due <= now), None)
+                if ready is not None:
+                    ready.due = now + ready.settings.interval  # what happens from here on may bring it forward
+                    return ready
+                soonest = min((followed.due for followed in waiting), default=None)
+                self._changed.wait(None if soonest is None else soonest - now)
+
+    def _look(self, followed: _Followed) -> str | None:
+        """Send what is new of a run; what went wrong, if anything did."""
+        final = followed.final  # before the files are read, so that a run that ends meanwhile is looked at again
+        try:
+            seen = _sizes(followed.path)
+            if final or seen != followed.seen:
+                self._send(followed, tries=_TRIES if final and not self._trouble else 1)
+                followed.seen = seen
+            elif not Run(followed.path).alive:
+                final = True  # its thread ended without a word
+            return None
+        except MlereduxError as error:
+            return error.message
+        finally:
+            if final:
+                with self._changed:
+                    if self._runs.get(followed.path) is followed:
+                        del self._runs[followed.path]
+                followed.sent.set()
+
+    def _send(self, followed: _Followed, tries: int) -> None:
+        """Send once, or more often where this is the last time: a store in one file may be locked by other runs."""
+        for left in reversed(range(tries)):
+            try:
+                followed.present, _ = self._sender(followed.settings).send(Run(followed.path), followed.present)
+                return
+            except MlereduxError as error:
+                followed.present = None  # what arrived of it is asked next time
+                if not left or getattr(error, "silent", False):
+                    raise
+                time.sleep(_BETWEEN_TRIES)
+
+    def _sender(self, settings: Settings) -> Sender:
+        from mleredux_tracker_mlflow.upload import Sender  # the first import of MLflow: seconds, in this thread
+
+        key = repr(settings)
+        if key not in self._senders:
+            self._senders[key] = Sender(settings)
+        return self._senders[key]
+
+    def _warn(self, followed: _Followed, problem: str) -> None:
+        with self._changed:
+            if followed.warned:
+                return
+            followed.warned = True
+        remedy = f"`mleredux runs track {followed.path.name}` sends what is missing."
+        _LOG.warning("Run %s is not all in MLflow: %s %s", followed.path.name, problem, remedy)
+
+
+_follower = Follower()
+
+
+def follow(run: Run, event: Event) -> None:
+    """What the plugin does on each event while a tracking URI is set."""
+    _follower.note(run, event)
+
+
+def _sizes(path: Path) -> tuple[int, ...]:
+    sizes: list[Any] = []
+    for name in ("events.jsonl", "logs/resources.csv", "run.json"):
+        try:
+            sizes.append((path / name).stat().st_size)
+        except OSError:
+            sizes.append(0)
+    return tuple(sizes)

@@ -1,0 +1,102 @@
+"""`mlflow.json` in a run's directory: which MLflow run is its, in each MLflow it was sent to, and which files went."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.store.files import FileLock, write_atomically
+from mleredux.errors import MlereduxError
+
+from mleredux_tracker_mlflow.masks import masked_text
+
+FILE = "mlflow.json"
+_LOCK = ".mlflow.lock"
+
+
+@dataclass
+class Sent:
+    """What is known of a run in one MLflow.
+
+    Attributes:
+        mlflow_run_id: Of the MLflow run.
+        experiment_id: It lies in this experiment.
+        files: Paths that were sent, and their hashes.
+    """
+
+    mlflow_run_id: str | None = None
+    experiment_id: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def read_sent(folder: Path, uri: str) -> Sent:
+    """What was sent to that MLflow; nothing where the file is absent or damaged, for MLflow itself is asked then."""
+    entry = _read(folder).get(_name(uri))
+    if not isinstance(entry, dict):
+        return Sent()
+    run_id, experiment_id, files = (entry.get(item.name) for item in fields(Sent))
+    return Sent(
+        run_id if isinstance(run_id, str) else None,
+        experiment_id if isinstance(experiment_id, str) else None,
+        {str(path): str(digest) for path, digest in files.items()} if isinstance(files, dict) else {},
+    )
+
+
+def write_sent(folder: Path, uri: str, sent: Sent) -> None:
+    """Keep it, beside what other MLflows got.
+
+    Raises:
+        MlereduxError: The run's directory can't be written.
+    """
+    content = {**_read(folder), _name(uri): asdict(sent)}
+    try:
+        write_atomically(folder / FILE, json.dumps(content, indent=1) + "\n")
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+@contextmanager
+def sole_sender(folder: Path) -> Iterator[None]:
+    """Let one process or thread at a time send a run, so that two never make two MLflow runs of it.
+
+    Raises:
+        MlereduxError: Another is sending it, or the run's directory can't be written.
+    """
+    lock = FileLock(folder / _LOCK)
+    try:
+        free = lock.acquire()
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    if not free:
+        raise MlereduxError(f"Run {folder.name} is being sent to MLflow by another process.", hint="Try again later.")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((folder / FILE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _name(uri: str) -> str:
+    """A tracking URI without its user and password; two that differ in these only are one MLflow."""
+    shown = masked_text(uri.rstrip("/"))
+    # What was cut out of a long one may be what tells it from another.
+    return shown if len(shown) <= 200 else f"{shown[:180]}…{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
+
+
+def _unwritable(folder: Path, error: OSError) -> MlereduxError:
+    return MlereduxError(
+        f"Nothing can be written into {folder} ({error.strerror or error}), which keeps what was sent to MLflow.",
+        hint="Look at its permissions.",
+    )

@@ -1,0 +1,73 @@
+"""What a user may set, by variables of the environment."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mleredux.errors import MlereduxError
+
+from mleredux_tracker_mlflow import URI_VARIABLES
+
+EXPERIMENT_VARIABLE = "MLEREDUX_MLFLOW_EXPERIMENT"
+ARTIFACT_VARIABLE = "MLEREDUX_MLFLOW_ARTIFACT_MB"
+WAIT_VARIABLE = "MLEREDUX_MLFLOW_WAIT"
+INTERVAL_VARIABLE = "MLEREDUX_MLFLOW_INTERVAL"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where runs are sent, and how much of them.
+
+    Attributes:
+        uri: MLflow's tracking URI.
+        experiment: Name of the experiment; None: the task's id.
+        artifact_mb: Larger files are not sent; 0 sends none.
+        wait: Seconds that the end of a run waits for MLflow at most.
+        interval: Seconds between two looks at a run that is alive.
+    """
+
+    uri: str
+    experiment: str | None = None
+    artifact_mb: float = 10.0
+    wait: float = 30.0
+    interval: float = 10.0
+
+
+def tracking_uri(environment: Mapping[str, str] | None = None) -> str | None:
+    """The tracking URI that is set, if one is."""
+    known = os.environ if environment is None else environment
+    return next((known[name] for name in URI_VARIABLES if known.get(name)), None)
+
+
+def read_settings(*, uri: str | None = None, experiment: str | None = None) -> Settings:
+    """Settings of the environment, with what the caller names in their place.
+
+    Raises:
+        MlereduxError: There is no tracking URI, or a number is none.
+    """
+    where = uri or tracking_uri()
+    if not where:
+        raise MlereduxError("No MLflow is named.", hint="Give --to URI, or set MLFLOW_TRACKING_URI.")
+    return Settings(
+        uri=where,
+        experiment=experiment or os.environ.get(EXPERIMENT_VARIABLE) or None,
+        artifact_mb=_number(ARTIFACT_VARIABLE, Settings.artifact_mb),
+        wait=_number(WAIT_VARIABLE, Settings.wait),
+        interval=max(1.0, _number(INTERVAL_VARIABLE, Settings.interval)),
+    )
+
+
+def _number(variable: str, default: float) -> float:
+    text = os.environ.get(variable)
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise MlereduxError(f"{variable}={text!r} is no number from 0 on.", hint=f"Like {variable}={default:g}.")
+    return value

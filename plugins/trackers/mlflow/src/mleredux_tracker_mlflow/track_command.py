@@ -1,0 +1,76 @@
+"""`mleredux runs track`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from mleredux._core.cli.output import json_option, print_json
+from mleredux.errors import MlereduxError
+
+if TYPE_CHECKING:
+    from mleredux._core.store import Run, RunStore
+
+    from mleredux_tracker_mlflow.upload import Sender
+
+_FAILURES = 2
+"""So many runs in a row that MLflow does not take are enough."""
+
+
+@click.command("track")
+@click.argument("runs", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All finished runs.")
+@click.option("--to", "uri", metavar="URI", help="MLflow's tracking URI (MLFLOW_TRACKING_URI).")
+@click.option("--experiment", metavar="NAME", help="The experiment; by default one for each task.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, runs: tuple[str, ...], everything: bool, uri: str | None, experiment: str | None, as_json: bool
+) -> None:
+    """Send finished runs to MLflow; again, only what is missing.
+
+    RUNS are ids, parts of them, or `last`.
+    """
+    from mleredux_tracker_mlflow.settings import read_settings
+
+    store: RunStore = ctx.obj
+    if not runs and not everything:
+        raise click.UsageError("Name runs, or give --all.")
+    settings = read_settings(uri=uri, experiment=experiment)
+    named = {run.id: run for run in map(store.get, runs)}
+    others = sorted(set(store.ids()) - set(named)) if everything else []
+    from mleredux_tracker_mlflow.upload import (  # seconds: after everything that may be wrong with the call
+        NotSent,
+        Sender,
+    )
+
+    sender, rows, failed = Sender(settings), [], 0
+    for name in (*named, *others):
+        try:
+            row = _send(sender, named.get(name) or store.get(name), quietly=name not in named)
+            failed = 0
+        except MlereduxError as error:
+            failed = failed + 1 if isinstance(error, NotSent) else 0
+            if failed == _FAILURES:  # the next runs would wait as long for the same words
+                raise
+            row = {"id": name, "result": "failed", "message": str(error)}
+        if row is None:
+            continue
+        rows.append(row)
+        if not as_json:
+            told = f": {row['message']}" if "message" in row else ""
+            click.echo(f"{name}  {row['result']}{told}")
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        click.echo(f"There are no finished runs in {store.path}.")
+    ctx.exit(0 if all(row["result"] in ("sent", "up to date") for row in rows) else 1)
+
+
+def _send(sender: Sender, run: Run, *, quietly: bool) -> dict[str, Any] | None:
+    """What was done with a run; None where it is not finished and was not named."""
+    if run.alive or not run.state.final:
+        return None if quietly else {"id": run.id, "result": "left out", "message": "It is not finished."}
+    present, anything = sender.send(run)
+    row = {"id": run.id, "result": "sent" if anything else "up to date"}
+    return {**row, "mlflow_run_id": present.run_id, "experiment_id": present.experiment_id}

@@ -1,0 +1,67 @@
+"""The conformance kit: what every plugin is held to, ours and third parties'.
+
+A plugin's whole test file:
+
+```python
+import pytest
+import mleredux_testing as testing
+
+@pytest.mark.parametrize("check", testing.checks("my-plugin"))
+def test_conforms(check, tmp_path):
+    check(tmp_path)
+```
+
+Each `check_…` looks at everything it can, then raises `NotConforming` with all that is wrong, or gives its findings.
+What is importable from here is stable. Nothing here imports pandas, and pytest only for `checks`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mleredux_testing.agents import check_agent
+    from mleredux_testing.findings import Findings, NotConforming
+    from mleredux_testing.graders import TOY_ANSWERS, check_grader
+    from mleredux_testing.plugins import check_plugin
+    from mleredux_testing.sandboxes import check_sandbox
+    from mleredux_testing.suite import checks
+    from mleredux_testing.tasks import check_task
+    from mleredux_testing.toys import TOY_PLUGIN, toy_agent, toy_task
+
+_HOME = {
+    "Findings": "findings",
+    "NotConforming": "findings",
+    "TOY_ANSWERS": "graders",
+    "TOY_PLUGIN": "toys",
+    "check_agent": "agents",
+    "check_grader": "graders",
+    "check_plugin": "plugins",
+    "check_sandbox": "sandboxes",
+    "check_task": "tasks",
+    "checks": "suite",
+    "toy_agent": "toys",
+    "toy_task": "toys",
+}
+
+__all__ = [
+    "TOY_ANSWERS",
+    "TOY_PLUGIN",
+    "Findings",
+    "NotConforming",
+    "check_agent",
+    "check_grader",
+    "check_plugin",
+    "check_sandbox",
+    "check_task",
+    "checks",
+    "toy_agent",
+    "toy_task",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'mleredux_testing' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"mleredux_testing.{_HOME[name]}"), name)

@@ -1,0 +1,80 @@
+"""What a check found: collected to the end, then raised all at once."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from mleredux._core.protocols import Finding
+
+
+class NotConforming(AssertionError):
+    """Something does not conform. The message lists everything that was found wrong.
+
+    Attributes:
+        findings: All findings, the good ones too.
+    """
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        lines = [
+            f"{findings.subject} does not conform, {len(findings.wrong)} of {len(findings.all)} findings are wrong:"
+        ]
+        for number, finding in enumerate(findings.wrong, start=1):
+            remedy = f" {finding.remedy}" if finding.remedy else ""
+            lines.append(f"  {number}. {finding.name}: {finding.message}{remedy}")
+        super().__init__("\n".join(lines))
+
+
+class Findings:
+    """Findings about one subject.
+
+    Args:
+        subject: What is looked at, as a sentence begins: `Task digits`.
+
+    Attributes:
+        all: Every finding, in order.
+    """
+
+    def __init__(self, subject: str) -> None:
+        self.subject = subject
+        self.all: list[Finding] = []
+
+    @property
+    def wrong(self) -> list[Finding]:
+        """Findings that are not as they should be."""
+        return [finding for finding in self.all if not finding.ok]
+
+    def good(self, name: str, message: str = "as it should be") -> None:
+        """Note that something is in order, or was not looked at and why."""
+        self.all.append(Finding(name, True, message))
+
+    def bad(self, name: str, message: str, remedy: str | None = None) -> None:
+        """Note that something is wrong."""
+        self.all.append(Finding(name, False, message, remedy))
+
+    def expect(self, name: str, condition: object, message: str, remedy: str | None = None) -> bool:
+        """Note whether a condition holds; `message` says what is wrong where it does not."""
+        if condition:
+            self.good(name)
+        else:
+            self.bad(name, message, remedy)
+        return bool(condition)
+
+    @contextlib.contextmanager
+    def looking_at(self, name: str) -> Iterator[None]:
+        """Turn an exception of the block into a finding, so that the next check is still made."""
+        try:
+            yield
+        except Exception as error:  # what is checked may raise anything
+            frames = traceback.extract_tb(error.__traceback__)
+            where = f" ({Path(frames[-1].filename).name} line {frames[-1].lineno})" if frames else ""
+            self.bad(name, f"{type(error).__name__}: {error}{where}")
+
+    def close(self) -> Findings:
+        """Raise `NotConforming` where anything is wrong, else give the findings."""
+        if self.wrong:
+            raise NotConforming(self)
+        return self

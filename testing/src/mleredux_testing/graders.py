@@ -1,0 +1,135 @@
+"""What every grader is held to."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.models import Grader, GradingInput, Metric, Score, Submission, Task
+from mleredux._core.plugins import Catalogue, current
+from mleredux.errors import InvalidSubmission, TaskBroken
+
+from mleredux_testing.findings import Findings
+from mleredux_testing.malformed import Form, Table, check_order, check_refusals, write_csv
+
+_ROWS = 24
+_CLOSE = 1e-6
+
+TOY_ANSWERS: dict[str, Table] = {
+    "labels": (["id", "target"], [[str(row), str(row % 2)] for row in range(_ROWS)]),
+    "numbers": (["id", "target"], [[str(row), str(1 + row % 7 / 4)] for row in range(_ROWS)]),
+    "lists": (["id", "target"], [[str(row), f"a{row} b{row % 5}"] for row in range(_ROWS)]),
+}
+"""Answers that most metrics take one of: two classes (or their probabilities), positive numbers, lists of names."""
+
+
+def check_grader(
+    grader: Grader | str,
+    tmp: Path | None = None,
+    *,
+    answers: Table | None = None,
+    targets: Sequence[str] | None = None,
+    options: dict[str, Any] | None = None,
+    catalogue: Catalogue | None = None,
+) -> Findings:
+    """Check a grader: the answers score perfectly, order does not matter, and bad files are refused in one sentence.
+
+    Args:
+        grader: The grader, or its id.
+        tmp: A folder for files; one that goes again where None.
+        answers: Header and rows of answers it takes, the first column the id; the first fitting of `TOY_ANSWERS` where
+            None.
+        targets: Columns of the answers that are predicted; all but the first where None.
+        options: Options of the metric, where it needs some.
+        catalogue: Plugins; those of this process where None.
+
+    Raises:
+        NotConforming: With everything that is wrong.
+    """
+    catalogue = catalogue or current()
+    findings = Findings(f"Grader {grader if isinstance(grader, str) else grader.id}")
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("grader"):
+        found = catalogue.grader(grader) if isinstance(grader, str) else grader
+        findings.expect("title", found.title.strip(), "it has no title.")
+        place = tmp or Path(folder)
+        candidates = {"given": answers} if answers is not None else TOY_ANSWERS
+        why = []
+        for name, table in candidates.items():
+            trial = _Trial(found, table, targets or table[0][1:], options or {}, place / name)
+            try:
+                value = trial.grade(trial.best).value
+            except (InvalidSubmission, TaskBroken) as error:
+                why.append(f"{name}: {error}")
+                continue
+            if _perfect(found, value) or name == list(candidates)[-1]:
+                _check_with(findings, trial, value)
+                break
+            why.append(f"{name}: the answers themselves score {value}, not {found.perfect}.")
+        else:
+            findings.bad(
+                "answers", f"it takes none of the answers tried. {' '.join(why)}", "Give `answers` and `options`."
+            )
+    return findings.close()
+
+
+class _Trial:
+    """A grader with a task around it."""
+
+    def __init__(
+        self, grader: Grader, answers: Table, targets: Sequence[str], options: dict[str, Any], folder: Path
+    ) -> None:
+        folder.mkdir(parents=True)
+        (folder / "description.md").write_text("# A trial\n", encoding="utf-8")
+        self.grader, self.folder = grader, folder
+        header, rows = answers
+        places = [0, *(header.index(name) for name in targets)]
+        self.table: Table = ([header[place] for place in places], [[row[place] for place in places] for row in rows])
+        self.task = Task(
+            id="trial",
+            title="Trial",
+            description=folder / "description.md",
+            submission=Submission(id_columns=(header[0],), target_columns=tuple(targets)),
+            metric=Metric(grader=grader, options=options),
+            direction=grader.direction,
+        )
+        self.best = write_csv(folder / "best.csv", self.table)
+        (folder / "private").mkdir()
+        write_csv(folder / "private" / self.task.answers, answers)
+
+    def grade(self, path: Path) -> Score:
+        given = GradingInput(path, self.folder / "private", self.task, self.task.metric.options)
+        score = self.grader.score(given)
+        return score if isinstance(score, Score) else Score(value=float(score))
+
+
+def _perfect(grader: Grader, value: float) -> bool:
+    return grader.perfect is None or abs(value - grader.perfect) <= _CLOSE
+
+
+def _check_with(findings: Findings, trial: _Trial, value: float) -> None:
+    findings.expect(
+        "perfect score",
+        _perfect(trial.grader, value),
+        f"the answers themselves score {value}, its declaration says {trial.grader.perfect}.",
+    )
+    findings.expect("number", math.isfinite(value), f"the answers themselves score {value}.")
+    with findings.looking_at("same each time"):
+        again = trial.grade(trial.best).value
+        findings.expect("same each time", again == value, f"the same file scores {value}, then {again}.")
+    header, rows = trial.table
+    form = Form(ids=(header[0],), targets=tuple(header[1:]), numbers=_numeric(header, rows))
+    check_order(findings, trial.best, form, trial.grade, trial.folder)
+    check_refusals(findings, trial.best, form, trial.grade, trial.folder)
+
+
+def _numeric(header: list[str], rows: list[list[str]]) -> tuple[str, ...]:
+    def numeric(place: int) -> bool:
+        try:
+            return all(math.isfinite(float(row[place])) for row in rows)
+        except ValueError:
+            return False
+
+    return tuple(name for place, name in enumerate(header) if place > 0 and numeric(place))

@@ -1,0 +1,133 @@
+"""What every plugin is held to."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+from mleredux._core.models.base import ID_PATTERN
+from mleredux._core.models.task import TASK_ID_PATTERN
+from mleredux._core.plugins import KINDS, Catalogue, Plugin
+from mleredux._core.plugins.discovery import INDEX_FILE
+from mleredux._core.plugins.index import index_path, make_index
+from mleredux.errors import MlereduxError
+from mleredux.hookspecs import CONTRACT_VERSION
+
+from mleredux_testing.findings import Findings
+
+_VERB_PATTERN = r"^(remote )?[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
+
+HEAVY = ("docker", "jinja2", "matplotlib", "numpy", "pandas", "PIL", "scipy", "sklearn", "tensorflow", "torch")
+"""Packages that neither listing nor a plugin's top module may import."""
+
+_LIST_AND_IMPORT = """
+import importlib, json, sys
+from mleredux._core.plugins import KINDS, Catalogue
+block, target, heavy = json.loads(sys.argv[1])
+catalogue = Catalogue(block=block)
+for kind in KINDS:
+    catalogue.entries(kind)
+listing = [name for name in heavy if name in sys.modules]
+importlib.import_module(target)
+print(json.dumps([listing, [name for name in heavy if name in sys.modules]]))
+"""
+
+
+def check_plugin(name: str) -> Findings:
+    """Check that a plugin loads, keeps to the contract, and costs nothing until it is used.
+
+    Args:
+        name: The plugin's name, as `mleredux plugins` shows it.
+
+    Raises:
+        NotConforming: With everything that is wrong.
+    """
+    findings = Findings(f"Plugin {name}")
+    catalogue = Catalogue()
+    plugin = next((plugin for plugin in catalogue.plugins if plugin.name == name), None)
+    if plugin is None:
+        findings.bad(
+            "found",
+            "it is not among the plugins of this environment.",
+            'Install its package; its entry point belongs into [project.entry-points.mleredux] as `NAME = "module"`.',
+        )
+        return findings.close()
+    with findings.looking_at("loads"):
+        loaded = catalogue.load_plugin(plugin)
+        if not findings.expect("loads", loaded, " ".join(plugin.errors) or f"its state is {plugin.state}."):
+            return findings.close()
+        _check_contract(findings, plugin)
+        _check_registered(findings, catalogue, plugin)
+        _check_index(findings, plugin)
+        _check_imports(findings, catalogue, plugin)
+    return findings.close()
+
+
+def _check_contract(findings: Findings, plugin: Plugin) -> None:
+    stated = getattr(plugin.object, "mleredux_contract", None)
+    findings.expect(
+        "contract",
+        stated in (None, CONTRACT_VERSION),
+        f"it states contract {stated}, this mleredux speaks {CONTRACT_VERSION}.",
+        f"Write `mleredux_contract = {CONTRACT_VERSION}` beside its hooks.",
+    )
+
+
+def _check_registered(findings: Findings, catalogue: Catalogue, plugin: Plugin) -> None:
+    for kind in KINDS:
+        pattern = TASK_ID_PATTERN if kind == "tasks" else ID_PATTERN
+        pattern = _VERB_PATTERN if kind == "commands" else pattern
+        for entry in catalogue.entries(kind).values():
+            if entry.plugin is not plugin:
+                continue
+            findings.expect(
+                f"id of {entry.id}", re.fullmatch(pattern, entry.id), f"{entry.id!r} does not match {pattern}."
+            )
+            with findings.looking_at(f"{kind}: {entry.id}"):
+                catalogue.get(kind, entry.id)
+    for message in plugin.errors:
+        findings.bad("declarations", message)
+
+
+def _check_index(findings: Findings, plugin: Plugin) -> None:
+    """The index file says what the plugin registers, where there is one."""
+    try:
+        path = index_path(plugin)
+    except MlereduxError:
+        findings.good("index", "a single module needs none")
+        return
+    if not path.exists():
+        findings.good("index", "there is none; the plugin is imported whenever something is listed")
+        return
+    made = make_index(plugin.name)[1]
+    findings.expect(
+        "index",
+        path.read_text(encoding="utf-8") == made,
+        f"{INDEX_FILE} does not say what the plugin registers.",
+        f"Write it again: `mleredux plugins index {plugin.name}`.",
+    )
+
+
+def _check_imports(findings: Findings, catalogue: Catalogue, plugin: Plugin) -> None:
+    others = [other.name for other in catalogue.plugins if other is not plugin and other.source != "built in"]
+    request = json.dumps([others, plugin.target.partition(":")[0], HEAVY])
+    asked = subprocess.run(
+        [sys.executable, "-c", _LIST_AND_IMPORT, request], capture_output=True, text=True, timeout=120
+    )
+    if not findings.expect("imported alone", asked.returncode == 0, asked.stderr.strip()[-500:]):
+        return
+    listing, importing = json.loads(asked.stdout.splitlines()[-1])
+    findings.expect(
+        "listing",
+        not listing,
+        f"listing what it registers imports {', '.join(listing)}.",
+        "Register Refs, not objects.",
+    )
+    findings.expect(
+        "top module",
+        not importing,
+        f"importing {plugin.target} imports {', '.join(importing)}.",
+        "Import them inside the functions that need them, or in modules that Refs point to.",
+    )

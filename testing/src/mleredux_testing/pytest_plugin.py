@@ -1,0 +1,87 @@
+"""Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
+
+`MLEREDUX_REQUIRE=docker,shared,postgresql,faketime,root` turns skips for want of an engine, of the shared folder, of
+PostgreSQL's programs, of libfaketime or of what only root may do into failures.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+REQUIRE_VARIABLE = "MLEREDUX_REQUIRE"
+SHARED_VARIABLE = "MLEREDUX_SHARED"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the markers known, and Ctrl-C work in programs that tests start.
+
+    Tests that a shell started in the background ignore it, and what they start would inherit that.
+    """
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.addinivalue_line("markers", "docker: needs a Docker engine")
+    config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
+    config.addinivalue_line("markers", "postgresql: needs PostgreSQL's programs")
+    config.addinivalue_line("markers", "faketime: needs libfaketime")
+    config.addinivalue_line("markers", "slow: takes more than ten seconds")
+
+
+def skip_or_fail(what: str, reason: str) -> NoReturn:
+    """Skip the test, or fail it where `MLEREDUX_REQUIRE` names what is missing."""
+    if what in os.environ.get(REQUIRE_VARIABLE, "").split(","):
+        pytest.fail(f"{REQUIRE_VARIABLE} names {what}, but {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def shared(pytestconfig: pytest.Config) -> Path:
+    """The folder of shared facts, golden cases and data."""
+    folder = Path(os.environ.get(SHARED_VARIABLE, pytestconfig.rootpath.parent / "shared"))
+    if not (folder / "facts").is_dir():
+        skip_or_fail("shared", f"the shared folder {folder} is absent (name it in {SHARED_VARIABLE})")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> None:
+    """A Docker engine that answers."""
+    try:
+        asked = subprocess.run(
+            ["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, timeout=30
+        )
+        answers = asked.returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        answers = False
+    if not answers:
+        skip_or_fail("docker", "no Docker engine answers")
+
+
+@pytest.fixture(scope="session")
+def docker_base_image(docker_engine: None) -> Iterator[str]:
+    """A base image for agents, which is there: that of `MLEREDUX_BASE_IMAGE`, else what `.ci/base-image` makes."""
+    name = os.environ.get("MLEREDUX_BASE_IMAGE") or "mleredux/debian-python:trixie"
+    if subprocess.run(["docker", "image", "inspect", name], capture_output=True, timeout=60).returncode:
+        skip_or_fail("docker", f"there is no base image {name} (make one with `.ci/base-image`)")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLEREDUX_BASE_IMAGE", name)
+        yield name
+
+
+@pytest.fixture
+def mleredux_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of the test's own for runs and data, and a catalogue of its own."""
+    from mleredux._core.plugins.catalogue import set_current
+
+    monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("MLEREDUX_DATA", str(tmp_path / "data"))
+    set_current(None)
+    yield tmp_path
+    set_current(None)

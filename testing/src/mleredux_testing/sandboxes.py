@@ -1,0 +1,241 @@
+"""The self-check that every sandbox runs, third parties' too."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.models import Cause
+from mleredux._core.plugins import current
+from mleredux._core.protocols import Finding, Sandbox
+
+from mleredux_testing import sandbox_agents as programs
+from mleredux_testing.findings import Findings
+from mleredux_testing.launches import Bench, Started
+
+_SECRET = "MLEREDUX_CHECK_SECRET"
+_WAIT = 30.0
+
+
+def check_sandbox(
+    sandbox: Sandbox | str, tmp: Path | None = None, *, base_image: str | None = None, build_limit: float = 1800
+) -> Findings:
+    """Check a sandbox with real agents in it: what they see, how they end, and that nothing of them is left.
+
+    Args:
+        sandbox: The sandbox, or its id.
+        tmp: A folder for runs; one that goes again where None.
+        base_image: Base of the image, where the sandbox builds one.
+        build_limit: Seconds that building may take.
+
+    Raises:
+        NotConforming: With everything that is wrong.
+    """
+    findings = Findings(f"Sandbox {sandbox if isinstance(sandbox, str) else sandbox.id}")
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("sandbox"):
+        found = current().sandbox(sandbox) if isinstance(sandbox, str) else sandbox
+        place = tmp or Path(folder)
+        place.chmod(0o755)  # an agent's user in a container is another than ours
+        _check_declaration(findings, found)
+        with Bench(found, place, base_image, build_limit) as bench:
+            _check_build(findings, bench)
+            for check in (_check_probe, _check_terminate, _check_kill, _check_attach, _check_sweep, _check_limits):
+                with findings.looking_at(check.__name__.removeprefix("_check_")):
+                    check(findings, bench)
+    return findings.close()
+
+
+def _check_declaration(findings: Findings, sandbox: Sandbox) -> None:
+    findings.expect("role", isinstance(sandbox, Sandbox), "it lacks methods of mleredux._core.protocols.Sandbox.")
+    findings.expect("title", sandbox.title.strip(), "it has no title.")
+    looked = list(sandbox.check())
+    well_made = looked and all(isinstance(found, Finding) for found in looked)
+    findings.expect("check", well_made, "check() does not give findings.")
+    for found in looked:
+        findings.expect(
+            f"remedy of {found.name}", found.ok or found.remedy, f"check() finds {found.message!r} and has no remedy."
+        )
+
+
+def _check_build(findings: Findings, bench: Bench) -> None:
+    first, again = bench.build(), bench.build()
+    findings.expect(
+        "identity", first.identity and first.identity == again.identity, "building twice gives two identities."
+    )
+    findings.expect("cached", again.cached, "building the same again does not say that it was cached.")
+
+
+def _check_probe(findings: Findings, bench: Bench) -> None:
+    """One agent that looks around."""
+    os.environ[_SECRET] = "of the host"
+    with socket.socket() as server:
+        server.bind(("0.0.0.0", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        options = {
+            "answers": str(bench.private / "answers.csv"),
+            "addresses": [[host, port] for host in _own_addresses()],
+        }
+        try:
+            started = bench.start("probe", programs.PROBE, options=options, env={"GIVEN": "ünï"})
+            ended = started.wait(_WAIT * 2)
+        finally:
+            del os.environ[_SECRET]
+    started.handle.close()
+    findings.expect("exit code", ended is not None and ended.code == 7, f"an agent that exits with 7 ended as {ended}.")
+    log = started.launch.log.read_bytes()
+    whole = b"out \xff\xfe\x00 out" in log and b"err \xc3\x28 err" in log
+    findings.expect("log", whole, f"the log lost bytes of stdout or stderr: {log[:300]!r}.")
+    seen_path = started.launch.output_dir / "probe.json"
+    if not findings.expect(
+        "output", seen_path.exists(), f"what the agent wrote is not in the output folder; log: {log!r}."
+    ):
+        return
+    seen: dict[str, Any] = json.loads(seen_path.read_bytes())
+    _check_surroundings(findings, bench, started, seen)
+    _check_validation(findings, bench, seen)
+
+
+def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen: dict[str, Any]) -> None:
+    env = seen["env"]
+    findings.expect("environment is scrubbed", _SECRET not in env, "variables of the host reach the agent.")
+    lacking = [name for name, value in started.launch.env.items() if env.get(name) != value]
+    findings.expect(
+        "environment is given", not lacking, f"variables of the launch do not arrive: {', '.join(lacking)}."
+    )
+    findings.expect("working directory", seen["cwd"] == seen["output"], f"it is {seen['cwd']}, not the output folder.")
+    findings.expect("task folder", seen["task.json"] == "submission.csv", f"task.json: {seen['task.json']}.")
+    findings.expect("scratch", seen["write scratch"] == "written", f"scratch: {seen['write scratch']}.")
+    if not bench.sandbox.isolated:
+        findings.good("isolation", "not looked at: it says that it is no security boundary")
+        return
+    for name in ("write task", "write data"):
+        findings.expect(name, seen[name] != "written", "the agent can change what is to be read only.")
+    findings.expect("answers", seen["answers"] == "unseen", "the agent sees the answers.")
+    findings.expect("network", "reached" not in seen["host"], "with network `none`, the agent reaches the host.")
+
+
+def _check_validation(findings: Findings, bench: Bench, seen: dict[str, Any]) -> None:
+    for name, expected in (("validate file", True), ("validate body", False), ("validate.sh", True)):
+        answer = seen[name]
+        given = isinstance(answer, dict) and answer.get("valid") is expected
+        findings.expect(name, given, f"the validation endpoint should say valid={expected}, the agent got {answer}.")
+    findings.expect(
+        "validations", len(bench.verdicts) == 3, f"3 validations were asked, {len(bench.verdicts)} recorded."
+    )
+
+
+def _check_terminate(findings: Findings, bench: Bench) -> None:
+    started = bench.start("polite", programs.POLITE)
+    try:
+        if not findings.expect(
+            "live output", started.ready(_WAIT), "files of a running agent do not appear in the output."
+        ):
+            return
+        findings.expect("poll", started.handle.poll() is None, "poll() gives an exit while the agent runs.")
+        started.handle.terminate()
+        ended = started.wait(_WAIT)
+        findings.expect(
+            "terminate", ended is not None and ended.code == 5, f"SIGTERM does not reach the agent: {ended}."
+        )
+    finally:
+        started.end()
+
+
+def _check_kill(findings: Findings, bench: Bench) -> None:
+    started = bench.start("stubborn", programs.STUBBORN)
+    try:
+        started.ready(_WAIT)
+        time.sleep(0.5)
+        usage = started.handle.usage()
+        many = usage.processes is None or usage.processes >= 2
+        findings.expect("usage", many, f"usage() counts {usage.processes} processes of an agent that has two.")
+        started.handle.kill()
+        ended = started.wait(_WAIT)
+        findings.expect("kill", ended is not None and ended.code != 0, f"after kill(), the agent ended as {ended}.")
+        _expect_silence(findings, "kill ends children", started)
+    finally:
+        started.end()
+
+
+def _check_attach(findings: Findings, bench: Bench) -> None:
+    findings.expect(
+        "attach to nothing",
+        bench.sandbox.attach(bench.launch("never")) is None,
+        "attach() finds an agent never started.",
+    )
+    started = bench.start("attached", programs.POLITE)
+    try:
+        started.ready(_WAIT)
+        again = bench.sandbox.attach(started.launch)
+        if not findings.expect(
+            "attach", again is not None and again.id == started.handle.id, "attach() does not find it."
+        ):
+            return
+        assert again is not None
+        findings.expect("attached poll", again.poll() is None, "an attached agent that runs is said to have ended.")
+        close = abs(again.started_at - started.handle.started_at) < 2
+        findings.expect("attached start", close, "an attached agent has another time of start.")
+        again.terminate()
+        ended = started.wait(_WAIT)
+        findings.expect("attached end", ended is not None and ended.code == 5, f"it ended as {ended}.")
+        late = bench.sandbox.attach(started.launch)
+        ok = late is not None and (found := late.poll()) is not None and found.code == 5
+        findings.expect("attach after the end", ok, "how an agent ended unseen is not known after attach().")
+    finally:
+        started.end()
+
+
+def _check_sweep(findings: Findings, bench: Bench) -> None:
+    started = bench.start("left", programs.STUBBORN)
+    try:
+        started.ready(_WAIT)
+        run_id, owner = started.launch.run_id, started.launch.owner
+        of_others = list(bench.sandbox.sweep("0" * 16, lambda _run: False))
+        findings.expect("sweep of others", run_id not in of_others, "sweep() takes runs of another owner.")
+        of_living = list(bench.sandbox.sweep(owner, lambda _run: True))
+        running = run_id not in of_living and started.handle.poll() is None
+        findings.expect("sweep of the living", running, "sweep() takes runs that are alive.")
+        swept = list(bench.sandbox.sweep(owner, lambda _run: False))
+        findings.expect("sweep", run_id in swept, f"sweep() does not name the run left behind, only {swept}.")
+        _expect_silence(findings, "sweep ends all", started)
+    finally:
+        started.end()
+
+
+def _check_limits(findings: Findings, bench: Bench) -> None:
+    hungry, _ = bench.supervise("hungry", programs.HUNGRY, memory_mb=192, time_limit=60)
+    findings.expect("memory limit", hungry.cause == Cause.OUT_OF_MEMORY, f"an agent that takes all memory: {hungry}.")
+    late, _ = bench.supervise("late", programs.STUBBORN, time_limit=2, grace=0.5)
+    timed_out = late.cause == Cause.AGENT_TIMED_OUT and late.limit == "time"
+    findings.expect("time limit", timed_out, f"an agent that ignores SIGTERM at its time limit: {late}.")
+    crowd, output = bench.supervise("crowd", programs.CROWD, processes=24, time_limit=60)
+    made = (output / "made").stat().st_size
+    findings.expect("process limit", made < 60, f"an agent that may run 24 processes started {made}: {crowd}.")
+    glutton, output = bench.supervise("glutton", programs.GLUTTON, disk_mb=8, time_limit=60)
+    size = (output / "large").stat().st_size >> 20
+    findings.expect("disk limit", size < 64, f"an agent that may write 8 MB wrote {size}: {glutton}.")
+
+
+def _expect_silence(findings: Findings, name: str, started: Started) -> None:
+    """No process of the agent writes any more."""
+    beats = started.beats()
+    time.sleep(0.6)
+    findings.expect(name, beats and beats == started.beats(), "processes of the agent still run.")
+
+
+def _own_addresses() -> list[str]:
+    """Addresses of this machine, the loopback among them."""
+    import psutil
+
+    return [
+        address.address
+        for addresses in psutil.net_if_addrs().values()
+        for address in addresses
+        if address.family == socket.AF_INET
+    ]

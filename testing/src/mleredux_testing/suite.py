@@ -1,0 +1,77 @@
+"""Every check of a plugin as a parameter for pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux._core.plugins import Catalogue
+from mleredux.errors import MlereduxError
+
+from mleredux_testing.findings import Findings
+
+Check = Callable[[Path], Findings]
+
+
+def checks(
+    plugin: str,
+    *,
+    only: Collection[str] | None = None,
+    skip: Mapping[str, str] | None = None,
+    **arguments: Mapping[str, Any],
+) -> list[Any]:
+    """Parameters for a test: the check of a plugin, and of each task, agent, grader and sandbox that it registers.
+
+    ```python
+    @pytest.mark.parametrize("check", testing.checks("my-plugin"))
+    def test_conforms(check, tmp_path):
+        check(tmp_path)
+    ```
+
+    Args:
+        plugin: The plugin's name.
+        only: Ids of what to check, where not everything.
+        skip: Id → why it is not checked; shown as a skipped test.
+        arguments: Further arguments of checks, by kind: `agents={"time_limit": 30}`, `graders={"map-at-k": {…}}`
+            (for one id), `sandboxes={…}`, `tasks={…}`.
+
+    Returns:
+        One `pytest.param` for each check; each is called with a folder, and raises `NotConforming`.
+    """
+    params: list[Any] = [pytest.param(lambda _tmp: _check("plugins", plugin, {}), id=f"plugin {plugin}")]
+    catalogue = Catalogue()
+    for kind in ("tasks", "agents", "graders", "sandboxes"):
+        try:
+            entries = catalogue.entries(kind).values()
+        except MlereduxError:
+            continue  # the check of the plugin says what is wrong
+        for entry in entries:
+            if entry.plugin.name != plugin or (only is not None and entry.id not in only):
+                continue
+            given = dict(arguments.get(kind, {}))
+            own = given.pop(entry.id, None)
+            named = {key: value for key, value in given.items() if key not in catalogue.entries(kind)}
+            marks = [pytest.mark.skip(reason=skip[entry.id])] if skip and entry.id in skip else []
+            check = _bind(kind, entry.id, {**named, **(own or {})})
+            params.append(pytest.param(check, id=f"{kind.removesuffix('s')} {entry.id}", marks=marks))
+    return params
+
+
+def _bind(kind: str, name: str, arguments: dict[str, Any]) -> Check:
+    return lambda tmp: _check(kind, name, arguments, tmp)
+
+
+def _check(kind: str, name: str, arguments: dict[str, Any], tmp: Path | None = None) -> Findings:
+    import mleredux_testing as testing
+
+    if kind == "plugins":
+        return testing.check_plugin(name)
+    found: dict[str, Callable[..., Findings]] = {
+        "tasks": testing.check_task,
+        "agents": testing.check_agent,
+        "graders": testing.check_grader,
+        "sandboxes": testing.check_sandbox,
+    }
+    return found[kind](name, tmp, **arguments)

@@ -1,0 +1,246 @@
+"""What every task is held to."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from mleredux._core.data import DataStore, Prepared
+from mleredux._core.medals import medals
+from mleredux._core.models import Grader, Score, SubmissionSchema, Task
+from mleredux._core.plugins import Catalogue, current
+from mleredux._core.stages.grade import grade as grade_stage
+from mleredux._core.stages.grade import grade_with_metric
+from mleredux._core.stages.prepare import prepare
+from mleredux._core.submissions.schema import read_schema
+from mleredux._core.submissions.validation import validate
+from mleredux.errors import MlereduxError
+
+from mleredux_testing.findings import Findings
+from mleredux_testing.leaks import leaks
+from mleredux_testing.malformed import Form, check_order, check_refusals, read_csv, write_csv
+
+_PREPARE_AGAIN = """
+import sys, mleredux
+from mleredux._core.plugins.catalogue import Catalogue, set_current
+set_current(Catalogue(load=sys.argv[3:]))
+mleredux.prepare(sys.argv[1], data_dir=sys.argv[2])
+"""
+
+
+def check_task(
+    task: Task | str, tmp: Path | None = None, *, raw: Path | None = None, catalogue: Catalogue | None = None
+) -> Findings:
+    """Check a task: its declaration, its texts, its preparation, its answers, and how it is graded.
+
+    Args:
+        task: The task, or its id.
+        tmp: A folder for the data; one that goes again where None.
+        raw: A folder with the task's raw files, where it can't fetch them itself.
+        catalogue: Plugins; those of this process where None.
+
+    Raises:
+        NotConforming: With everything that is wrong.
+    """
+    catalogue = catalogue or current()
+    findings = Findings(f"Task {task if isinstance(task, str) else task.id}")
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("task"):
+        found = catalogue.task(task) if isinstance(task, str) else task
+        with findings.looking_at("declaration"):
+            _check_declaration(findings, found, catalogue)
+        data = DataStore((tmp or Path(folder)) / "data")
+        prepared = _check_preparation(findings, found, catalogue, data, raw)
+        if prepared is not None:
+            _check_prepared(findings, found, catalogue, prepared, Path(folder))
+    return findings.close()
+
+
+def _check_declaration(findings: Findings, task: Task, catalogue: Catalogue) -> None:
+    findings.expect("title", task.title.strip(), "it has no title.")
+    findings.expect("description", len(task.describe().split()) >= 10, "its description says next to nothing.")
+    findings.expect(
+        "submission file",
+        task.submission.file in task.describe(),
+        f"its description never names {task.submission.file}.",
+    )
+    if task.description_obfuscated is None:
+        findings.good("obfuscated description", "there is none")
+    else:
+        text = task.describe(obfuscated=True).lower()
+        names = {task.id.lower(), task.id.lower().replace("-", " "), task.title.lower()}
+        told = sorted(name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+        findings.expect("obfuscated description", not told, f"it names the task: {', '.join(told)}.")
+    grader = _grader(task, catalogue)
+    findings.expect(
+        "direction",
+        task.direction == grader.direction,
+        f"the task says {task.direction}, its grader {grader.id} {grader.direction}.",
+    )
+    if thresholds := task.thresholds:
+        steps = [thresholds.gold, thresholds.silver, thresholds.bronze]
+        ordered = sorted(steps, reverse=task.direction == "maximize") == steps
+        findings.expect(
+            "thresholds", ordered, f"gold, silver, bronze are {steps}, which is not the order of {task.direction}."
+        )
+    if task.leaderboard is not None:
+        from mleredux._core.medals import read_leaderboard
+
+        board = read_leaderboard(task.leaderboard)
+        ordered = sorted(board, reverse=task.direction == "maximize") == list(board)
+        findings.expect("leaderboard", board and ordered, "it is empty, or not best first.")
+
+
+def _grader(task: Task, catalogue: Catalogue) -> Grader:
+    grader = task.metric.grader
+    return catalogue.grader(grader) if isinstance(grader, str) else grader
+
+
+def _check_preparation(
+    findings: Findings, task: Task, catalogue: Catalogue, data: DataStore, raw: Path | None
+) -> Prepared | None:
+    """Prepare twice, the second time in another process where the task is registered, with another hash seed."""
+    if task.fetch is None and raw is None:
+        findings.good("preparation", "not looked at: the raw files are not there; give the folder as `raw`")
+        return None
+    again = DataStore(data.path.with_name("again"))
+    registered = task.id.partition("+")[0] in catalogue.entries("tasks")
+    try:
+        for store in (data, again):
+            if raw is not None:
+                store.raw(task).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copytree(raw, store.raw(task), dirs_exist_ok=True)
+        prepared = prepare(task, catalogue, data)
+        if registered:
+            _prepare_in_process(task, catalogue, again)
+        else:
+            prepare(task, catalogue, again)
+    except MlereduxError as error:
+        findings.bad("preparation", str(error))
+        return None
+    except subprocess.CalledProcessError as error:
+        findings.bad("preparation", f"preparing in another process fails: {error.stderr.strip()[-500:]}")
+        return None
+    findings.good("preparation")
+    first, second = (_hashes(store.home(task) / "prepared") for store in (data, again))
+    differing = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+    findings.expect(
+        "same bytes each time",
+        not differing,
+        f"preparing twice gives other bytes: {', '.join(differing[:8])}.",
+        "Seed every random choice, and sort whatever has no order.",
+    )
+    shutil.rmtree(again.path, ignore_errors=True)
+    return prepared
+
+
+def _prepare_in_process(task: Task, catalogue: Catalogue, data: DataStore) -> None:
+    subprocess.run(
+        [sys.executable, "-c", _PREPARE_AGAIN, task.id, str(data.path), *catalogue.load],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": "77"},
+    )
+
+
+def _hashes(prepared: Path) -> dict[str, str]:
+    hashes = {}
+    for part in ("public", "private"):
+        for path in sorted((prepared / part).rglob("*")):
+            if path.is_file():
+                with path.open("rb") as file:
+                    hashes[str(path.relative_to(prepared))] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashes
+
+
+def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepared: Prepared, folder: Path) -> None:
+    def grade(path: Path) -> Score:
+        given: Score | None = catalogue.hook("mleredux_grade")(task=task, submission=path, private=prepared.private)
+        return given if given is not None else grade_with_metric(task, path, prepared.private, catalogue)
+
+    findings.expect(
+        "answers", (prepared.private / task.answers).exists(), f"prepare writes no {task.answers} into private."
+    )
+    hashes = _hashes(prepared.public.parent)
+    private = {value: name for name, value in hashes.items() if name.startswith("private/")}
+    shown = [
+        f"{name} is {private[value]}"
+        for name, value in hashes.items()
+        if name.startswith("public/") and value in private
+    ]
+    findings.expect("private files", not shown, f"public files are copies of private ones: {', '.join(shown)}.")
+    schema = read_schema(prepared.schema)
+    if task.submission.sample is None or not schema.columns:
+        findings.good("submission", "not looked at: there is no sample of a table")
+        return
+    sample = prepared.public / task.submission.sample
+    with findings.looking_at("answers in public files"):
+        found = list(leaks(task, prepared.public, prepared.private / task.answers, schema))
+        for leak in found:
+            findings.bad("answers in public files", leak, "Leave the test rows' targets out of every public file.")
+        if not found:
+            findings.good("answers in public files")
+    verdict = validate(schema, sample)
+    findings.expect("sample is well-formed", verdict.valid, verdict.message)
+    with findings.looking_at("sample can be graded"):
+        grade(sample)
+        findings.good("sample can be graded")
+    best = _answers_as_submission(task, prepared, schema, folder)
+    with findings.looking_at("answers as submission"):
+        _check_perfect(findings, task, _grader(task, catalogue), best, grade)
+    form = form_of(schema, ids_fixed=task.submission.ids_fixed)
+    check_order(findings, best or sample, form, grade, folder)
+    check_refusals(findings, sample, form, grade, folder)
+    if task.id.partition("+")[0] in catalogue.entries("tasks"):
+        with findings.looking_at("graded in a child process"):
+            report = grade_stage(task, best or sample, prepared.private, catalogue)
+            findings.expect("graded in a child process", report.valid_submission, report.message or "")
+
+
+def form_of(schema: SubmissionSchema, *, ids_fixed: bool) -> Form:
+    """What is known of a submission, from its schema."""
+    targets = [column for column in schema.columns if column.role == "target"]
+    return Form(
+        ids=tuple(column.name for column in schema.columns if column.role == "id"),
+        targets=tuple(column.name for column in targets),
+        numbers=tuple(
+            column.name for column in targets if column.type in ("number", "integer") and not column.nullable
+        ),
+        ids_fixed=ids_fixed,
+    )
+
+
+def _answers_as_submission(task: Task, prepared: Prepared, schema: SubmissionSchema, folder: Path) -> Path | None:
+    """The answers in the form of a submission, where they have its columns."""
+    answers = prepared.private / task.answers
+    if answers.suffix != ".csv" or not answers.is_file():
+        return None
+    header, rows = read_csv(answers)
+    names = [column.name for column in schema.columns]
+    if not set(names) <= set(header):
+        return None
+    places = [header.index(name) for name in names]
+    return write_csv(folder / "best.csv", (names, [[row[place] for place in places] for row in rows]))
+
+
+def _check_perfect(findings: Findings, task: Task, grader: Grader, best: Path | None, grade: object) -> None:
+    name = "answers as submission"
+    if best is None or not callable(grade):
+        findings.good(name, "not looked at: the answers do not have the form of a submission")
+        return
+    value = float(grade(best).value)
+    gold = task.thresholds is not None and medals(round(value, 5), task.thresholds, task.direction).gold_medal
+    perfect = grader.perfect is not None and abs(value - grader.perfect) <= 1e-9
+    unknown = grader.perfect is None and task.thresholds is None
+    findings.expect(
+        name,
+        gold or perfect or unknown,
+        f"the answers themselves score {value}, which is neither perfect ({grader.perfect}) nor gold.",
+        "Look at the answers, the metric's options and the direction.",
+    )
