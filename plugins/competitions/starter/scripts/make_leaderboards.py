@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from mleredux._core.medals import thresholds
-from mleredux._core.models import GradingInput, Score, Task
-from mleredux._core.plugins import current
+from mleredux.plugin.command import current
+from mleredux.plugin.grader import GradingInput, Score
+from mleredux.plugin.task import Task, thresholds
 from mleredux_competition_starter import COMPETITIONS
 from reference_models import classifiers, regressors
 from sklearn.multioutput import MultiOutputRegressor

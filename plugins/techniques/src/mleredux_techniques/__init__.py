@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mleredux._core.plugins import Ref
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Artifact
-    from mleredux._core.store import Run
+    from mleredux.plugin.artifact import Artifact, Run
 
 mleredux_contract = 1
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from mleredux._core.cli.output import json_option, print_json, runs_dir_option
+from mleredux.plugin.command import json_option, print_json, runs_dir_option
 
 
 @click.command("curriculum")
@@ -19,8 +19,8 @@ from mleredux._core.cli.output import json_option, print_json, runs_dir_option
 @json_option
 def command(task: str, output: Path | None, most: int, runs_dir: str | None, as_json: bool) -> None:
     """Collect what technique runs established about TASK, best ones first, as Markdown for `mleredux run --context`."""
-    from mleredux._core.store import RunStore
-    from mleredux._core.store.files import write_atomically
+    from mleredux.plugin.artifact import RunStore
+    from mleredux.plugin.files import write_atomically
 
     from mleredux_techniques.curriculum import collect, text
 

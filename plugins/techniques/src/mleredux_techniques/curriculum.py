@@ -15,8 +15,7 @@ from mleredux.errors import MlereduxError, NotFound
 from mleredux_techniques.texts import TITLES
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Report
-    from mleredux._core.store import Run, RunStore
+    from mleredux.plugin.artifact import Report, Run, RunStore
 
 RIGHT = 0.99
 WORTH_TELLING = 0.5

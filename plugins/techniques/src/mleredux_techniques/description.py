@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mleredux._core.models import Task
 from mleredux.errors import TaskBroken
+from mleredux.plugin.task import Task
 
 from mleredux_techniques import facts
 from mleredux_techniques.schemas import DOCUMENTS

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mleredux._core.models import Task
 from mleredux.errors import DataError, NotApplicable
+from mleredux.plugin.task import Task
 
 from mleredux_techniques.columns import (
     as_classes,

@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.models import Artifact
-from mleredux._core.store.files import write_atomically
+from mleredux.plugin.artifact import Artifact
+from mleredux.plugin.files import write_atomically
 
 from mleredux_techniques.texts import TITLES
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Report
-    from mleredux._core.store import Run
+    from mleredux.plugin.artifact import Report, Run
 
 JSON_FILE, TEXT_FILE = "feedback.json", "feedback.md"
 _LONG = 400

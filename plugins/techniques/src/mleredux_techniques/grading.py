@@ -6,8 +6,8 @@ import json
 import math
 from typing import Any
 
-from mleredux._core.models import Grader, GradingInput, Score
-from mleredux._core.submissions.documents import read_document
+from mleredux.plugin.grader import Grader, GradingInput, Score
+from mleredux.plugin.technique import read_document
 
 from mleredux_techniques.results import Efficacy, Facts, as_json
 from mleredux_techniques.schemas import DOCUMENTS, Document

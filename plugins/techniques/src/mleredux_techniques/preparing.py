@@ -10,7 +10,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from mleredux._core.models import Task
+from mleredux.plugin.task import Task
 
 from mleredux_techniques import facts
 from mleredux_techniques.dataset import Dataset, save

@@ -6,8 +6,9 @@ import re
 from functools import partial
 from pathlib import Path
 
-from mleredux._core.models import Metric, Submission, Task, Technique
 from mleredux.errors import NotApplicable, NotFound
+from mleredux.plugin.task import Metric, Submission, Task
+from mleredux.plugin.technique import Technique
 
 from mleredux_techniques.columns import REGRESSION_METRICS
 from mleredux_techniques.description import compose

@@ -6,9 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.rollout import InvalidRollout, Observation, ObservationResult, Step, StepExtra, ToolCall, Trajectory
-from mleredux._core.rollout.models import AgentInfo
-from mleredux._core.rollout.native import as_count, as_dict, as_list, as_number, as_text, as_time, read_native
+from mleredux.plugin.rollout import (
+    AgentInfo,
+    InvalidRollout,
+    Observation,
+    ObservationResult,
+    Step,
+    StepExtra,
+    ToolCall,
+    Trajectory,
+    as_count,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    read_native,
+)
 
 from mleredux_agent_aide.versions import versions_of_nodes
 

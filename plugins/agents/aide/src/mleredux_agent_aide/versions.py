@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.rollout.native import as_count, as_dict
-from mleredux._core.submissions.validation import open_below
+from mleredux.plugin.files import open_below
+from mleredux.plugin.rollout import as_count, as_dict
 
 MAX_BYTES = 50_000_000
 _MAX_VERSIONS = 1000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux._core.models import Agent, Build, Limits
+from mleredux.plugin.agent import Agent, Build, Limits
 
 agent = Agent(
     id="analyst",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.agent_options import libraries, read_options
-from mleredux._core.models import Agent, Build, Limits
+from mleredux.plugin.agent import Agent, Build, Limits, libraries, read_options
 
 from mleredux_agent_command.options import Options, parts
 from mleredux_agent_command.recipes import RECIPES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mleredux._core.models import Agent, Build, Limits
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import hookimpl
+from mleredux.plugin.agent import Agent, Build, Limits
 
 mleredux_contract = 1
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux._core.agent_options import libraries, read_options
-from mleredux._core.models import Agent, Build, Limits
+from mleredux.plugin.agent import Agent, Build, Limits, libraries, read_options
 
 from mleredux_agent_mini_swe_agent.options import Options
 from mleredux_agent_mini_swe_agent.reader import read_rollout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mleredux._core.agent_options import libraries
+from mleredux.plugin.agent import libraries
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.rollout import (
+from mleredux.plugin.rollout import (
+    AgentInfo,
     FinalMetrics,
     Metrics,
     Observation,
@@ -14,9 +15,14 @@ from mleredux._core.rollout import (
     StepExtra,
     ToolCall,
     Trajectory,
+    as_count,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    read_native,
 )
-from mleredux._core.rollout.models import AgentInfo
-from mleredux._core.rollout.native import as_count, as_dict, as_list, as_number, as_text, as_time, read_native
 
 LOG = "mini-swe-agent.traj.json"
 MAX_MESSAGES = 50_000

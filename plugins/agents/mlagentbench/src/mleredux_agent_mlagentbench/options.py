@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux._core.agent_options import libraries
+from mleredux.plugin.agent import libraries
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.rollout import (
+from mleredux.plugin.rollout import (
     AgentInfo,
     FinalMetrics,
     InvalidRollout,
@@ -24,8 +24,9 @@ from mleredux._core.rollout import (
     Step,
     ToolCall,
     Trajectory,
+    as_objects,
+    read_below,
 )
-from mleredux._core.rollout.native import as_objects, read_below
 
 LOGS = "logs/mlagentbench"
 _MOST_BYTES = 64 << 20

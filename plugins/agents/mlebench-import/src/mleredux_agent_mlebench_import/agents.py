@@ -7,7 +7,7 @@ import shlex
 from functools import partial
 from typing import Any
 
-from mleredux._core.models import Agent, Build, Limits
+from mleredux.plugin.agent import Agent, Build, Limits
 
 from mleredux_agent_mlebench_import.environment import WORKDIR_NOTE
 from mleredux_agent_mlebench_import.layout import Entry, read_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from mleredux._core.cli.output import json_option, print_json
+from mleredux.plugin.command import json_option, print_json
 
 from mleredux_agent_mlebench_import.agents import load_agents
 from mleredux_agent_mlebench_import.layout import read_folder

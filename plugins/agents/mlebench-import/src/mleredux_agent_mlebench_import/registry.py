@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import MlereduxError, NotFound
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent
+    from mleredux.plugin.agent import Agent
 
 _NAMES = "agents.json"
 _LEFT_OUT = {".git", "__pycache__", ".DS_Store"}
@@ -48,7 +48,7 @@ def imported() -> dict[str, dict[str, Any]]:
 
 def register(agents: list[Agent], copy: str) -> list[str]:
     """Give agents of a copy their names; those that named others before are given back."""
-    from mleredux._core.plugins.summaries import check_and_summarise
+    from mleredux.plugin.agent import check_and_summarise
 
     known = imported()
     replaced = []
@@ -108,7 +108,7 @@ def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None
     Raises:
         MlereduxError: It is not in MLE-bench's layout, too large, or the libraries make no sense.
     """
-    from mleredux._core.agent_options import libraries as parse
+    from mleredux.plugin.agent import libraries as parse
 
     from mleredux_agent_mlebench_import.environment import dockerfile
     from mleredux_agent_mlebench_import.layout import read_folder

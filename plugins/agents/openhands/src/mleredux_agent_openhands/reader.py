@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.rollout import (
+from mleredux.plugin.rollout import (
     AgentInfo,
     FinalMetrics,
     InvalidRollout,
@@ -19,8 +19,11 @@ from mleredux._core.rollout import (
     Step,
     ToolCall,
     Trajectory,
+    as_count,
+    as_number,
+    as_objects,
+    read_below,
 )
-from mleredux._core.rollout.native import as_count, as_number, as_objects, read_below
 
 EVENTS = "logs/openhands/events.jsonl"
 USAGE = "logs/openhands/usage.json"

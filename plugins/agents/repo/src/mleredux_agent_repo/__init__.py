@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mleredux._core.plugins import Ref
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent
+    from mleredux.plugin.agent import Agent
 
 mleredux_contract = 1
 SCHEME = "repo:"

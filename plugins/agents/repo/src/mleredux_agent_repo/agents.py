@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Agent, Build, Limits, Smoke
+from mleredux.plugin.agent import Agent, Build, Limits, Smoke
 
 from mleredux_agent_repo.manifest import Manifest, read_manifest
 from mleredux_agent_repo.references import parse
@@ -97,9 +97,8 @@ def _reader(manifest: Manifest) -> Callable[[Path], Any] | None:
 
 def _read_logs(path: str, form: str, output: Path) -> Any:
     """The rollout of native logs: a document in ATIF, or what another agent's reader makes of its own kind."""
-    from mleredux._core.plugins import current
-    from mleredux._core.rollout import parse_rollout
-    from mleredux._core.rollout.native import read_below
+    from mleredux.plugin.command import current
+    from mleredux.plugin.rollout import parse_rollout, read_below
 
     if form == "atif":
         return parse_rollout(read_below(output, path)) if (output / path).is_file() else None

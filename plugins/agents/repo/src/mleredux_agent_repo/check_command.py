@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent
-    from mleredux._core.plugins import Catalogue
-    from mleredux._core.store import Run
+    from mleredux.plugin.agent import Agent
+    from mleredux.plugin.artifact import Run
+    from mleredux.plugin.command import Catalogue
 
 
 @click.command("check")
@@ -31,7 +31,7 @@ def command(
 
     Nothing of it is kept among your runs. Exit code 0 where all is well.
     """
-    from mleredux._core.plugins import current
+    from mleredux.plugin.command import current
 
     from mleredux_agent_repo.agents import agent_of
     from mleredux_agent_repo.references import SCHEME
@@ -58,10 +58,8 @@ def command(
 
 def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, logs: Path | None, tell: Any) -> bool:
     """The smoke run in a store of its own, building included."""
-    from mleredux._core.api import plan
-    from mleredux._core.data import DataStore
-    from mleredux._core.pipeline import Pipeline
-    from mleredux._core.store import RunStore
+    from mleredux.plugin.artifact import RunStore
+    from mleredux.plugin.command import DataStore, Pipeline, plan
 
     smoke = agent.smoke
     assert smoke is not None and agent.reference is not None
@@ -91,7 +89,7 @@ def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, l
 
 
 def _building() -> Any:
-    from mleredux._core.models import State
+    from mleredux.plugin.artifact import State
 
     return State.BUILDING
 

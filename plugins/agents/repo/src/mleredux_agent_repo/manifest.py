@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from mleredux._core.models.agent import Network
-from mleredux._core.models.base import ID_PATTERN
 from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import Network
+from mleredux.plugin.task import ID_PATTERN
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 MANIFEST = "mleredux-agent.toml"

@@ -13,9 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from mleredux._core.locations import cache_dir
-from mleredux._core.store.files import FileLock
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import FileLock, cache_dir
 
 from mleredux_agent_repo.references import Reference
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from mleredux._core.models import Artifact
-from mleredux._core.store import Run
+from mleredux.plugin.artifact import Artifact, Run
 
 from mleredux_artifact_notes.solutions import Solution, solutions_of
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mleredux._core.models import Artifact
-from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Artifact, Run
 
 from mleredux_artifact_notes.solutions import entry_of, final_code
 
@@ -85,7 +84,7 @@ def produce_notebook(run: Run) -> Artifact | None:
 
 
 def _submission_file(run: Run) -> str:
-    from mleredux._core.plugins import current
+    from mleredux.plugin.command import current
 
     try:
         return current().task(run.spec.task).submission.file

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.models import Agent, Artifact, Build, State
-from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import Agent, Build
+from mleredux.plugin.artifact import Artifact, Run, RunStore, State
 
 from mleredux_artifact_notes.comparison import compare
 from mleredux_artifact_notes.solutions import entry_of, final_code, read_code
 
 if TYPE_CHECKING:
-    from mleredux._core.plugins import Catalogue
+    from mleredux.plugin.command import Catalogue
 
 SCHEME = "reproduce:"
 PATH = "reproduction.json"
@@ -87,10 +87,8 @@ def reproduce(
     Raises:
         MlereduxError: The run is not finished, has no graded submission, or left no code to run.
     """
-    from mleredux._core.api import plan
-    from mleredux._core.data import DataStore
-    from mleredux._core.pipeline import Pipeline
-    from mleredux._core.stages.produce import add_artifact
+    from mleredux.plugin.artifact import add_artifact
+    from mleredux.plugin.command import DataStore, Pipeline, plan
 
     report = run.report
     if not run.state.final or report is None or not report.valid_submission:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from mleredux._core.store import RunStore
+    from mleredux.plugin.artifact import RunStore
 
 
 @click.command("reproduce")
@@ -22,7 +22,7 @@ def command(ctx: click.Context, run: str, entry: str | None, tolerance: float, a
 
     Exit code 0 where it does (the same bytes, values or score), 1 where not.
     """
-    from mleredux._core.plugins import current
+    from mleredux.plugin.command import current
 
     from mleredux_artifact_notes.reproduce import reproduce
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mleredux._core.rollout import Step, step_extra
-from mleredux._core.store import Run
-from mleredux._core.submissions.intake import IntakeLimits, walk
-from mleredux._core.submissions.validation import open_below
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.files import IntakeLimits, open_below, walk
+from mleredux.plugin.rollout import Step, step_extra
 
 MAX_SOLUTIONS = 500
 MAX_CODE = 1 << 20

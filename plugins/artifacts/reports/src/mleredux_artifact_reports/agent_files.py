@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mleredux._core.submissions.intake import Found, IntakeLimits, walk
+from mleredux.plugin.files import Found, IntakeLimits, walk
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _DECEIVING = re.compile(

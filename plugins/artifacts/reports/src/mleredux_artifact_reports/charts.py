@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mleredux._core.models import Event, Report, VersionScore
-from mleredux._core.sandboxes.timeline import Sample
+from mleredux.plugin.artifact import Event, Report, Sample, VersionScore
 
 from mleredux_artifact_reports.numbers import duration, megabytes, number, round_duration
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from mleredux._core.store import RunStore
+    from mleredux.plugin.artifact import RunStore
 
 
 @click.command("curve")

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.figure import Figure
-    from mleredux._core.models import Report, VersionScore
-    from mleredux._core.store import Run
+    from mleredux.plugin.artifact import Report, Run, VersionScore
 
 FORMATS = (".png", ".svg", ".pdf")
 _MEDALS = {"gold": "#b98900", "silver": "#7c8794", "bronze": "#a8602b", "median": "#58626f"}

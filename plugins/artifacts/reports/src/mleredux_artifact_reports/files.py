@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
-from mleredux._core.store import Run
-from mleredux._core.submissions.intake import IntakeLimits, media_type, readable
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.files import IntakeLimits, media_type, readable
 
 from mleredux_artifact_reports.agent_files import excerpt, files_below, terminal_text
 from mleredux_artifact_reports.numbers import size

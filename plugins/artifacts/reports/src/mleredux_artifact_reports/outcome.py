@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mleredux._core.models import Cause, Event, State
-from mleredux._core.store import Run
-from mleredux._core.store.states import final_state
+from mleredux.plugin.artifact import Cause, Event, Run, State, final_state
 
 
 class Ending(NamedTuple):

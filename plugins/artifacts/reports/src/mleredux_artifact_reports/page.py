@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from mleredux._core.models import Artifact
-from mleredux._core.store import Run
-from mleredux._core.store.files import write_atomically
+from mleredux.plugin.artifact import Artifact, Run
+from mleredux.plugin.files import write_atomically
 
 from mleredux_artifact_reports.agent_files import visible
 from mleredux_artifact_reports.view import page_of

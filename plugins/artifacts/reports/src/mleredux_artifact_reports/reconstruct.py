@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from mleredux._core.models import Event
-from mleredux._core.rollout import (
+from mleredux.plugin.artifact import Event, Run
+from mleredux.plugin.files import IntakeLimits, readable
+from mleredux.plugin.rollout import (
     AgentInfo,
     FinalMetrics,
     Observation,
@@ -18,8 +19,6 @@ from mleredux._core.rollout import (
     ToolCall,
     Trajectory,
 )
-from mleredux._core.store import Run
-from mleredux._core.submissions.intake import IntakeLimits, readable
 
 from mleredux_artifact_reports.agent_files import Excerpt, excerpt, files_below, terminal_text, text_of
 from mleredux_artifact_reports.outcome import ending_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux._core.models import Artifact
-from mleredux._core.plugins import current
-from mleredux._core.rollout import (
+from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Artifact, Run
+from mleredux.plugin.command import current
+from mleredux.plugin.rollout import (
     MAX_BYTES,
     InvalidRollout,
     RunExtra,
@@ -20,8 +21,6 @@ from mleredux._core.rollout import (
     with_run_extra,
     write_rollout,
 )
-from mleredux._core.store import Run
-from mleredux.errors import MlereduxError
 
 from mleredux_artifact_reports.agent_files import excerpt
 from mleredux_artifact_reports.outcome import ending_of

@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from mleredux._core.rollout import (
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.rollout import (
     InvalidRollout,
     ObservationResult,
     Step,
@@ -17,7 +18,6 @@ from mleredux._core.rollout import (
     step_extra,
     text_of,
 )
-from mleredux._core.store import Run
 
 from mleredux_artifact_reports.agent_files import cut
 from mleredux_artifact_reports.charts import Progress, progress_of

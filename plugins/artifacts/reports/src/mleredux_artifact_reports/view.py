@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mleredux._core.medals import read_leaderboard
-from mleredux._core.models import CAUSES, Event, Report, State, Task
-from mleredux._core.plugins import current
-from mleredux._core.store import Run
-from mleredux._core.submissions.intake import disk_usage
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import CAUSES, Event, Report, Run, State
+from mleredux.plugin.command import current
+from mleredux.plugin.files import disk_usage
+from mleredux.plugin.task import Task, read_leaderboard
 
 from mleredux_artifact_reports.charts import (
     Mark,

@@ -10,9 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Artifact, RunSpec
-from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Artifact, Run, RunSpec, RunStore
 
 from mleredux_audit_conduct.judge import MODEL_VARIABLE, judge
 from mleredux_audit_conduct.predictions import hand_written

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from mleredux._core.store import RunStore
+    from mleredux.plugin.artifact import RunStore
 
 
 @click.command("conduct")
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def command(store: RunStore, runs: tuple[str, ...], references: Path | None, model: str | None, as_json: bool) -> None:
     """Look at what agents did for what the rules forbid: lines to look at, no verdicts."""
-    from mleredux._core.stages.produce import add_artifact
+    from mleredux.plugin.artifact import add_artifact
 
     from mleredux_audit_conduct.check import as_markdown, check, write
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.models import Agent, Limits, LlmUse
-from mleredux._core.plugins import current
-from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import Agent, Limits
+from mleredux.plugin.artifact import LlmUse, Run, RunStore
+from mleredux.plugin.command import current
 
 from mleredux_audit_conduct.rules import Finding, Severity
 from mleredux_audit_conduct.texts import Text

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mleredux._core.store import Run
-from mleredux._core.submissions.intake import IntakeLimits, readable, walk
-from mleredux._core.submissions.validation import open_below
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.files import IntakeLimits, open_below, readable, walk
 
 Kind = Literal["code", "action", "log"]
 MAX_TEXT = 1 << 20

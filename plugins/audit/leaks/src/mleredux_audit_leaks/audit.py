@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
-from mleredux._core.models import Task
+from mleredux.plugin.task import Task
 
 from mleredux_audit_leaks.checks.columns import check_columns
 from mleredux_audit_leaks.checks.duplicates import check_files as check_copies

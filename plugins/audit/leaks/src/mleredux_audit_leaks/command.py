@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import click
-from mleredux._core.cli.output import data_dir_option, json_option, print_json
-from mleredux._core.cli.root import catalogue
+from mleredux.plugin.command import catalogue, data_dir_option, json_option, print_json
 
 
 @click.command("audit")
@@ -14,8 +13,8 @@ from mleredux._core.cli.root import catalogue
 @click.pass_context
 def command(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) -> None:
     """Look for what lets an agent score on TASK without learning. Exit code 1 where a finding is of high severity."""
-    from mleredux._core.data import DataStore
     from mleredux.errors import DataError
+    from mleredux.plugin.command import DataStore
 
     from mleredux_audit_leaks.audit import audit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mleredux._core.models.base import Model
+from mleredux.plugin.task import Model
 
 Severity = Literal["low", "medium", "high"]
 Kind = Literal["answers", "column", "order", "id", "file", "duplicates", "groups", "sample"]

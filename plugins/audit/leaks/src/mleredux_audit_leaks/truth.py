@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
-from mleredux._core.models import Task
 from mleredux.errors import DataError
+from mleredux.plugin.task import Task
 
 from mleredux_audit_leaks.inventory import PublicFile
 from mleredux_audit_leaks.statistics import Floats, Ints, Labels

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mleredux._core.plugins import Ref
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import Ref, hookimpl
 
 mleredux_contract = 1
 

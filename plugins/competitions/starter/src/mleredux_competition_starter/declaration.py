@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mleredux._core.models import Competition, Metric, Submission, Thresholds
-from mleredux._core.models.grader import Direction
+from mleredux.plugin.task import Competition, Direction, Metric, Submission, Thresholds
 
 ANSWERS = "answers.csv"
 

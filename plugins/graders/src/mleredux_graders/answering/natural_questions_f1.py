@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from mleredux._core.models import Grader, GradingInput, Score
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.plugin.grader import Grader, GradingInput, Score
 
 from mleredux_graders.frame import Array, Options, read_table, texts
 from mleredux_graders.frame.grading import parse_options, run

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux._core.models import Score
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Score
 
 from mleredux_graders.classification.roc_auc import roc_auc
 from mleredux_graders.frame import Array, Options, Rows, define, numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from mleredux._core.models import Score
+from mleredux.plugin.grader import Score
 
 from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
 from mleredux_graders.frame import Array, Rows, Table, define

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux._core.models import Model
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.task import Model
 
 from mleredux_graders.frame import Array, Options, Rows, numbers
 from mleredux_graders.frame.columns import refuse, within

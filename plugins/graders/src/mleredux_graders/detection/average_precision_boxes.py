@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux._core.models import Score
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Score
 
 from mleredux_graders.classification.average_precision import average_precision
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux._core.models import Score
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Score
 
 from mleredux_graders.frame import Missing, Options, Rows, define, texts
 

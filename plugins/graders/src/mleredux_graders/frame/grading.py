@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from mleredux._core.models import Grader, GradingInput, Score
-from mleredux._core.models.grader import Direction
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.plugin.grader import Grader, GradingInput, Score
+from mleredux.plugin.task import Direction
 from pydantic import ValidationError
 
 from mleredux_graders.frame.columns import numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mleredux._core.models import Model
+from mleredux.plugin.task import Model
 from pydantic import Field
 
 Match = Literal[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux._core.models import Score
+from mleredux.plugin.grader import Score
 
 from mleredux_graders.frame import Array, Rows, define
 from mleredux_graders.regression.values import ValueOptions, matched_values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux._core.models import Score
+from mleredux.plugin.grader import Score
 
 from mleredux_graders.frame import Rows, define, numbers
 from mleredux_graders.regression.rmse import root_mean_squared_error

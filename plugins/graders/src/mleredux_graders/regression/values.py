@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from mleredux._core.models import Grader, Score
-from mleredux._core.models.grader import Direction
 from mleredux.errors import TaskBroken
+from mleredux.plugin.grader import Grader, Score
+from mleredux.plugin.task import Direction
 
 from mleredux_graders.frame import Array, Options, Rows, define, numbers
 from mleredux_graders.frame.columns import within

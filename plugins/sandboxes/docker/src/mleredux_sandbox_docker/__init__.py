@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux._core.plugins import Ref
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import Ref, hookimpl
 
 mleredux_contract = 1
 

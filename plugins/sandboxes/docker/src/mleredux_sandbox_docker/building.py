@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.protocols import BuildRequest
 from mleredux.errors import BuildFailed
+from mleredux.plugin.sandbox import BuildRequest
 
 from mleredux_sandbox_docker import host
 from mleredux_sandbox_docker.engine import connect

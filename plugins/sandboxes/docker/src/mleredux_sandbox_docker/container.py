@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.protocols import Exit, Launch, Layout
 from mleredux.errors import SandboxError
+from mleredux.plugin.sandbox import Exit, Launch, Layout
 
 from mleredux_sandbox_docker.engine import labels
 from mleredux_sandbox_docker.folders import INSIDE, Bind

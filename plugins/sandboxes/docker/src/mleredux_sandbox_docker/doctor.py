@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.protocols import Finding
 from mleredux.errors import SandboxError
+from mleredux.plugin.sandbox import Finding
 
 from mleredux_sandbox_docker.engine import UNREACHABLE_HINT, connect, engine_errors, find_image, security_options
 from mleredux_sandbox_docker.images import BASE_VARIABLE, base_image

@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.protocols import Launch
 from mleredux.errors import SandboxError
+from mleredux.plugin.sandbox import Launch
 
 UNPRIVILEGED = 65532
 """User and group of agents where root starts them; no user of the host's."""

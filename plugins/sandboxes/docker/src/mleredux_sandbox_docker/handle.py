@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.protocols import Exit, Usage
+from mleredux.plugin.sandbox import Exit, Usage
 
 from mleredux_sandbox_docker.container import OWN_PROCESSES, exit_of
 from mleredux_sandbox_docker.engine import engine_errors, gone_is_fine

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.models import Agent
-from mleredux._core.protocols import BuildRequest, Built
 from mleredux.errors import AgentBroken, SandboxError
+from mleredux.plugin.agent import Agent
+from mleredux.plugin.sandbox import BuildRequest, Built
 
 from mleredux_sandbox_docker import host, recipe
 from mleredux_sandbox_docker.building import Builder

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from mleredux._core.models import Build
 from mleredux.errors import BuildFailed
+from mleredux.plugin.agent import Build
 
 _LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
 _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mleredux._core.protocols import BuildRequest, Built, Finding, Handle, Launch, Layout
 from mleredux.errors import SandboxError
+from mleredux.plugin.sandbox import BuildRequest, Built, Finding, Handle, Launch, Layout
 
 from mleredux_sandbox_docker import container, folders
 from mleredux_sandbox_docker.engine import (

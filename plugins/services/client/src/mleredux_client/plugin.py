@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mleredux._core.plugins import Ref
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

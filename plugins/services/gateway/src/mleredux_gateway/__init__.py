@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mleredux._core.models import Agent, Artifact
-    from mleredux._core.protocols import Gateway
-    from mleredux._core.store import Run
+    from mleredux.plugin.agent import Agent
+    from mleredux.plugin.artifact import Artifact, Run
+    from mleredux.plugin.gateway import Gateway
 
     from mleredux_gateway.record import read_calls
 

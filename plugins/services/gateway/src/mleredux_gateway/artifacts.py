@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mleredux._core.models import Artifact
-from mleredux._core.store import Run
+from mleredux.plugin.artifact import Artifact, Run
 
 from mleredux_gateway.record import CALLS, FOLDER
 from mleredux_gateway.trajectory import TRAJECTORY

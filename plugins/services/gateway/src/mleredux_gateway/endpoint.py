@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
-from mleredux._core.installation import installation_salt
-from mleredux._core.models import Agent, LlmUse
-from mleredux._core.store.files import write_atomically
 from mleredux.errors import SandboxError
+from mleredux.plugin.agent import Agent
+from mleredux.plugin.artifact import LlmUse
+from mleredux.plugin.files import write_atomically
+from mleredux.plugin.task import installation_salt
 
 from mleredux_gateway.bounds import bounded
 from mleredux_gateway.config import load_config
@@ -26,7 +27,7 @@ from mleredux_gateway.trajectory import write_trajectory
 from mleredux_gateway.usage import Tokens
 
 if TYPE_CHECKING:
-    from mleredux._core.store import Run
+    from mleredux.plugin.artifact import Run
 
 PLACE = "gateway.json"
 _START_SECONDS = 20

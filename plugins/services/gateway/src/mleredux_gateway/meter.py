@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mleredux._core.models import Limits, LlmUse
+from mleredux.plugin.agent import Limits
+from mleredux.plugin.artifact import LlmUse
 
 from mleredux_gateway.usage import Tokens
 

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 
-from mleredux._core.masks import forms
+from mleredux.plugin.files import forms
 
 MASK = "*****"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from mleredux._core.models import Agent
-from mleredux._core.rollout import (
+from mleredux.plugin.agent import Agent
+from mleredux.plugin.rollout import (
     AgentInfo,
     FinalMetrics,
     Metrics,
@@ -26,7 +26,7 @@ from mleredux_gateway.turns import Turn, asked_turns, reply_turn, tools_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mleredux._core.store import Run
+    from mleredux.plugin.artifact import Run
 
 TRAJECTORY = "trajectory.json"
 _SHORT = 20

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.plugins import Ref
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from mleredux_scripted_llm.local import ScriptedLlm

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux import hookimpl
-from mleredux._core.plugins import Ref
+from mleredux.plugin import Ref, hookimpl
 
 mleredux_contract = 1
 __version__ = "0.1.0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mleredux._core.models import Limits
+from mleredux.plugin.agent import Limits
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 

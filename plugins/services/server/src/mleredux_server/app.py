@@ -8,9 +8,8 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
-from mleredux._core.data import DataStore
-from mleredux._core.plugins import Catalogue
-from mleredux._core.store import RunStore
+from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.command import Catalogue, DataStore
 from starlette.concurrency import run_in_threadpool
 
 from mleredux_server import __version__, idempotency, middleware, openapi, problems

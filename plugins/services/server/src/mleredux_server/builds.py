@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mleredux._core.store.files import write_atomically
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import write_atomically
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_waiting

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import remove_tree
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
-from mleredux._core.store.files import FileLock
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import FileLock
 from sqlalchemy import select
 
 from mleredux_server.accounts import make_token, make_user

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mleredux._core.sandboxes.slots import Slot, Slots, machine
 from mleredux.errors import MlereduxError
+from mleredux.plugin.host import Slot, Slots, machine
 from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector

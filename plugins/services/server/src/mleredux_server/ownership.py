@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mleredux._core.store.files import write_atomically
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import write_atomically
 from sqlalchemy import select
 
 from mleredux_server.database.tables import Installation

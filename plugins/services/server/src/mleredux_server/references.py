@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
-from mleredux._core.models import Agent
-from mleredux._core.plugins import Catalogue
 from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import Agent
+from mleredux.plugin.command import Catalogue
 
 from mleredux_server.problems import Problem
 from mleredux_server.security import Caller

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mleredux._core import api
-from mleredux._core.models import Limits, RunSpec
-from mleredux._core.sandboxes.slots import Slots
-from mleredux._core.store import Run, RunStore
+from mleredux.plugin.agent import Limits
+from mleredux.plugin.artifact import Run, RunSpec, RunStore
+from mleredux.plugin.host import Slots
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_quota, fit_to_quota

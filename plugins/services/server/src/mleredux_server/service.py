@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from fastapi import Request
-from mleredux._core.data import DataStore
-from mleredux._core.plugins import Catalogue
-from mleredux._core.store import RunStore
+from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.command import Catalogue, DataStore
 
 from mleredux_server.database import Database
 from mleredux_server.idempotency import Claim

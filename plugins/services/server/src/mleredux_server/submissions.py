@@ -9,13 +9,11 @@ import sys
 import threading
 from pathlib import Path
 
-from mleredux._core.models import Task, Verdict
-from mleredux._core.sandboxes.slots import machine
-from mleredux._core.store.files import write_atomically
-from mleredux._core.store.trees import remove_tree
-from mleredux._core.submissions.schema import read_schema
-from mleredux._core.submissions.validation import validate
 from mleredux.errors import DataError, MlereduxError
+from mleredux.plugin.files import remove_tree, write_atomically
+from mleredux.plugin.grader import Verdict
+from mleredux.plugin.host import machine, read_schema, validate
+from mleredux.plugin.task import Task
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_waiting, usage_of

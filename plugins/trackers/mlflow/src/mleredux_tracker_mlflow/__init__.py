@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from mleredux._core.plugins import Ref
-from mleredux.hookspecs import hookimpl
+from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Event
-    from mleredux._core.store import Run
+    from mleredux.plugin.artifact import Event, Run
 
 mleredux_contract = 1
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mleredux._core.locations import cache_dir
-from mleredux._core.store.files import FileLock
+from mleredux.plugin.files import FileLock, cache_dir
 
 # Before the import: MLflow would report its use to its makers otherwise. Patience is less than MLflow's own, four
 # minutes for each request, because a run may wait at its end; and stdout belongs to `--json`. What the user has set is

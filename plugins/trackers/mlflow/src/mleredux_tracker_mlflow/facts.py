@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from mleredux._core.models import Event, LlmUse, Report, State
-from mleredux._core.store import Run
+from mleredux.plugin.artifact import Event, LlmUse, Report, Run, State
 
 from mleredux_tracker_mlflow.masks import masked, masked_text
 

@@ -9,9 +9,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
-from mleredux._core.models import Artifact
-from mleredux._core.store import Run
-from mleredux._core.submissions.validation import open_below
+from mleredux.plugin.artifact import Artifact, Run
+from mleredux.plugin.files import open_below
 
 from mleredux_tracker_mlflow.facts import has_secret_options
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.models import Event, State
-from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Event, Run, State
 
 from mleredux_tracker_mlflow.masks import masked_text
 from mleredux_tracker_mlflow.settings import Settings, read_settings

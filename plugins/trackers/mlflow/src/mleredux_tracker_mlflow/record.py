@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.store.files import FileLock, write_atomically
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import FileLock, write_atomically
 
 from mleredux_tracker_mlflow.masks import masked_text
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from mleredux._core.cli.output import json_option, print_json
 from mleredux.errors import MlereduxError
+from mleredux.plugin.command import json_option, print_json
 
 if TYPE_CHECKING:
-    from mleredux._core.store import Run, RunStore
+    from mleredux.plugin.artifact import Run, RunStore
 
     from mleredux_tracker_mlflow.upload import Sender
 

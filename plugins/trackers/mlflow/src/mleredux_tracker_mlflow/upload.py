@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run
 
 from mleredux_tracker_mlflow.connection import (
     Metric,

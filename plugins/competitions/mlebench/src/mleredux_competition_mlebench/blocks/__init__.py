@@ -1,6 +1,6 @@
 """Building blocks of the declarations: everything that more than one competition needs."""
 
-from mleredux._core.models import Metric
+from mleredux.plugin.task import Metric
 
 from mleredux_competition_mlebench.blocks.contents import (
     Array,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mleredux._core.installation import fingerprint, installation_salt
-from mleredux._core.models import Competition, Metric, Resources, Submission, Thresholds
+from mleredux.plugin.task import Competition, Metric, Resources, Submission, Thresholds, fingerprint, installation_salt
 
 from mleredux_competition_mlebench.blocks.recipes import TableSplit
 from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mleredux._core.models import Competition, Metric
+from mleredux.plugin.task import Competition, Metric
 
 from mleredux_competition_mlebench.blocks.recipes import Group, TableSplit
 from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe, Workspace

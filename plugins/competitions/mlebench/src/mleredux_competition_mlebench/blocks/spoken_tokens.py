@@ -6,7 +6,7 @@ import csv
 from functools import partial
 from typing import Any
 
-from mleredux._core.models import Competition, Metric
+from mleredux.plugin.task import Competition, Metric
 
 from mleredux_competition_mlebench.blocks.contents import Csv, Zip
 from mleredux_competition_mlebench.blocks.declare import PRIVATE_SAMPLE, competition

@@ -12,11 +12,9 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.archives import DamagedArchive, unpack
-from mleredux._core.checksums import md5
-from mleredux._core.progress import tell
-from mleredux._core.store.files import write_atomically
 from mleredux.errors import DataError
+from mleredux.plugin.files import write_atomically
+from mleredux.plugin.task import DamagedArchive, md5, tell, unpack
 
 from mleredux_competition_mlebench.kaggle.sentences import Refusal, as_error
 

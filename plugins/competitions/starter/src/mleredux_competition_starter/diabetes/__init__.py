@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux._core.models import Thresholds
+from mleredux.plugin.task import Thresholds
 
 from mleredux_competition_starter.declaration import starter
 from mleredux_competition_starter.tables import split_table, write_raw

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-from mleredux._core.cli.durations import Duration, Megabytes
-from mleredux._core.cli.output import json_option, print_json, print_table
+from mleredux.plugin.command import Duration, Megabytes, json_option, print_json, print_table
 
 from mleredux_client.calls import Call, create, known, segment
 from mleredux_client.cli.service import Service, service

@@ -6,8 +6,7 @@ import time
 from typing import Any
 
 import click
-from mleredux._core.cli.output import json_option, print_json
-from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_options
+from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, json_option, print_json, read_options
 
 from mleredux_client.calls import create, known
 from mleredux_client.cli.service import Service, service, service_option
@@ -55,7 +54,7 @@ def _wait(there: Service, told: dict[str, Any], *, follow: bool, quiet: bool) ->
     """The ended build; its log or its states on stderr meanwhile."""
     import json
 
-    from mleredux._core.cli.progress import write_log
+    from mleredux.plugin.command import write_log
 
     path = f"/v1/builds/{told['id']}"
     said = None

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from mleredux._core.cli import grade as local_grade
 from mleredux._core.cli import validate as local_validate
-from mleredux._core.cli.output import print_json
+from mleredux.plugin.command import print_json
 
 from mleredux_client.calls import segment, upload
 from mleredux_client.cli.service import Service, service
 from mleredux_client.cli.twins import twin
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Report
+    from mleredux.plugin.artifact import Report
 
 _AT_ONCE = 4
 _PROJECT = click.option("--project", metavar="NAME", help="The project whose quota it counts to.")
@@ -37,7 +37,7 @@ def grade(
     if jsonl is not None:
         if submission is not None:
             raise click.UsageError("Give either SUBMISSION and TASK, or --jsonl.")
-        from mleredux._core.stages.jsonl import aggregate, read_listed, write_report
+        from mleredux.plugin.host import aggregate, read_listed, write_report
 
         lines, there = read_listed(jsonl), service(ctx)
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
@@ -73,7 +73,7 @@ def validate(ctx: click.Context, submission: Path, task: str, as_json: bool) -> 
 
 def graded(there: Service, submission: Path | str | None, task: str, project: str | None) -> Report:
     """The server's report of a file, or ours of one that can't be sent; `submission_path` is as it was given."""
-    from mleredux._core.models import Report
+    from mleredux.plugin.artifact import Report
 
     problem = unreadable(Path(submission)) if submission else "does not exist"
     if problem:
@@ -84,7 +84,7 @@ def graded(there: Service, submission: Path | str | None, task: str, project: st
 
 def unreadable(path: Path) -> str | None:
     """Why a file can't be sent, as the end of a sentence; None where it can."""
-    from mleredux._core.submissions.validation import open_regular
+    from mleredux.plugin.files import open_regular
 
     try:
         open_regular(path).close()
@@ -95,7 +95,7 @@ def unreadable(path: Path) -> str | None:
 
 def _not_sent(facts: dict[str, Any], path: str, problem: str) -> Report:
     """What `mleredux grade` says of a submission that is not there, from what everybody may know of the task."""
-    from mleredux._core.models import Report
+    from mleredux.plugin.artifact import Report
 
     file = facts["submission"]["file"]
     return Report(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 import click
-from mleredux._core.cli.output import json_option, print_json
-from mleredux._core.cli.remote import SERVER_VARIABLE, server_of
+from mleredux.plugin.command import SERVER_VARIABLE, json_option, print_json, server_of
 
 from mleredux_client.cli.servers import (
     MAX_TOKEN,

@@ -8,7 +8,7 @@ import click
 from mleredux._core.cli import agent as local_agent
 from mleredux._core.cli import list as local_list
 from mleredux._core.cli import show as local_show
-from mleredux._core.cli.output import json_option, print_json, print_table
+from mleredux.plugin.command import json_option, print_json, print_table
 
 from mleredux_client.calls import segment
 from mleredux_client.cli.service import service

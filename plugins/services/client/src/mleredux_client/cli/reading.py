@@ -9,7 +9,7 @@ from typing import Any
 import click
 from mleredux._core.cli import artifacts as local_artifacts
 from mleredux._core.cli import logs as local_logs
-from mleredux._core.cli.output import print_json, print_table
+from mleredux.plugin.command import print_json, print_table
 
 from mleredux_client.cli.service import service
 from mleredux_client.cli.twins import twin
@@ -18,7 +18,7 @@ from mleredux_client.cli.twins import twin
 @twin("logs", local_logs.command, help="Show the log of RUN on the server: by id, a part of it, or `last`.")
 def logs(ctx: click.Context, run: str, build: bool, follow: bool, raw: bool) -> None:
     """Copy a log to stdout."""
-    from mleredux._core.cli.progress import printable
+    from mleredux.plugin.command import printable
 
     from mleredux_client.cli.watching import log_texts
 

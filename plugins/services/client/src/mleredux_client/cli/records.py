@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mleredux._core.cli.summary import Shown
+    from mleredux.plugin.command import Shown
 
 FINAL = ("done", "failed", "timed_out", "cancelled")
 _WORDS = {
@@ -51,8 +51,8 @@ def shown_of(run: dict[str, Any], artifacts: str) -> Shown:
     Args:
         artifacts: How to get at them.
     """
-    from mleredux._core.cli.summary import Shown
-    from mleredux._core.models import Report
+    from mleredux.plugin.artifact import Report
+    from mleredux.plugin.command import Shown
 
     report = run.get("report")
     until = run.get("ended_at") or run.get("updated_at") or run["created_at"]

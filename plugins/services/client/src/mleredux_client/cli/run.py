@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 from mleredux._core.cli import run as local
-from mleredux._core.cli.output import print_json
+from mleredux.plugin.command import print_json
 
 from mleredux_client.calls import create, known
 from mleredux_client.cli.records import record_of, shown_of
@@ -82,7 +82,7 @@ def see_through(
     if as_json:
         print_json(records if several else records[0])
     else:
-        from mleredux._core.cli.summary import closing_table
+        from mleredux.plugin.command import closing_table
 
         one = f"mleredux artifacts {ended[0]['id']}{service_option(ctx)}"
         closing_table([shown_of(item, one if len(ended) == 1 else item["id"]) for item in ended])
@@ -120,7 +120,7 @@ def _watch(
     there: Service, runs: list[dict[str, Any]], experiment: str | None, *, follow: bool, quiet: bool, cancels: bool
 ) -> list[dict[str, Any]] | None:
     """The ended runs; None where the user stopped watching."""
-    from mleredux._core.cli.progress import Progress
+    from mleredux.plugin.command import Progress
 
     from mleredux_client.cli.watching import MOST_LOGS, Watch, interruptible
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 from mleredux._core.cli import runs as local
-from mleredux._core.cli.output import json_option, print_json
+from mleredux.plugin.command import json_option, print_json
 
 from mleredux_client.calls import create, segment
 from mleredux_client.cli.records import FINAL, record_of, row_of, shown_of
@@ -63,8 +63,8 @@ def show(ctx: click.Context, run: str, as_json: bool) -> None:
     if as_json:
         print_json(record_of(found, there.url))
         return
-    from mleredux._core.cli.summary import closing_table
-    from mleredux._core.models import Event
+    from mleredux.plugin.artifact import Event
+    from mleredux.plugin.command import closing_table
 
     closing_table([shown_of(found, f"mleredux artifacts {found['id']}{service_option(ctx)}")])
     told = there.pages(f"/v1/runs/{found['id']}/events", {})

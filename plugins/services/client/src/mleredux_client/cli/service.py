@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from mleredux import errors
-from mleredux._core.cli.remote import SERVER_VARIABLE, server_of
 from mleredux.errors import MlereduxError
+from mleredux.plugin.command import SERVER_VARIABLE, server_of
 
 from mleredux_client import calls
 from mleredux_client._sync.artifacts import ArtifactFile

@@ -9,9 +9,7 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from mleredux._core.cli.groups import VerbGroup
-from mleredux._core.cli.remote import PREFIX, here_only
-from mleredux._core.cli.root import VERBS
+from mleredux.plugin.command import PREFIX, VERBS, VerbGroup, here_only
 
 from mleredux_client.cli.service import translated
 

@@ -20,7 +20,7 @@ from mleredux_client.cli.service import Service
 from mleredux_client.errors import MlereduxApiError, NotFound, TooManyRequests, Unavailable
 
 if TYPE_CHECKING:
-    from mleredux._core.cli.progress import Progress
+    from mleredux.plugin.command import Progress
 
 PATIENCE = 600.0
 """Seconds that a server may be away before watching is given up; its runs go on."""
@@ -108,7 +108,7 @@ class Watch:
 
     def _follow(self, run_id: str) -> None:
         """Copy a log to stderr while it grows."""
-        from mleredux._core.cli.progress import write_log
+        from mleredux.plugin.command import write_log
 
         several = len(self.runs) > 1
         prefix = f"{self.runs[run_id]['task']} | " if several else ""

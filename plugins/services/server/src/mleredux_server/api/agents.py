@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from mleredux._core.models import Agent
-from mleredux._core.records import agent_record, listed
+from mleredux.plugin.agent import Agent
+from mleredux.plugin.host import agent_record, listed
 
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.pages import Page, Paging

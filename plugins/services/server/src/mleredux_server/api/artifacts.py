@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from mleredux._core.models import Artifact
+from mleredux.plugin.artifact import Artifact
 
 from mleredux_server.files.archives import MEDIA_TYPES, Format, archive
 from mleredux_server.files.manifest import Listing, Manifests, artifact_of, live

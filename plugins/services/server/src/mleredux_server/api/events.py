@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from mleredux._core.models import Event
+from mleredux.plugin.artifact import Event
 
 from mleredux_server.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.problems import Problem

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from mleredux._core.submissions.intake import readable
+from mleredux.plugin.files import readable
 
 from mleredux_server.files.access import Cover, open_inside
 from mleredux_server.files.masks import masks_of

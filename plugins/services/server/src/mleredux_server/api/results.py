@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from mleredux._core.models import Report
-from mleredux._core.rollout import Trajectory
-from mleredux._core.sandboxes.timeline import FILE, read_timeline
-from mleredux._core.store.run import SCORES_FILE
+from mleredux.plugin.artifact import FILE, SCORES_FILE, Report, read_timeline
+from mleredux.plugin.rollout import Trajectory
 from pydantic import TypeAdapter, ValidationError
 
 from mleredux_server.files.access import open_inside

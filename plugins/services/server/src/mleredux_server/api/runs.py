@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from mleredux._core.models import Cause, Report, State
-from mleredux._core.store import Run
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import Cause, Report, Run, State
 
 from mleredux_server.database.tables import RunRow
 from mleredux_server.idempotency import Answer, claim_of, look_first

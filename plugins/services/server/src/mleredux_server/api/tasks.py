@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from mleredux._core.locations import looks_prepared
-from mleredux._core.records import listed, task_record
+from mleredux.plugin.host import listed, looks_prepared, task_record
 
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.tasks import TaskDetail, TaskView

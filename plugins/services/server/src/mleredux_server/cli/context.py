@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.command import json_option, print_json, print_table, runs_dir_option
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -38,7 +38,7 @@ def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False)
     Raises:
         MlereduxError: There is none, it is not up to date, or what was asked is refused.
     """
-    from mleredux._core.store import default_runs_dir
+    from mleredux.plugin.artifact import default_runs_dir
     from sqlalchemy.exc import SQLAlchemyError
 
     from mleredux_server.database import Database

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mleredux._core.cli.output import data_dir_option, runs_dir_option
-from mleredux._core.cli.root import catalogue
+from mleredux.plugin.command import catalogue, data_dir_option, runs_dir_option
 
 TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 
@@ -88,7 +87,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     The first start makes a user `admin` and prints their token, once.
     """
-    from mleredux._core.store import default_runs_dir
+    from mleredux.plugin.artifact import default_runs_dir
 
     from mleredux_server import logs
     from mleredux_server.app import create_app, make_service

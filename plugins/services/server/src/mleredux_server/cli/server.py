@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
-from mleredux._core.cli.durations import Duration
-from mleredux._core.cli.output import print_json, print_table
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.command import Duration, print_json, print_table
 
 from mleredux_server.cli.context import (
     checked,

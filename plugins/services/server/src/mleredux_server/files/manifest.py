@@ -6,8 +6,8 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from mleredux._core.models import Artifact, Manifest
-from mleredux._core.submissions.intake import IntakeLimits, media_type, readable, walk
+from mleredux.plugin.artifact import Artifact, Manifest
+from mleredux.plugin.files import IntakeLimits, media_type, readable, walk
 from pydantic import ValidationError
 
 from mleredux_server.files.access import Cover, Opened, open_inside, read_inside

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from fastapi import Request
-from mleredux._core.masks import Mask
-from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.files import Mask
 
 from mleredux_server.files.access import Cover
 from mleredux_server.files.manifest import MANIFEST

@@ -6,7 +6,7 @@ import hashlib
 import re
 from urllib.parse import quote
 
-from mleredux._core.submissions.intake import readable
+from mleredux.plugin.files import readable
 
 MAX_PATH = 4096
 """Bytes that a path may have for the kernel; longer ones are not there."""

@@ -15,7 +15,7 @@ from typing import IO
 import anyio
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from mleredux._core.store.trees import remove_tree
+from mleredux.plugin.files import remove_tree
 from python_multipart.exceptions import ParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect

@@ -5,11 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from mleredux._core.models import CAUSES, Cause, State
-from mleredux._core.pipeline import Pipeline
-from mleredux._core.store import Run
-from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused
+from mleredux.plugin.artifact import CAUSES, Cause, Run, State
+from mleredux.plugin.command import Pipeline
+from mleredux.plugin.files import remove_tree
 from sqlalchemy import delete, func, select, update
 
 from mleredux_server.database.tables import Audit, Job, Project, RunRow, User, now

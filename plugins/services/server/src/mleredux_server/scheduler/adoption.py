@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from mleredux._core.store import Run
+from mleredux.plugin.artifact import Run
 from pydantic import BaseModel, ValidationError
 
 from mleredux_server.scheduler.summary import Facts

@@ -7,8 +7,8 @@ import time
 from importlib import import_module
 
 import structlog
-from mleredux._core.sandboxes.slots import Slots
 from mleredux.errors import MlereduxError
+from mleredux.plugin.host import Slots
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 

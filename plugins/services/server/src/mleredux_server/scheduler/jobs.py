@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from mleredux._core.models import Cause, State
-from mleredux._core.sandboxes.processes import birth
-from mleredux._core.store import Run
-from mleredux._core.store.files import FileLock
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Cause, Run, State
+from mleredux.plugin.files import FileLock
+from mleredux.plugin.host import birth
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from mleredux._core.plugins import Catalogue
-from mleredux._core.sandboxes.processes import birth
+from mleredux.plugin.command import Catalogue
+from mleredux.plugin.host import birth
 
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import structlog
-from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import remove_tree
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 

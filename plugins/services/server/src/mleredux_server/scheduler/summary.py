@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from mleredux._core.models import LlmUse, State
-from mleredux._core.store import Run, RunStore
+from mleredux.plugin.artifact import LlmUse, Run, RunStore, State
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 

@@ -17,13 +17,11 @@ from types import FrameType
 from typing import IO, Any
 
 import psutil
-from mleredux._core.data import DataStore
-from mleredux._core.pipeline import Pipeline
-from mleredux._core.plugins import Catalogue
-from mleredux._core.plugins.catalogue import set_current
-from mleredux._core.store import RunStore
-from mleredux._core.store.files import FileLock, write_atomically
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.command import Catalogue, DataStore, Pipeline
+from mleredux.plugin.files import FileLock, write_atomically
+from mleredux.plugin.host import set_current
 
 from mleredux_server.scheduler.worklog import WorkLog
 from mleredux_server.settings import Settings

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.store.files import FileLock
+from mleredux.plugin.files import FileLock
 
 _MOST_BYTES = 8 << 20
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux._core.models import VersionScore
+from mleredux.plugin.artifact import VersionScore
 from pydantic import BaseModel
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from mleredux._core.models import Report
+from mleredux.plugin.artifact import Report
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mleredux_server.schemas.body import Body

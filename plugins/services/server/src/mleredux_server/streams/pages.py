@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux._core.models import Event
+from mleredux.plugin.artifact import Event
 from pydantic import ValidationError
 
 from mleredux_server.files.access import open_inside

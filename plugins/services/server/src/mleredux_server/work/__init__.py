@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.data import DataStore
-from mleredux._core.plugins import Catalogue
-from mleredux._core.store import RunStore
+from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.command import Catalogue, DataStore
 
 from mleredux_server.settings import Settings
 

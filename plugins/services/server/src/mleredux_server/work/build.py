@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux._core.plugins import Catalogue
-from mleredux._core.protocols import BuildRequest
 from mleredux.errors import BuildFailed, MlereduxError
+from mleredux.plugin.command import Catalogue
+from mleredux.plugin.sandbox import BuildRequest
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import BuildRow, Job, now

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mleredux._core.stages.grade import grade
-from mleredux._core.stages.prepare import prepare
-from mleredux._core.store.files import write_atomically
 from mleredux.errors import DataError, MlereduxError, TaskBroken
+from mleredux.plugin.files import write_atomically
+from mleredux.plugin.host import grade, prepare
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Submission, now

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux._core.pipeline import Pipeline
-from mleredux._core.store import Run
-from mleredux._core.submissions.intake import disk_usage
 from mleredux.errors import SandboxError
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.command import Pipeline
+from mleredux.plugin.files import disk_usage
 
 from mleredux_server.work import WorkContext
 

@@ -14,8 +14,7 @@ def main(schema: str, path: str) -> None:
     """Check, and print the verdict."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
-    from mleredux._core.submissions.schema import read_schema
-    from mleredux._core.submissions.validation import validate
+    from mleredux.plugin.host import read_schema, validate
 
     sys.stdout.write(validate(read_schema(Path(schema)), Path(path)).model_dump_json())
 

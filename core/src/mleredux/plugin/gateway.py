@@ -1,0 +1,9 @@
+"""TODO gateway"""
+
+from __future__ import annotations
+
+from mleredux._core.protocols import Gateway
+
+__all__ = [
+    "Gateway",
+]
