@@ -1,6 +1,6 @@
 """How fast files are checked: our pass, the same with one thread, reading in blocks of 4 KB, and the next look.
 
-    python benchmarks/checksums.py [--gigabytes 4] [--files 8] [--dir DIR] [--markdown docs/benchmarks-checksums.md]
+    python benchmarks/checksums.py [--gigabytes 4] [--files 8] [--dir DIR] [--markdown docs/benchmarks.md]
 
 The published benchmark reads files in blocks of 4 KB, one after the other; that is the rival. Files are made once, read
 once before anything is measured (so all ways find them in the page cache), and each way is the best of five.
@@ -85,7 +85,7 @@ def as_markdown(rows: list[Row], count: int, gigabytes: float) -> str:
         "",
         f"{count} files of {gigabytes / count:.2g} GB each, in the page cache, on {machine}; best of {_ROUNDS}.",
         f"Other work was going on there (a load of {os.getloadavg()[2]:.1f}): CPU seconds are what compares.",
-        "Made by `python benchmarks/checksums.py --markdown docs/benchmarks-checksums.md`.",
+        "Made by `python benchmarks/checksums.py --markdown docs/benchmarks.md`.",
         "",
         "| way | seconds | CPU seconds | GB/s |",
         "|---|---:|---:|---:|",

@@ -1,7 +1,7 @@
 """Preparing the ten largest tables of MLE-bench, and its rivals: pandas alone, row by row, file by file.
 
     python benchmarks/largest_preparations.py [--task ID]… [--shares 0.125 0.25 0.5 1] [--dir DIR]
-        [--results results.json] [--markdown docs/benchmarks-preparation.md]
+        [--results results.json] [--markdown docs/benchmarks.md]
 
 Raw data are made up in their real shape (`_raw_tables`), at shares of their real rows, and prepared as users do, by
 `mleredux prepare ID --from FOLDER`. Back to back with each, a process reads the same largest tables with pandas and
@@ -230,7 +230,7 @@ def as_markdown(measured: list[Figures], others: list[Figures]) -> str:
         [
             "# Preparing the largest tables",
             "",
-            "Made by `python benchmarks/largest_preparations.py --markdown docs/benchmarks-preparation.md`.",
+            "Made by `python benchmarks/largest_preparations.py --markdown docs/benchmarks.md`.",
             f"{machine()} Other work was going on there all the time: CPU seconds and ratios are what compares.",
             "",
             "Raw data are made up in their real shape and prepared by `mleredux prepare ID --from FOLDER`, start-up "
@@ -252,7 +252,7 @@ def as_markdown(measured: list[Figures], others: list[Figures]) -> str:
             "The published benchmark sets one-hot answers cell by cell and copies files by one call each; `cp -rl` "
             "links, as ours does where it can, `cp -r` copies. Start-up (Python, pandas) is "
             "more than a second of ours. Reads of 4 KB, another rival, are in "
-            "[benchmarks-checksums.md](benchmarks-checksums.md).",
+            "[How fast files are checked](#how-fast-files-are-checked).",
             "",
             table(*against),
             "",

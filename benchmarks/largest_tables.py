@@ -1,6 +1,6 @@
 """Grading the ten largest tables of MLE-bench at their real row counts, beside reading their CSV files with pandas.
 
-    python benchmarks/largest_tables.py [--only TEXT] [--rounds N] [--dir DIR] [--markdown docs/benchmarks-grading.md]
+    python benchmarks/largest_tables.py [--only TEXT] [--rounds N] [--dir DIR] [--markdown docs/benchmarks.md]
 
 For each table, answers and a submission of its real shape are made up (see `_tables.py`). Measured are, in turns in one
 process: `pandas.read_csv` of both files, and the grader (which reads them too); at an eighth, a quarter, half and all

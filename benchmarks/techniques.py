@@ -1,6 +1,6 @@
 """All six techniques on starter competitions and real data: the reference agent, gaming agents and a perfect one.
 
-`python benchmarks/techniques.py --markdown docs/techniques-results.md [--kaggle ../shared/data/kaggle]`
+`python benchmarks/techniques.py --markdown docs/reference/techniques-results.md [--kaggle ../shared/data/kaggle]`
 
 Each task is asked as it is and in planted instances. Grading runs in this process; times are CPU seconds of one.
 What is known is kept in `<data-dir>/results.json`, so that an interrupted benchmark goes on, and can be made in parts

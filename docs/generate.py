@@ -26,6 +26,7 @@ from mleredux._core.plugins.loader import resolve
 from mleredux._core.store.states import TRANSITIONS
 
 DOCS = Path(__file__).parent
+REFERENCE = DOCS / "reference"
 _MADE = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _BY = "<!-- Made by docs/generate.py; don't edit. -->\n"
 
@@ -39,7 +40,7 @@ def hooks_page() -> str:
         "",
         f"The contract between mleredux and its plugins, version {hookspecs.CONTRACT_VERSION}. "
         "It is one file, `core/src/mleredux/hookspecs.py`; this page is made from it. "
-        "[plugins.md](plugins.md) says how plugins are found, [tutorial.md](tutorial.md) makes one.",
+        "[plugins.md](plugins.md) says how plugins are found, [tutorial.md](../tutorial.md) makes one.",
         "",
         "```python",
         "from mleredux import hookimpl",
@@ -245,8 +246,8 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def pages() -> dict[Path, str]:
     """Every page that is made, or holds something made, as it must be."""
-    made = {DOCS / "hooks.md": hooks_page(), DOCS / "cli.md": cli_page()}
-    for path in sorted(DOCS.glob("*.md")):
+    made = {REFERENCE / "hooks.md": hooks_page(), REFERENCE / "cli.md": cli_page()}
+    for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
         if path not in made and _MADE.search(text):
             made[path] = _MADE.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n\n{match[3]}", text)

@@ -17,7 +17,7 @@ from mleredux._core.models import CAUSES, State
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 _BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -38,7 +38,7 @@ def test_made_pages_are_current() -> None:
 
 
 def test_every_hook_is_documented(generate: ModuleType) -> None:
-    page = (DOCS / "hooks.md").read_text()
+    page = (DOCS / "reference" / "hooks.md").read_text()
     hooks = generate.hook_names()
     assert len(hooks) >= 10
     for name in hooks:
@@ -49,7 +49,7 @@ def test_every_hook_is_documented(generate: ModuleType) -> None:
 
 def test_the_verbs_of_plugins_are_documented(generate: ModuleType) -> None:
     """`audit`, `serve` and the like, with the distribution that brings them."""
-    page = (DOCS / "cli.md").read_text()
+    page = (DOCS / "reference" / "cli.md").read_text()
     added = set(generate.verbs()) - set(VERBS)
     assert added >= {"audit"}
     for verb in added:
@@ -60,20 +60,20 @@ def test_the_verbs_of_plugins_are_documented(generate: ModuleType) -> None:
 
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_is_documented(verb: str) -> None:
-    page = (DOCS / "cli.md").read_text()
+    page = (DOCS / "reference" / "cli.md").read_text()
     section = page.partition(f"## mleredux {verb}\n")[2].partition("\n## ")[0]
     assert f"Usage: mleredux {verb}" in section
     assert f"`{verb}`" in (ROOT / "README.md").read_text(), "the README's table lacks it"
 
 
 def test_everything_public_is_documented() -> None:
-    page = (DOCS / "sdk.md").read_text()
+    page = (DOCS / "reference" / "sdk.md").read_text()
     missing = [name for name in mleredux.__all__ if not name.startswith("_") and name not in page]
     assert missing == []
 
 
 def test_every_state_cause_and_event_is_documented() -> None:
-    page = (DOCS / "runs.md").read_text()
+    page = (DOCS / "reference" / "runs.md").read_text()
     assert [word for word in (*State, *CAUSES) if f"`{word}`" not in page] == []
     source = "".join(path.read_text() for path in (ROOT / "core" / "src").rglob("*.py"))
     emitted = set(re.findall(r'\bemit\(\s*"([a-z_]+)"', source)) | {"submission"}
@@ -82,7 +82,7 @@ def test_every_state_cause_and_event_is_documented() -> None:
 
 
 def test_every_fixed_variant_is_documented(generate: ModuleType) -> None:
-    page = (DOCS / "variants.md").read_text()
+    page = (DOCS / "reference" / "variants.md").read_text()
     variants = generate.fixed_variants()
     assert len(variants) >= 39
     for name, variant in variants.items():

@@ -24,7 +24,7 @@ from mleredux._core.rollout import (
 )
 
 REPOSITORY = Path(__file__).parents[2]
-EXAMPLES = sorted((REPOSITORY / "docs" / "examples").glob("rollout-*.json"))
+EXAMPLES = sorted((REPOSITORY / "docs" / "reference" / "examples").glob("rollout-*.json"))
 PLAIN: dict[str, Any] = {
     "schema_version": "ATIF-v1.8",
     "agent": {"name": "a", "version": "1"},
@@ -206,9 +206,9 @@ def test_there_are_at_least_two_examples() -> None:
 
 
 def test_the_committed_json_schema_is_current() -> None:
-    committed = REPOSITORY / "docs" / "schemas" / "rollout.schema.json"
+    committed = REPOSITORY / "docs" / "reference" / "schemas" / "rollout.schema.json"
     assert json.loads(committed.read_text(encoding="utf-8")) == json_schema(), (
-        f"write {committed.name} again: python -m mleredux._core.rollout > docs/schemas/{committed.name}"
+        f"write {committed.name} again: python -m mleredux._core.rollout > docs/reference/schemas/{committed.name}"
     )
 
 
@@ -221,5 +221,5 @@ def test_a_written_document_is_read_back_and_leaves_no_other_file(tmp_path: Path
 
 
 def test_the_page_of_the_documentation_names_every_field_of_a_steps_extra() -> None:
-    page = (REPOSITORY / "docs" / "rollouts.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "reference" / "rollouts.md").read_text(encoding="utf-8")
     assert [name for name in StepExtra.model_fields if f"`{name}`" not in page] == []

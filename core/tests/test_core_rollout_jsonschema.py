@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 EXAMPLES = sorted((DOCS / "examples").glob("rollout-*.json"))
 
 

@@ -111,7 +111,9 @@ def _check_run(
     left = run.output_dir / "rollout" / "trajectory.json"
     if left.exists():
         for problem in check_rollout(left):
-            findings.bad("rollout", str(problem), "Compare with docs/examples/ and `python -m mleredux._core.rollout`.")
+            findings.bad(
+                "rollout", str(problem), "Compare with docs/reference/examples/ and `python -m mleredux._core.rollout`."
+            )
     else:
         findings.good("rollout", "it leaves none of its own")
 

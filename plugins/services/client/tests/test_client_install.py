@@ -14,7 +14,7 @@ import mleredux_client as sdk
 import pytest
 
 PACKAGE = Path(__file__).parents[1]
-DOCS = (PACKAGE.parents[2] / "docs/client.md").read_text()
+DOCS = (PACKAGE.parents[2] / "docs/reference/client.md").read_text()
 NEEDED = {"httpx", "httpcore", "h11", "anyio", "certifi", "idna", "sniffio"} | {
     "pydantic",
     "pydantic-core",

@@ -1,4 +1,4 @@
-"""The tracker of docs/trackers.md is short, and works as it stands there."""
+"""The tracker of docs/how-to/trackers.md is short, and works as it stands there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mleredux._core.plugins import Catalogue
 
-PAGE = Path(__file__).parents[4] / "docs" / "trackers.md"
+PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "trackers.md"
 
 
 class _Webhook(BaseHTTPRequestHandler):

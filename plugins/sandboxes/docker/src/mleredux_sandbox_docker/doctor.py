@@ -117,7 +117,7 @@ def _base(client: APIClient) -> Finding:
             "docker base image",
             False,
             f"The base image {name} is not there; the first build fetches it.",
-            f"Without a registry, set {BASE_VARIABLE} to an image that is there; see `docs/sandboxes.md`.",
+            f"Without a registry, set {BASE_VARIABLE} to an image that is there; see `docs/reference/sandboxes.md`.",
         )
     return Finding("docker base image", True, f"The base image {name} is there ({image['Id'][:19]}).")
 

@@ -64,7 +64,7 @@ def build(request: BuildRequest) -> Built:
                 if recipe.BASE_ARGUMENT in plan.text:
                     hint = (
                         f"Name one that is there with --base-image or {BASE_VARIABLE}; an air-gapped site makes "
-                        "one of Debian packages (see `docs/sandboxes.md`)."
+                        "one of Debian packages (see `docs/reference/sandboxes.md`)."
                     )
                     base = _present(client, builder, base_image(request), hint)
                 named = [find_image(client, name) for name in plan.bases]
