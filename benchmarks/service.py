@@ -35,7 +35,7 @@ PLUGIN = """
 from mleredux import hookimpl
 from mleredux._core.models import Agent, Limits
 
-mleredux_contract = 1
+mleredux_contract = 2
 LIMITS = Limits(time_limit=600, cpus=0.25, memory_mb=128, disk_mb=50)
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" "$MLEREDUX_SUBMISSION"'
 TALK = "i=0; while [ $i -lt $MLEREDUX_SEED ]; do i=$((i+1)); echo line $i of a log that many follow; sleep 0.01; done; "

@@ -28,7 +28,7 @@ def install_bundles(folder: Path) -> None:
         ]
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("raise AssertionError('listing imported a plugin')\n")
-        index = {"plugins": {name: {"contract": 1, "hooks": [], "tasks": tasks}}}
+        index = {"plugins": {name: {"contract": 2, "hooks": [], "tasks": tasks}}}
         (folder / name / "mleredux.json").write_text(json.dumps(index))
         info = folder / f"{name}-1.dist-info"
         info.mkdir()

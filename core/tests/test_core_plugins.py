@@ -16,7 +16,7 @@ from mleredux._core.plugins import Catalogue
 GOOD = """
 from pathlib import Path
 from mleredux import Agent, Competition, Grader, Metric, Ref, hookimpl
-mleredux_contract = 1
+mleredux_contract = 2
 GRADER = Grader(id="{name}-grader", title="G", direction="maximize", score=lambda given: 1.0)
 TASK = Competition(id="{name}-task", title="T", description=Path("d.md"), metric=Metric(grader=GRADER),
                    direction="maximize", variants={{"odd": lambda task: task, "bad": lambda task: 1 / 0}})
@@ -88,7 +88,7 @@ def entry(name: str, **summary: Any) -> dict[str, Any]:
 
 
 def index(name: str, **registered: Any) -> dict[str, Any]:
-    return {"plugins": {name: {"contract": 1, "hooks": [], **registered}}}
+    return {"plugins": {name: {"contract": 2, "hooks": [], **registered}}}
 
 
 def test_of_what_changes_from_user_to_user_a_plugin_is_asked_each_time_in_spite_of_its_index(site: Site) -> None:
@@ -132,8 +132,13 @@ BROKEN: dict[str, tuple[str, str]] = {
         "from mleredux import hookimpl\n@hookimpl\ndef mleredux_dance(): pass",
         "hooks that do not exist: mleredux_dance",
     ),
-    "newer": ("mleredux_contract = 99", "was made for contract 99, this mleredux speaks contract 1; install a newer"),
+    "newer": ("mleredux_contract = 99", "was made for contract 99, this mleredux speaks contract 2; install a newer"),
     "older": ("mleredux_contract = 0", "install a newer version of broken"),
+    "changed hook": (
+        "from mleredux import hookimpl\nmleredux_contract = 1\n"
+        "@hookimpl\ndef mleredux_run_agent(agent, run, sandbox): pass",
+        "was made for contract 1, this mleredux speaks contract 2; install a newer version of broken",
+    ),
     "wordy": ("mleredux_contract = 'two'", "which is no number"),
     "declaration": (
         "from mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): return ['a task']",
@@ -178,7 +183,7 @@ INDICES: dict[str, tuple[Any, str]] = {
     "no json": ("{", "is damaged (JSONDecodeError"),
     "no plugins": ("{}", "is damaged (KeyError"),
     "a list": ("[]", "is damaged (TypeError"),
-    "no hooks": ({"plugins": {"alpha": {"contract": 1}}}, "is damaged (KeyError: 'hooks')"),
+    "no hooks": ({"plugins": {"alpha": {"contract": 2}}}, "is damaged (KeyError: 'hooks')"),
     "odd entries": (index("alpha", tasks=[{"name": "x"}]), "is damaged (TypeError"),
     "odd ids": (index("alpha", tasks=[{"id": 7}]), "is damaged (TypeError"),
     "odd summaries": (index("alpha", tasks=[{"id": "x", "summary": None}]), "is damaged (TypeError"),
@@ -196,9 +201,22 @@ def test_a_damaged_index_is_named_and_done_without(site: Site, how: str) -> None
 
 
 def test_an_index_of_another_contract_is_not_believed(site: Site) -> None:
-    site.good("alpha", index={"plugins": {"alpha": {"contract": 2, "hooks": [], "tasks": [entry("alpha-task")]}}})
+    site.good("alpha", index={"plugins": {"alpha": {"contract": 3, "hooks": [], "tasks": [entry("alpha-task")]}}})
     found = site.listed()
-    assert found["tasks"] == [] and "was made for contract 2" in found["problems"][0]
+    assert found["tasks"] == [] and "was made for contract 3" in found["problems"][0]
+
+
+def test_a_plugin_of_an_older_contract_is_loaded_where_no_hook_of_it_changed(site: Site) -> None:
+    assert "mleredux_contract = 2" in GOOD
+    site.install("alpha", GOOD.format(name="alpha").replace("mleredux_contract = 2", "mleredux_contract = 1"))
+    old = {"contract": 1, "hooks": [], "tasks": [entry("zeta-task")]}
+    site.good("zeta", index={"plugins": {"zeta": old}})
+    changed = {"contract": 1, "hooks": ["mleredux_run_agent"], "tasks": [entry("omega-task")]}
+    site.good("omega", index={"plugins": {"omega": changed}})
+    found = site.listed()
+    assert found["tasks"] == ["alpha-task", "zeta-task"]
+    (problem,) = found["problems"]
+    assert "'omega'" in problem and "was made for contract 1" in problem
 
 
 GET = """

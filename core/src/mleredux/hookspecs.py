@@ -1,7 +1,7 @@
 """The contract between mleredux and its plugins, whole. A plugin implements any of these with `@mleredux.hookimpl`.
 
 A plugin is a distribution with an entry point in the group `mleredux` that names a module (or any object) holding
-hook implementations. It states the contract it was made for as `mleredux_contract = 1` beside them; without that
+hook implementations. It states the contract it was made for as `mleredux_contract = 2` beside them; without that
 line, it is taken to be made for the current one.
 """
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     from mleredux._core.models import Agent, Artifact, Event, Grader, Outcome, Score, Task, Technique
     from mleredux._core.plugins import Ref
-    from mleredux._core.protocols import Gateway, Sandbox
+    from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
     from mleredux._core.store import Run
 
-CONTRACT_VERSION = 1
+CONTRACT_VERSION = 2
+CHANGED_HOOKS = {2: ("mleredux_run_agent",)}
+"""Hooks that each version changed: a plugin made for an older one is loaded where it implements none of them."""
 PROJECT = "mleredux"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -38,8 +40,8 @@ def mleredux_prepare(task: Task, raw: Path, public: Path, private: Path) -> bool
 
 
 @hookspec(firstresult=True)
-def mleredux_run_agent(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome | None:
-    """Let the agent work on the run inside the sandbox, within its limits, and say how that ended."""
+def mleredux_run_agent(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome | None:
+    """Run `launch.agent` in the sandbox, within its limits, and return how that ended."""
 
 
 @hookspec(firstresult=True)

@@ -16,7 +16,7 @@ from mleredux.hookspecs import hookimpl
 
 TOY_PLUGIN = "mleredux_testing.toys"
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 _FOLDER = Path(__file__).parent / "toy"
 _ROWS = 120

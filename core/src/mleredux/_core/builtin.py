@@ -9,9 +9,8 @@ from mleredux._core.plugins.discovery import Ref
 from mleredux.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent, Outcome, Score, Task
-    from mleredux._core.protocols import Sandbox
-    from mleredux._core.store import Run
+    from mleredux._core.models import Outcome, Score, Task
+    from mleredux._core.protocols import Launch, Sandbox, Session
 
 
 @hookimpl(trylast=True)
@@ -24,11 +23,11 @@ def mleredux_prepare(task: Task, raw: Path, public: Path, private: Path) -> bool
 
 
 @hookimpl(trylast=True)
-def mleredux_run_agent(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome | None:
+def mleredux_run_agent(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome | None:
     """By starting the agent's command in the sandbox."""
     from mleredux._core.stages.run_agent import run_in_sandbox
 
-    return run_in_sandbox(agent, run, sandbox)
+    return run_in_sandbox(launch, session, sandbox)
 
 
 @hookimpl(trylast=True)

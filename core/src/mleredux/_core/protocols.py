@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from mleredux._core.models import Agent, Limits, LlmUse
+from mleredux._core.models import Agent, Attempts, Limits, LlmUse
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,23 @@ class Launch:
     validate_url: str = ""
     gateway_socket: Path | None = None
     gateway_url: str = ""
+
+
+@dataclass(frozen=True)
+class Session:
+    """What `mleredux_run_agent` gets beside the launch: what happened before, and how to tell what happens.
+
+    Attributes:
+        attempts: Agents of the run that were started before.
+        emit: `emit(type, **data)` writes an event to the run's log.
+        cancelled: Whether somebody asked to stop.
+        look: To be called about every second: keeps versions of the submission.
+    """
+
+    attempts: Attempts
+    emit: Callable[..., Any]
+    cancelled: Callable[[], bool]
+    look: Callable[[], None]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mleredux import Ref, hookimpl
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Artifact, Run
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 TECHNIQUES = ("imbalance", "missing", "encoding", "cv", "scaling", "leakage")
 

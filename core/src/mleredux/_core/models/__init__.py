@@ -7,6 +7,7 @@ from mleredux._core.models.report import Ledger, LlmUse, Report, VersionScore
 from mleredux._core.models.run import (
     CAUSES,
     Artifact,
+    Attempts,
     Cause,
     CausePolicy,
     Event,
@@ -23,6 +24,7 @@ __all__ = [
     "CAUSES",
     "Agent",
     "Artifact",
+    "Attempts",
     "Build",
     "Cause",
     "CausePolicy",

@@ -78,6 +78,19 @@ class Outcome(Model):
     cpu_seconds: float | None = None
 
 
+class Attempts(Model):
+    """What a run's log says of its agents that were started so far."""
+
+    unfinished: bool = False
+    """Whether the last attempt was neither given up nor recorded as the stage's result: it is gone on with."""
+    outcome: Outcome | None = None
+    """How that attempt ended, where it has."""
+    started: bool = False
+    """Whether any agent was ever started."""
+    monotonic: float | None = None
+    """When the last agent was started, by the monotonic clock."""
+
+
 class RunSpec(Model):
     """What was asked."""
 

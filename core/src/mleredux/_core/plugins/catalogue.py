@@ -243,8 +243,8 @@ class Catalogue:
         if plugin.state in ("blocked", "failed"):
             return
         if plugin.index is not None and kind not in plugin.dynamic:
-            # 1 is what this and every older index says; others need the words of `loading`.
-            if plugin.contract not in (None, 1) and not self._contract_fits(plugin):
+            # 2 is the contract of this version; others need the words of `loader`.
+            if plugin.contract not in (None, 2) and not self._contract_fits(plugin):
                 return
             yield from (Entry(ref.id, kind, plugin, ref) for ref in plugin.index[kind])
             return

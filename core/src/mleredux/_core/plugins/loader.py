@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
     """
     if plugin.state != "found":
         return plugin.state == "loaded"
-    if not _contract_fits(plugin, plugin.contract):
+    if not contract_fits(plugin):
         return False
     try:
         plugin.object = _import(plugin)
@@ -53,7 +53,7 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
             f"{plugin.distribution or 'it'}, or block it with --block {plugin.name}."
         )
         return False
-    if not _contract_fits(plugin, getattr(plugin.object, "mleredux_contract", None)):
+    if not _contract_fits(plugin, getattr(plugin.object, "mleredux_contract", None), dir(plugin.object)):
         return False
     try:
         manager.register(plugin.object, plugin.name)
@@ -85,7 +85,7 @@ def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[st
 
 def contract_fits(plugin: Plugin) -> bool:
     """Whether a plugin that was not imported yet was made for this contract, as its index says."""
-    return _contract_fits(plugin, plugin.contract)
+    return _contract_fits(plugin, plugin.contract, plugin.hooks or ())
 
 
 def resolve(ref: Ref, plugin: Plugin) -> Any:
@@ -132,9 +132,13 @@ def _import(plugin: Plugin) -> Any:
     return loaded
 
 
-def _contract_fits(plugin: Plugin, contract: object) -> bool:
+def _contract_fits(plugin: Plugin, contract: object, hooks: Iterable[str]) -> bool:
     if contract is None or contract == hookspecs.CONTRACT_VERSION:
         return True
+    if isinstance(contract, int) and 1 <= contract < hookspecs.CONTRACT_VERSION:
+        changed = {hook for since, names in hookspecs.CHANGED_HOOKS.items() if since > contract for hook in names}
+        if changed.isdisjoint(hooks):
+            return True
     if not isinstance(contract, int):
         plugin.fail(
             f"Plugin {plugin.name!r} states the contract {contract!r}, which is no number; "

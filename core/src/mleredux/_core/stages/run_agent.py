@@ -8,8 +8,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from mleredux._core.models import Agent, Cause, Event, Outcome, State, Verdict
-from mleredux._core.protocols import Built, Gateway, Launch, Sandbox
+from mleredux._core.models import Attempts, Cause, Outcome, State, Verdict
+from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
 from mleredux._core.sandboxes.timeline import Timeline
@@ -17,7 +17,6 @@ from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.data_watch import check_data, note_data
 from mleredux._core.store import Run
-from mleredux._core.store.run import Session
 from mleredux._core.store.trees import remove_tree
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.schema import read_schema
@@ -57,17 +56,17 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
         endpoint.start()
         gateway: Gateway | None = None
         try:
-            if not context.sandbox.isolated and _last_attempt(run) is None:
+            attempts = _attempts(run)
+            if not context.sandbox.isolated and not attempts.unfinished:
                 note_data(run, prepared.public.parent)
             gateway = _open_gateway(context, endpoint)
             launch = _launch(context, built, prepared.public, endpoint, slot.gpus, gateway)
-            run.session = Session(launch, context.cancelled, snapshots.look)
+            session = Session(attempts, run.emit, context.cancelled, snapshots.look)
             context.say("the agent works")
             outcome = context.catalogue.hook("mleredux_run_agent")(
-                agent=context.agent, run=run, sandbox=context.sandbox
+                launch=launch, session=session, sandbox=context.sandbox
             )
         finally:
-            run.session = None
             if gateway is not None:
                 run.emit("gateway", status="closed", use=gateway.close().model_dump(mode="json"))
             endpoint.stop()
@@ -78,55 +77,52 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
     return outcome, submission, problem
 
 
-def run_in_sandbox(agent: Agent, run: Run, sandbox: Sandbox) -> Outcome:
+def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome:
     """What is built in of `mleredux_run_agent`: start (or find again) the agent's command and watch over it.
 
     Raises:
         SandboxError: The environment broke.
     """
-    session = run.session
-    if session is None:
-        raise SandboxError(f"Run {run.id} is not in its agent's stage.")
-    launch = session.launch
-    last = _last_attempt(run)
+    before = session.attempts
     handle = sandbox.attach(launch)
-    if last is not None and last.data.get("status") == "ended":
+    if before.outcome is not None:
         # It ended, and then the program was killed before the stage was done.
         if handle is not None:
             handle.close()
-        return Outcome.model_validate(last.data["outcome"])
-    if handle is not None and last is None and handle.poll() is not None:
+        return before.outcome
+    if handle is not None and not before.unfinished and handle.poll() is not None:
         handle.close()  # the remains of an attempt that was given up
         handle = None
-    adopted, age = handle is not None, _age(run) if handle is not None else 0.0
+    adopted, age = handle is not None, _age(before) if handle is not None else 0.0
     if handle is None:
-        if last is not None:  # killed between the start and its note: an agent nobody knows of may be at work
-            for _ in sandbox.sweep(launch.owner, lambda other: other != run.id):
+        if before.unfinished:  # killed between the start and its note: an agent nobody knows of may be at work
+            for _ in sandbox.sweep(launch.owner, lambda other: other != launch.run_id):
                 continue
-        _clear(run, launch)
-        run.emit("attempt", status="starting")
+        _clear(launch, aside=before.started)
+        session.emit("attempt", status="starting")
         handle = sandbox.start(launch)
-    run.emit(
+    session.emit(
         "agent",
         status="adopted" if adopted else "started",
         sandbox=sandbox.id,
         handle=handle.id,
-        agent=agent.id,
+        agent=launch.agent.id,
         started_at=handle.started_at,
         monotonic=time.monotonic(),
     )
+    logs = launch.log.parent
     watch = Watch(
-        folders=(run.output_dir, launch.scratch_dir, run.logs_dir),
+        folders=(launch.output_dir, launch.scratch_dir, logs),
         notice=launch.task_dir / "notice.txt",
-        emit=run.emit,
+        emit=session.emit,
         cancelled=session.cancelled,
         look=session.look,
-        measure=Timeline(run.logs_dir / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
+        measure=Timeline(logs / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:
         outcome = supervise(handle, launch.limits, watch, age)
         if outcome.cause is not Cause.CANCELLED:
-            run.emit("attempt", status="ended", outcome=outcome.model_dump(mode="json"))
+            session.emit("attempt", status="ended", outcome=outcome.model_dump(mode="json"))
         return outcome
     finally:
         handle.close()
@@ -195,44 +191,47 @@ def _launch(
     return replace(launch, env=variables)
 
 
-def _clear(run: Run, launch: Launch) -> None:
-    """Make room for a fresh start; what an interrupted attempt left is kept aside."""
-    left = any(run.output_dir.iterdir()) or run.agent_log.exists()
-    if left and any(event.type == "agent" for event in run.log.read()):
-        aside = run.path / "attempts" / str(sum(1 for _ in (run.path / "attempts").glob("*")) + 1)
-        aside.mkdir(parents=True)
-        shutil.move(run.output_dir, aside / "output")
-        for log in (run.agent_log, run.logs_dir / RESOURCES_FILE):
+def _clear(launch: Launch, *, aside: bool) -> None:
+    """Make room for a fresh start; what an interrupted attempt left is kept, where `aside`."""
+    if aside and (any(launch.output_dir.iterdir()) or launch.log.exists()):
+        attempts = launch.output_dir.parent / "attempts"
+        kept = attempts / str(sum(1 for _ in attempts.glob("*")) + 1)
+        kept.mkdir(parents=True)
+        shutil.move(launch.output_dir, kept / "output")
+        for log in (launch.log, launch.log.with_name(RESOURCES_FILE)):
             if log.exists():
-                shutil.move(log, aside / log.name)
-        run.output_dir.mkdir()
+                shutil.move(log, kept / log.name)
+        launch.output_dir.mkdir()
     (launch.task_dir / "notice.txt").unlink(missing_ok=True)
     for name in _OUTPUT_FOLDERS:
-        (run.output_dir / name).mkdir(exist_ok=True)
-    run.agent_log.touch()
+        (launch.output_dir / name).mkdir(exist_ok=True)
+    launch.log.touch()
 
 
 def _record_verdict(run: Run, verdict: Verdict) -> None:
     run.emit("validation", valid=verdict.valid, message=verdict.message)
 
 
-def _last_attempt(run: Run) -> Event | None:
-    """What was last told of an attempt, unless it was given up (cancelled, or ended by a broken sandbox)."""
-    last = None
+def _attempts(run: Run) -> Attempts:
+    """What the log says of the run's agents; an attempt that was given up (cancelled, or a broken sandbox) is over."""
+    told = Attempts()
     for event in run.log.read():
         if event.type == "attempt":
-            last = event
+            told = told.model_copy(update={"unfinished": True, "outcome": None})
+            if event.data.get("status") == "ended":
+                told = told.model_copy(update={"outcome": Outcome.model_validate(event.data["outcome"])})
         elif event.type == "stage" and event.data["stage"] == State.RUNNING:
-            last = None
-    return last
+            told = told.model_copy(update={"unfinished": False, "outcome": None})
+        elif event.type == "agent":
+            begun = event.data.get("monotonic") if event.data.get("status") == "started" else told.monotonic
+            told = told.model_copy(update={"started": True, "monotonic": begun})
+    return told
 
 
-def _age(run: Run) -> float | None:
+def _age(attempts: Attempts) -> float | None:
     """Seconds since the agent that is adopted was started, by the clock that nobody sets; None where not known."""
-    told = [event.data for event in run.log.read() if event.type == "agent" and event.data.get("status") == "started"]
-    begun = told[-1].get("monotonic") if told else None
-    now = time.monotonic()
-    return now - float(begun) if begun is not None and begun <= now else None
+    begun, now = attempts.monotonic, time.monotonic()
+    return now - begun if begun is not None and begun <= now else None
 
 
 def agent_started(run: Run) -> float:

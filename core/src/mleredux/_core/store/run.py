@@ -16,7 +16,6 @@ from mleredux._core.store.states import TRANSITIONS
 from mleredux.errors import MlereduxError, NotFound
 
 if TYPE_CHECKING:
-    from mleredux._core.protocols import Launch
     from mleredux._core.rollout import Trajectory
     from mleredux._core.sandboxes.timeline import Sample
 
@@ -24,21 +23,6 @@ SCORES_FILE = "scores.json"
 _CANCEL_FILE = ".cancel"
 
 Observer = Callable[["Run", Event], None]
-
-
-@dataclass(frozen=True)
-class Session:
-    """What the agent's stage works with; only while it lasts.
-
-    Attributes:
-        launch: What the sandbox gets, its variables filled in.
-        cancelled: Whether somebody asked to stop.
-        look: To be called about every second: keeps versions of the submission.
-    """
-
-    launch: Launch
-    cancelled: Callable[[], bool]
-    look: Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -63,10 +47,7 @@ class Run:
         path: The run directory.
         spec: What was asked.
         observers: Called after each event was written.
-        session: What `mleredux_run_agent` works with, while the agent's stage lasts.
     """
-
-    session: Session | None = None
 
     def __init__(self, path: Path) -> None:
         self.path = path

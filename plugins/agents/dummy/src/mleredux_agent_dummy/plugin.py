@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mleredux.plugin import hookimpl
 from mleredux.plugin.agent import Agent, Build, Limits
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 dummy = Agent(
     id="dummy",

@@ -10,7 +10,7 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
 
-mleredux_contract = 1
+mleredux_contract = 2
 mleredux_dynamic = ("agents",)
 
 SCHEME = "mlebench:"

@@ -9,7 +9,7 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
 
-mleredux_contract = 1
+mleredux_contract = 2
 SCHEME = "repo:"
 
 

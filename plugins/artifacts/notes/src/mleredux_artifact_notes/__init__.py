@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
     from mleredux.plugin.artifact import Artifact, Run
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 
 @hookimpl(trylast=True)

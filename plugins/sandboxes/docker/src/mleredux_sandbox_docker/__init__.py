@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mleredux.plugin import Ref, hookimpl
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 
 @hookimpl

@@ -9,7 +9,7 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 _TWINS = {
     "account": "account:account",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mleredux_gateway.record import read_calls
 
 __all__ = ["read_calls"]
-mleredux_contract = 1
+mleredux_contract = 2
 
 
 @hookimpl

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mleredux_scripted_llm.scenario import Scenario, load_scenario
 
 __all__ = ["Scenario", "ScriptedLlm", "load_scenario"]
-mleredux_contract = 1
+mleredux_contract = 2
 
 _WHERE = {"ScriptedLlm": "local", "Scenario": "scenario", "load_scenario": "scenario"}
 

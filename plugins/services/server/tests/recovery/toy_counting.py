@@ -9,7 +9,7 @@ from mleredux import hookimpl
 from mleredux._core.models import Agent, Event, Limits
 from mleredux._core.store import Run
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 _COUNT = 'echo $$ >> "$COUNTS/$MLEREDUX_RUN_ID"'
 # The seed says how long it works, in tenths of a second; 9999: until it is told to go on.

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mleredux._core.models import Agent, Limits
 from mleredux.hookspecs import hookimpl
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 CODE = """
 import json, os, shutil, time

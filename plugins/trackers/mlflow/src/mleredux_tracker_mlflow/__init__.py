@@ -10,7 +10,7 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Event, Run
 
-mleredux_contract = 1
+mleredux_contract = 2
 
 URI_VARIABLES = ("MLEREDUX_MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_URI")
 """The first that is set says where MLflow is; without one, nothing is sent."""
