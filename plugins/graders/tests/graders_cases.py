@@ -12,8 +12,8 @@ import mleredux_graders
 import numpy as np
 import pandas as pd
 from mleredux._core.models import Grader, GradingInput, Metric, Submission, Task
+from mleredux._core.tables.definition import UNEXPECTED
 from mleredux.errors import InvalidSubmission
-from mleredux_graders.frame.grading import UNEXPECTED
 
 ROWS = 24
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mleredux._core.tables.utf8 import Utf8
 from mleredux_graders.classification.accuracy import accuracy
 from mleredux_graders.classification.average_precision import average_precision
 from mleredux_graders.classification.balanced_accuracy import balanced_accuracy
@@ -19,7 +20,6 @@ from mleredux_graders.classification.labels import encode
 from mleredux_graders.classification.log_loss import log_loss
 from mleredux_graders.classification.matthews_correlation import matthews_correlation
 from mleredux_graders.classification.roc_auc import roc_auc
-from mleredux_graders.frame.utf8 import Utf8
 from mleredux_graders.ranking.ndcg_at_k import ndcg
 from mleredux_graders.regression.correlation import pearson, spearman
 from sklearn import metrics

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux._core.models import GradingInput, Metric, Submission, Task
+from mleredux._core.tables import cells, utf8
+from mleredux._core.tables.cells import Cells, in_blocks
+from mleredux._core.tables.utf8 import Utf8
 from mleredux.errors import InvalidSubmission
 from mleredux_graders.classification.f1_multilabel import f1_multilabel
 from mleredux_graders.classification.roc_auc import GRADER as ROC_AUC
-from mleredux_graders.frame import cells, utf8
-from mleredux_graders.frame.cells import Cells, in_blocks
-from mleredux_graders.frame.pieces import Pieces, overlap, split_blanks, split_words
-from mleredux_graders.frame.utf8 import Utf8
+from mleredux_graders.pieces import Pieces, overlap, split_blanks, split_words
 from mleredux_graders.ranking.map_at_k import average_precisions_at_k
 from mleredux_graders.ranking.mrr import reciprocal_ranks
 from mleredux_graders.regression.correlation import SPEARMAN

@@ -2,11 +2,70 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from mleredux._core.models import Grader, GradingInput, Score, Verdict
 
+if TYPE_CHECKING:
+    from mleredux._core.tables.cells import Cells, in_blocks, predicted_cells, true_cells
+    from mleredux._core.tables.columns import (
+        Array,
+        Missing,
+        Numbers,
+        integers,
+        numbers,
+        only_text,
+        refuse,
+        texts,
+        within,
+    )
+    from mleredux._core.tables.definition import define, parse_options, run
+    from mleredux._core.tables.ids import compare_ids
+    from mleredux._core.tables.matching import Rows, match_rows
+    from mleredux._core.tables.options import Options
+    from mleredux._core.tables.table import Table, is_missing, read_table
+    from mleredux._core.tables.utf8 import Utf8
+
 __all__ = [
+    "Array",
+    "Cells",
     "Grader",
     "GradingInput",
+    "Missing",
+    "Numbers",
+    "Options",
+    "Rows",
     "Score",
+    "Table",
+    "Utf8",
     "Verdict",
+    "compare_ids",
+    "define",
+    "in_blocks",
+    "integers",
+    "is_missing",
+    "match_rows",
+    "numbers",
+    "only_text",
+    "parse_options",
+    "predicted_cells",
+    "read_table",
+    "refuse",
+    "run",
+    "texts",
+    "true_cells",
+    "within",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what works on tables when it is first used: NumPy and pandas take a second.
+
+    Raises:
+        ImportError: They are not installed.
+    """
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mleredux._core import tables
+
+    return getattr(tables, name)

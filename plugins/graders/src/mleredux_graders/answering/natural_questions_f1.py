@@ -8,10 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.plugin.grader import Grader, GradingInput, Score
-
-from mleredux_graders.frame import Array, Options, read_table, texts
-from mleredux_graders.frame.grading import parse_options, run
+from mleredux.plugin.grader import Array, Grader, GradingInput, Options, Score, parse_options, read_table, run, texts
 
 KINDS = ("long", "short")
 Answer = str | tuple[int, int]

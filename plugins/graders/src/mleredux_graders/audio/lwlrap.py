@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array, Rows, define
 
 from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
-from mleredux_graders.frame import Array, Rows, define
 
 _CHUNK = 1 << 24
 """Cells of the comparison of all labels of a row with one another that are in memory at once."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from mleredux.plugin.grader import Array, Rows, define, numbers, within
 
 from mleredux_graders.classification.confusion import confusion
 from mleredux_graders.classification.labels import LabelOptions, matched_labels
-from mleredux_graders.frame import Array, Rows, define, numbers
-from mleredux_graders.frame.columns import within
 
 
 class ScaleOptions(LabelOptions):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from mleredux_graders.frame import Array
+from mleredux.plugin.grader import Array
 
 
 def confusion(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> Array:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mleredux.plugin.grader import Rows, define
+
 from mleredux_graders.classification.accuracy import accuracy
 from mleredux_graders.classification.labels import LabelOptions, matched_labels
-from mleredux_graders.frame import Rows, define
 
 
 def _score(rows: Rows, options: LabelOptions) -> float:

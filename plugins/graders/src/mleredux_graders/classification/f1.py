@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from mleredux.plugin.grader import Array, Rows, define
 
 from mleredux_graders.classification.confusion import label_counts, ratio
 from mleredux_graders.classification.labels import LabelOptions, matched_labels
-from mleredux_graders.frame import Array, Rows, define
 
 Average = Literal["binary", "micro", "macro", "weighted"]
 

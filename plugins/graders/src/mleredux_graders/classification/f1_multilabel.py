@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
+from mleredux.plugin.grader import Array, Missing, Options, Rows, Utf8, define, in_blocks, predicted_cells, true_cells
 
 from mleredux_graders.classification.confusion import ratio
-from mleredux_graders.frame import Array, Missing, Options, Rows, define, in_blocks, predicted_cells, true_cells
-from mleredux_graders.frame.pieces import overlap, split_words
-from mleredux_graders.frame.utf8 import Utf8
+from mleredux_graders.pieces import overlap, split_words
 
 Average = Literal["micro", "samples"]
 _NONE: Array = np.empty(0, dtype=np.int64)

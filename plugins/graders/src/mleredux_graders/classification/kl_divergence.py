@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array, Options, Rows, define, numbers, within
 
 from mleredux_graders.classification.scores import RowSum, check_row_sums
-from mleredux_graders.frame import Array, Options, Rows, define, numbers
-from mleredux_graders.frame.columns import within
 
 
 class KlOptions(Options):

@@ -6,10 +6,7 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-
-from mleredux_graders.frame import Array, Options, Rows
-from mleredux_graders.frame.columns import integers, only_text, refuse
-from mleredux_graders.frame.tables import is_missing
+from mleredux.plugin.grader import Array, Options, Rows, integers, is_missing, only_text, refuse
 
 
 class LabelOptions(Options):

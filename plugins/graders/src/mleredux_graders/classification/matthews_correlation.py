@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from mleredux.plugin.grader import Array, Rows, define
 
 from mleredux_graders.classification.confusion import label_counts
 from mleredux_graders.classification.labels import LabelOptions, matched_labels
-from mleredux_graders.frame import Array, Rows, define
 
 
 def matthews_correlation(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array, Options, Rows, define, numbers
 
 from mleredux_graders.classification.scores import true_indicators
-from mleredux_graders.frame import Array, Options, Rows, define, numbers
 
 
 class ProbabilisticF1Options(Options):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from mleredux.plugin.grader import Score
+from mleredux.plugin.grader import Array, Rows, Score, Table, define
 
 from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
-from mleredux_graders.frame import Array, Rows, Table, define
 
 
 class RocAucOptions(ScoreOptions):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array, Options, Rows, is_missing, numbers, refuse, within
 from mleredux.plugin.task import Model
-
-from mleredux_graders.frame import Array, Options, Rows, numbers
-from mleredux_graders.frame.columns import refuse, within
-from mleredux_graders.frame.tables import is_missing
 
 Bounds = tuple[float | None, float | None] | None
 

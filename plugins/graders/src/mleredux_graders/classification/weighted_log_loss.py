@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from mleredux.plugin.grader import Array, Rows, define, numbers
 from pydantic import Field
 
 from mleredux_graders.classification.scores import ScoreOptions, matched_scores
-from mleredux_graders.frame import Array, Rows, define, numbers
 
 
 class WeightedLogLossOptions(ScoreOptions):

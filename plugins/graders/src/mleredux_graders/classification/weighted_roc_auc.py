@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from mleredux.plugin.grader import Array, Rows, define
 
 from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
-from mleredux_graders.frame import Array, Rows, define
 
 
 class WeightedAucOptions(ScoreOptions):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Score
+from mleredux.plugin.grader import Array, Options, Rows, Score, define, texts
 
 from mleredux_graders.classification.average_precision import average_precision
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits
-from mleredux_graders.frame import Array, Options, Rows, define, texts
 
 FIELDS = 6
 """class, confidence, x_min, y_min, x_max, y_max."""

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array, Options, Rows, compare_ids, define, numbers, texts
 
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits
-from mleredux_graders.frame import Array, Options, Rows, define, numbers, texts
-from mleredux_graders.frame.ids import compare_ids
 
 FIELDS = 6
 """class, confidence, x_min, y_min, x_max, y_max."""

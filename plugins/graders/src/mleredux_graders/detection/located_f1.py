@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Score
-
-from mleredux_graders.frame import Missing, Options, Rows, define, texts
+from mleredux.plugin.grader import Missing, Options, Rows, Score, define, texts
 
 
 class LocatedOptions(Options):

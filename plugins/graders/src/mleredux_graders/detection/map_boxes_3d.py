@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array, Options, Rows, define, texts
 
 from mleredux_graders.detection.pascal_voc import first_hits
 from mleredux_graders.detection.rectangles import corners, overlap_areas
-from mleredux_graders.frame import Array, Options, Rows, define, texts
 
 FIELDS = 9
 """confidence, centre x, y, z, width, length, height, yaw, class."""

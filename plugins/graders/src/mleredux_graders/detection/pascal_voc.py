@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from mleredux_graders.frame import Array
+from mleredux.plugin.grader import Array
 
 
 def first_hits(iou: Array, threshold: float) -> Array:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from mleredux_graders.frame import Array
+from mleredux.plugin.grader import Array
 
 _NEAR = 1e-12
 """Relative tolerance within which a corner lies on an edge."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Score
-
-from mleredux_graders.frame import Array, Options, Rows, define, numbers
+from mleredux.plugin.grader import Array, Options, Rows, Score, define, numbers
 
 EARTH_RADIUS = 6_371_000.0
 """Metres."""

@@ -6,10 +6,7 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-
-from mleredux_graders.frame import Array, Options, Rows, define, numbers
-from mleredux_graders.frame.matching import match_rows
-from mleredux_graders.frame.tables import is_missing
+from mleredux.plugin.grader import Array, Options, Rows, define, is_missing, match_rows, numbers
 
 
 class LaplaceOptions(Options):

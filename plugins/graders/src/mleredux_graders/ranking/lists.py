@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from mleredux.plugin.grader import Array, Missing, Numbers, Options, Rows, in_blocks, predicted_cells, true_cells
 
-from mleredux_graders.frame import Array, Options, Rows, in_blocks, predicted_cells, true_cells
-from mleredux_graders.frame.columns import Missing, Numbers
-from mleredux_graders.frame.pieces import Overlap, Pieces, split_blanks
+from mleredux_graders.pieces import Overlap, Pieces, split_blanks
 
 
 class ListOptions(Options):

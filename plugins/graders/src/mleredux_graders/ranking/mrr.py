@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from mleredux.plugin.grader import Array, Rows, define
 
-from mleredux_graders.frame import Array, Rows, define
-from mleredux_graders.frame.pieces import Pieces, overlap
+from mleredux_graders.pieces import Pieces, overlap
 from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from mleredux_graders.frame import Array, Options, Rows, define, numbers
+from mleredux.plugin.grader import Array, Options, Rows, define, numbers
 
 
 class NdcgOptions(Options):

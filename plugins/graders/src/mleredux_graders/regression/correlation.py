@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from mleredux.plugin.grader import Array, Rows, define, is_missing, numbers, refuse
 
-from mleredux_graders.frame import Array, Rows, define, numbers
-from mleredux_graders.frame.columns import refuse
-from mleredux_graders.frame.tables import is_missing
 from mleredux_graders.regression.values import ValueOptions
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from mleredux.plugin.grader import Array
 
-from mleredux_graders.frame import Array
 from mleredux_graders.regression.values import columnwise_grader
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array
 
-from mleredux_graders.frame import Array
 from mleredux_graders.regression.rmse import root_mean_squared_error
 from mleredux_graders.regression.values import columnwise_grader
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Score
+from mleredux.plugin.grader import Array, Rows, Score, define, texts
 
-from mleredux_graders.frame import Array, Rows, define, texts
-from mleredux_graders.frame.arrays import distinct
+from mleredux_graders.arrays import distinct
 from mleredux_graders.segmentation.dice import dice
 from mleredux_graders.segmentation.runs import MaskOptions, Runs, matched_masks, shapes, true_masks
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from mleredux.plugin.grader import Rows, define
 
-from mleredux_graders.frame import Rows, define
 from mleredux_graders.segmentation.runs import MaskOptions, Runs, common, matched_masks
 
 THRESHOLDS = np.arange(0.5, 1, 0.05)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mleredux.errors import InvalidSubmission, TaskBroken
-
-from mleredux_graders.frame import Array, Missing, Options, Rows, Table, numbers, texts
+from mleredux.plugin.grader import Array, Missing, Options, Rows, Table, numbers, texts
 
 _LARGEST = 1 << 60
 

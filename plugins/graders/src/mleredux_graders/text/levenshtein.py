@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array, Rows, define
 
-from mleredux_graders.frame import Array, Rows, define
 from mleredux_graders.text.cells import TextOptions, matched_texts
 
 _AT_ONCE = 1 << 13

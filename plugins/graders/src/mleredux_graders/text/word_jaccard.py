@@ -6,10 +6,9 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.plugin.grader import Array, Rows, Utf8, define, in_blocks
 
-from mleredux_graders.frame import Array, Rows, define, in_blocks
-from mleredux_graders.frame.pieces import overlap, split_words
-from mleredux_graders.frame.utf8 import Utf8
+from mleredux_graders.pieces import overlap, split_words
 from mleredux_graders.text.cells import TextOptions, matched_texts
 
 

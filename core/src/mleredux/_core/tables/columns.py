@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from mleredux.errors import InvalidSubmission
 
-from mleredux_graders.frame.tables import is_missing
+from mleredux._core.tables.table import is_missing
+from mleredux.errors import InvalidSubmission
 
 Array = npt.NDArray[Any]
 

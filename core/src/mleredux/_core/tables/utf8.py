@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_graders.frame.columns import Array
+from mleredux._core.tables.columns import Array
 
 if TYPE_CHECKING:
     import pandas as pd

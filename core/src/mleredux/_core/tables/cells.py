@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mleredux_graders.frame.columns import EMPTY, Array, Missing, Numbers, refuse, texts
-from mleredux_graders.frame.matching import Rows
-from mleredux_graders.frame.tables import Table
-from mleredux_graders.frame.utf8 import Utf8
+from mleredux._core.tables.columns import EMPTY, Array, Missing, Numbers, refuse, texts
+from mleredux._core.tables.matching import Rows
+from mleredux._core.tables.table import Table
+from mleredux._core.tables.utf8 import Utf8
 
 _ROWS = 1 << 12
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mleredux.plugin.task import Model
 from pydantic import Field
+
+from mleredux._core.models.base import Model
 
 Match = Literal[
     "id",
@@ -18,7 +19,7 @@ Match = Literal[
     "position",
     "position-shortest",
 ]
-"""How rows of the submission find their rows of the answers; see `mleredux_graders.frame.matching`."""
+"""How rows of the submission find their rows of the answers; see `mleredux._core.tables.matching`."""
 
 ColumnOrder = Literal["free", "strict", "file", "id-first"]
 

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from mleredux.errors import InvalidSubmission
 
-from mleredux_graders.frame.columns import Array
-from mleredux_graders.frame.tables import Table, is_missing
-from mleredux_graders.frame.utf8 import Utf8, first_equals, sorted_with_places
+from mleredux._core.tables.columns import Array
+from mleredux._core.tables.table import Table, is_missing
+from mleredux._core.tables.utf8 import Utf8, first_equals, sorted_with_places
+from mleredux.errors import InvalidSubmission
 
 if TYPE_CHECKING:
     import pandas as pd

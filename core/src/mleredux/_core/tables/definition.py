@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.plugin.grader import Grader, GradingInput, Score
-from mleredux.plugin.task import Direction
 from pydantic import ValidationError
 
-from mleredux_graders.frame.columns import numbers
-from mleredux_graders.frame.matching import Rows, match_rows, scored_rows
-from mleredux_graders.frame.options import Options
-from mleredux_graders.frame.tables import Table, read_table
+from mleredux._core.models import Grader, GradingInput, Score
+from mleredux._core.models.grader import Direction
+from mleredux._core.tables.columns import numbers
+from mleredux._core.tables.matching import Rows, match_rows, scored_rows
+from mleredux._core.tables.options import Options
+from mleredux._core.tables.table import Table, read_table
+from mleredux.errors import InvalidSubmission, TaskBroken
 
 OptionsT = TypeVar("OptionsT", bound=Options)
 

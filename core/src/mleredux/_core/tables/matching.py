@@ -18,12 +18,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from mleredux.errors import InvalidSubmission
 
-from mleredux_graders.frame.columns import Array
-from mleredux_graders.frame.ids import Ids, compare_ids, is_text, same_ids, same_places, sorted_rows
-from mleredux_graders.frame.options import Options
-from mleredux_graders.frame.tables import Table
+from mleredux._core.tables.columns import Array
+from mleredux._core.tables.ids import Ids, compare_ids, is_text, same_ids, same_places, sorted_rows
+from mleredux._core.tables.options import Options
+from mleredux._core.tables.table import Table
+from mleredux.errors import InvalidSubmission
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
 from mleredux.errors import InvalidSubmission
 
 if TYPE_CHECKING:
