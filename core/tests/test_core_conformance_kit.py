@@ -12,6 +12,7 @@ from typing import Any
 
 import mleredux_testing as testing
 import pytest
+from mleredux._core.capabilities import Capabilities
 from mleredux._core.models import Agent, Grader, GradingInput, Limits, Metric, Submission, Thresholds
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.process import ProcessSandbox
@@ -174,7 +175,7 @@ def test_an_agent_that_leaves_nothing_or_a_bad_rollout_is_found_out(tmp_path: Pa
 class Leaky(ProcessSandbox):
     """Claims to be a boundary, lets the environment through, finds nothing again and sweeps nothing."""
 
-    isolated = True
+    capabilities = Capabilities(isolated=True)
 
     def attach(self, launch: Any) -> None:
         return None

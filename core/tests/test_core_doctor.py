@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from mleredux._core import doctor
+from mleredux._core.capabilities import Capabilities
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue, Plugin
 from mleredux._core.plugins.catalogue import Entry, Ref
@@ -111,7 +112,7 @@ def test_without_tasks_the_main_job_does_not_work(no_kaggle: Path, tmp_path: Pat
 
 
 class _Broken:
-    id, title, isolated = "broken", "Broken", True
+    id, title, capabilities = "broken", "Broken", Capabilities(isolated=True)
 
     def check(self) -> list[Finding]:
         return [Finding("engine", False, "The engine does not answer.", "Start it.")]

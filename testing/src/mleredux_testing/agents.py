@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from mleredux._core.capabilities import needs_of
 from mleredux._core.data import DataStore
 from mleredux._core.models import Agent
 from mleredux._core.pipeline import Pipeline
@@ -55,8 +56,8 @@ def check_agent(
             own = Plugin(found.id, "given", source="given")
             known[found.id] = Entry(found.id, "agents", own, Ref(found.id), found)
         _check_declaration(findings, found)
-        if sandbox not in found.sandboxes:
-            findings.good("run", f"not looked at: it does not run in the sandbox {sandbox}")
+        if lacking := needs_of(found).lacking(catalogue.sandbox(sandbox).capabilities):
+            findings.good("run", f"not checked: the sandbox {sandbox} lacks {', '.join(lacking)}")
         else:
             _check_run(findings, found, catalogue, tmp or Path(folder), (task, sandbox, time_limit, options or {}))
     return findings.close()
@@ -65,7 +66,6 @@ def check_agent(
 def _check_declaration(findings: Findings, agent: Agent) -> None:
     findings.expect("title", agent.title.strip(), "it has no title.")
     findings.expect("command", agent.command and all(agent.command), "its command is empty.")
-    findings.expect("sandboxes", agent.sandboxes, "it names no sandbox to run in.")
     with findings.looking_at("options"):
         json.dumps(agent.options)
         findings.good("options")

@@ -111,7 +111,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
     findings.expect("working directory", seen["cwd"] == seen["output"], f"it is {seen['cwd']}, not the output folder.")
     findings.expect("task folder", seen["task.json"] == "submission.csv", f"task.json: {seen['task.json']}.")
     findings.expect("scratch", seen["write scratch"] == "written", f"scratch: {seen['write scratch']}.")
-    if not bench.sandbox.isolated:
+    if not bench.sandbox.capabilities.isolated:
         findings.good("isolation", "not looked at: it says that it is no security boundary")
         return
     for name in ("write task", "write data"):

@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from mleredux._core.capabilities import choose
 from mleredux._core.data import DataStore, Prepared
 from mleredux._core.models import Limits, Report, SubmissionSchema, Verdict
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import NotFound
 
 
 def tasks(**wanted: Any) -> list[dict[str, Any]]:
@@ -47,7 +48,7 @@ def run(
     Args:
         task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
         agent: Id of an agent.
-        sandbox: `process` or `docker`; the agent's first choice where None.
+        sandbox: Id of a sandbox; the best that meets the agent's needs where None.
         seed: Given to the agent.
         time_limit: Seconds the agent may work.
         limits: Further fields of `Limits` to change.
@@ -98,22 +99,15 @@ def plan(
 
     Raises:
         NotFound: There is no such task, agent or sandbox.
-        MlereduxError: The agent has no such option, or does not run in that sandbox.
+        MlereduxError: The agent has no such option, or needs what the sandbox lacks.
     """
     found_task, found_agent = catalogue.task(task), catalogue.agent(agent, options or {})
-    chosen = sandbox or next((name for name in found_agent.sandboxes if name in catalogue.entries("sandboxes")), None)
-    if chosen is None:
-        raise NotFound(
-            f"Agent {agent} needs the sandbox {' or '.join(found_agent.sandboxes)}.",
-            hint="Install its plugin.",
-        )
-    if chosen not in catalogue.entries("sandboxes"):
-        catalogue.sandbox(chosen)  # says what there is
-    if chosen not in found_agent.sandboxes:
-        raise MlereduxError(
-            f"Agent {agent} does not run in sandbox {chosen}, only in {', '.join(found_agent.sandboxes)}."
-        )
     wanted = network or found_agent.network
+    run_limits = _limits(found_agent.limits, dict(limits or {}))
+    installed = catalogue.capabilities()
+    if sandbox is not None and sandbox not in installed:
+        catalogue.sandbox(sandbox)  # says what there is, or why it can't be used
+    chosen = choose(found_agent, installed, sandbox, network=wanted, gpus=run_limits.gpus)
     if wanted == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
         raise NotFound(
             "No gateway to language models is installed.", hint="Install one: `pip install mleredux-gateway`."
@@ -123,7 +117,7 @@ def plan(
         "agent": found_agent.reference or found_agent.id,
         "sandbox": chosen,
         "seed": seed,
-        "limits": _limits(found_agent.limits, dict(limits or {})),
+        "limits": run_limits,
         "network": wanted,
         "options": dict(options or {}),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from mleredux._core.capabilities import Capabilities
 from mleredux._core.models import Agent, Attempts, Limits, LlmUse
 
 
@@ -198,8 +199,8 @@ class Sandbox(Protocol):
 
     id: str
     title: str
-    isolated: bool
-    """Whether it is a security boundary."""
+    capabilities: Capabilities
+    """What it can do; agents that need no more can run in it."""
 
     def check(self) -> list[Finding]:
         """What is missing for it to work here."""

@@ -24,7 +24,8 @@ def listed(
 
     Args:
         catalogue: What is installed.
-        kind: `tasks`, `techniques`, `agents`, `graders` or `sandboxes`.
+        kind: `tasks`, `techniques`, `agents`, `graders` or `sandboxes`. Agents come with the installed sandboxes that
+            can run them, best first.
         sets: Only tasks of one of these sets; all where empty.
         category: Only tasks of this category, in capitals or not.
         technique: The tasks that this technique makes of them, in place of them.
@@ -41,6 +42,11 @@ def listed(
     ]
     if category is not None:
         rows = [row for row in rows if str(row.get("category", "")).lower() == category.lower()]
+    if kind == "agents":
+        from mleredux._core.capabilities import fitting, needs_from
+
+        installed = catalogue.capabilities()
+        rows = [{**row, "sandboxes": fitting(needs_from(row), installed)} for row in rows]
     return rows if technique is None else _asked_of(catalogue, technique, rows)
 
 

@@ -76,7 +76,7 @@ def test_import_lists_agents_and_they_are_found_by_name(folder: Path) -> None:
     catalogue = Catalogue()
     agent = catalogue.agent("mlebench:steady", {"model.trees": 7})
     assert agent.command[-3:] == ("model.trees=7", "copy_data=False", "model.name=forest")
-    assert agent.limits.time_limit == 600 and agent.sandboxes == ("docker",)
+    assert agent.limits.time_limit == 600 and agent.isolated
     assert agent.reference == first["reference"] and "@" in first["reference"]
     with pytest.raises(MlereduxError, match=r"no option model\.leaves"):
         catalogue.agent("mlebench:steady", {"model.leaves": 1})

@@ -149,7 +149,7 @@ def test_hooks_and_filters_of_a_repository_run_nothing(
 
 def test_an_agent_is_what_its_manifest_says(repository: Path, git: Any) -> None:
     agent = agent_of(f"repo:{repository}@v1")
-    assert (agent.id, agent.network, agent.sandboxes) == ("sampler", "none", ("docker",))
+    assert (agent.id, agent.network, agent.isolated) == ("sampler", "none", True)
     assert (agent.limits.time_limit, agent.limits.memory_mb, agent.options) == (120, 512, {"level": 1})
     assert agent.reference == f"repo:{repository}@{git(repository, 'rev-parse', 'v1')}"
     assert git(repository, "rev-parse", "v1")[:12] in agent.version

@@ -110,7 +110,7 @@ from mleredux import Agent, hookimpl
 
 @hookimpl
 def mleredux_register_agents():
-    return [Agent(id="searcher", title="Looks for answers", command=("python", "-c", {code!r}), sandboxes=("docker",))]
+    return [Agent(id="searcher", title="Looks for answers", command=("python", "-c", {code!r}), isolated=True)]
 """
 
 

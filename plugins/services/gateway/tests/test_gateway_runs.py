@@ -23,8 +23,7 @@ from mleredux._core.models import Agent
 
 @hookimpl
 def mleredux_register_agents():
-    yield Agent(id="asker", title="Asks until it may not", command=("python", "-c", {script!r}), network="gateway",
-                sandboxes=("process",))
+    yield Agent(id="asker", title="Asks until it may not", command=("python", "-c", {script!r}), network="gateway")
 """
 SCRIPT = """
 import json, os, pathlib, time, urllib.error, urllib.request

@@ -60,7 +60,7 @@ def test_a_user_is_made_with_a_project_of_their_own(local: LocalServer, admin: h
     with client(local, token) as dora:
         me = dora.get("/v1/me").json()
         assert [project["name"] for project in me["projects"]] == ["dora"]
-        assert me["projects"][0]["quota"]["sandboxes"] == ["docker"]
+        assert me["projects"][0]["quota"]["sandboxes"] == ["isolated"]
         assert dora.get(f"/v1/users/{user['id']}").json() == user
         assert dora.get("/v1/users/admin").status_code == 404
         assert dora.get("/v1/users").status_code == 403

@@ -82,6 +82,9 @@ def test_runs_that_wait_are_counted(ann: Member) -> None:
         ({"sandboxes": []}, {}, "no sandbox"),
         ({"sandboxes": ["docker"]}, {"sandbox": "process"}, "only sandbox docker; process"),
         ({"sandboxes": None}, {"sandbox": "process"}, None),
+        ({"sandboxes": ["isolated"]}, {"sandbox": "process"}, "only isolated sandboxes; process"),
+        ({"sandboxes": ["isolated"]}, {"sandbox": "docker"}, None),
+        ({"sandboxes": ["isolated", "process"]}, {"sandbox": "process"}, None),
         ({"networks": ["none"]}, {"network": "open"}, "only network none; open"),
         ({"networks": []}, {}, "no network"),
         ({"memory_mb": 32}, {}, "32 memory_mb"),
@@ -154,7 +157,7 @@ def test_asking_at_once_gets_nobody_past_a_quota(ann: Member) -> None:
 
 def test_admins_projects_have_few_limits_and_others_are_kept_in_containers() -> None:
     assert (TRUSTED.sandboxes, TRUSTED.queued_runs) == (None, None)
-    assert (Quota().sandboxes, Quota().networks) == (["docker"], ["none", "gateway"])
+    assert (Quota().sandboxes, Quota().networks) == (["isolated"], ["none", "gateway"])
 
 
 def test_a_project_cannot_use_anothers_quota(local: LocalServer, ann: Member) -> None:

@@ -16,7 +16,7 @@ COLUMNS = {
     "techniques": ("id", "variants", "plugin", "title"),
     "agents": ("id", "version", "network", "sandboxes", "plugin", "title"),
     "graders": ("id", "direction", "plugin", "title"),
-    "sandboxes": ("id", "isolated", "plugin", "title"),
+    "sandboxes": ("id", "isolated", "builds", "networks", "gpus", "writable_root", "plugin", "title"),
 }
 
 

@@ -26,7 +26,7 @@ LIMITS = (
 @click.argument("tasks", nargs=-1, metavar="TASK...")
 @click.option("--agent", "agents", multiple=True, metavar="ID", help="The agent; several give one run each.")
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="All tasks of a set too (starter, low, …).")
-@click.option("--sandbox", metavar="ID", help="docker or process; by default the agent's first choice.")
+@click.option("--sandbox", metavar="ID", help="Sandbox to run in; by default the best that meets the agent's needs.")
 @click.option(
     "--seed",
     "seeds",

@@ -92,8 +92,9 @@ class Agent(Model):
     configure: Callable[[dict[str, Any]], Agent] | None = None
     """`configure(options)` gives the agent as all its options make it (another build, another command), or raises
     `MlereduxError` where they make no sense. Called before a run is made, and again when it is executed."""
-    sandboxes: tuple[str, ...] = ("process", "docker")
-    """Where it can run, best first."""
+    isolated: bool = False
+    """Whether it runs only in sandboxes that are a security boundary: it runs code that nobody has read. What else it
+    needs of a sandbox follows from `build`, `network` and `limits`."""
     rollout_reader: Callable[[Path], Any] | None = None
     """`reader(output)` makes a `mleredux._core.rollout.Trajectory` (or None) of native logs, where the agent leaves no
     `rollout/trajectory.json`."""

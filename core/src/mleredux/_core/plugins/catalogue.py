@@ -17,6 +17,7 @@ from mleredux.errors import MlereduxError, NotFound, PluginError
 if TYPE_CHECKING:
     import pluggy
 
+    from mleredux._core.capabilities import Capabilities
     from mleredux._core.models import Agent, Grader, Task, Technique
     from mleredux._core.protocols import Sandbox
 
@@ -234,6 +235,19 @@ class Catalogue:
         """A sandbox by id."""
         sandbox: Sandbox = self.get("sandboxes", name)
         return sandbox
+
+    def capabilities(self) -> dict[str, Capabilities]:
+        """What each sandbox can do, by id; sandboxes that can't be loaded are left out."""
+        from mleredux._core.capabilities import capabilities_from
+
+        found = {}
+        for name, entry in self.entries("sandboxes").items():
+            try:
+                told = "builds" in entry.ref.summary
+                found[name] = capabilities_from(entry.ref.summary) if told else self.sandbox(name).capabilities
+            except PluginError:
+                continue  # it is among the plugin's problems
+        return found
 
     def problems(self) -> list[str]:
         """What is wrong with plugins, one sentence each, of what was looked at so far."""

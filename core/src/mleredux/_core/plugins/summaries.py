@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mleredux._core.capabilities import Capabilities, Needs
 
 
 def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
@@ -11,6 +15,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     Raises:
         TypeError: It is not what a plugin may register as this kind.
     """
+    from mleredux._core.capabilities import needs_of
     from mleredux._core.models import Agent, Grader, Task, Technique
     from mleredux._core.protocols import Sandbox
 
@@ -43,13 +48,13 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
             "title": item.title,
             "version": item.version,
             "network": item.network,
-            "sandboxes": list(item.sandboxes),
+            "needs": _plain(needs_of(item)),
             "tags": list(item.tags),
         }
     if kind == "graders" and isinstance(item, Grader):
         return {"id": item.id, "title": item.title, "version": item.version, "direction": item.direction}
     if kind == "sandboxes" and isinstance(item, Sandbox):
-        return {"id": item.id, "title": item.title, "isolated": item.isolated}
+        return {"id": item.id, "title": item.title, **_plain(item.capabilities)}
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         return {"id": item.name, "title": item.get_short_help_str(limit=80)}
     expected = {
@@ -61,3 +66,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "commands": "a click.Command",
     }[kind]
     raise TypeError(f"a {type(item).__name__} was given where {expected} (or a Ref to one) belongs")
+
+
+def _plain(facts: Capabilities | Needs) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(facts).items()}

@@ -22,6 +22,7 @@ from typing import Any
 
 import psutil
 
+from mleredux._core.capabilities import Capabilities
 from mleredux._core.protocols import BuildRequest, Built, Exit, Finding, Handle, Launch, Layout, Usage
 from mleredux._core.sandboxes.processes import birth, end_family, living
 from mleredux._core.store.files import write_atomically
@@ -40,7 +41,7 @@ class ProcessSandbox:
 
     id = "process"
     title = "Processes of this machine; no isolation"
-    isolated = False
+    capabilities = Capabilities(gpus=True)
 
     def check(self) -> list[Finding]:
         """Always usable where there is a POSIX system."""
@@ -54,7 +55,7 @@ class ProcessSandbox:
         if missing:
             raise SandboxError(
                 f"Agent {request.agent.id} needs {', '.join(missing)}, which this environment lacks.",
-                hint="Install the agent's package, or use --sandbox docker.",
+                hint="Install the agent's package, or use a sandbox that builds one, such as docker.",
             )
         request.log.write_text(f"The process sandbox uses {sys.executable}; nothing was built.\n", encoding="utf-8")
         return Built(f"process:sha256:{_environment_digest()}", sys.executable, cached=True)

@@ -15,10 +15,10 @@ def make_ledger(context: StageContext, private: Path) -> Ledger:
     Args:
         private: The task's private folder.
     """
-    run, isolated = context.run, context.sandbox.isolated
+    run, isolated = context.run, context.sandbox.capabilities.isolated
     events = list(run.log.read())
     exposed = exposures(run, private)
-    notes = [] if isolated else ["The process sandbox does not keep an agent from the answers on this machine."]
+    notes = [] if isolated else [f"Sandbox {context.sandbox.id} does not keep the answers on this machine from agents."]
     notes += [event.data["message"] for event in events if event.type == "data" and "message" in event.data]
     used = [event.data["use"] for event in events if event.type == "gateway" and "use" in event.data]
     llm = LlmUse.model_validate(used[-1]) if used else None

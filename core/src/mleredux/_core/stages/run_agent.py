@@ -57,7 +57,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
         gateway: Gateway | None = None
         try:
             attempts = _attempts(run)
-            if not context.sandbox.isolated and not attempts.unfinished:
+            if not context.sandbox.capabilities.isolated and not attempts.unfinished:
                 note_data(run, prepared.public.parent)
             gateway = _open_gateway(context, endpoint)
             launch = _launch(context, built, prepared.public, endpoint, slot.gpus, gateway)
@@ -71,7 +71,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
                 run.emit("gateway", status="closed", use=gateway.close().model_dump(mode="json"))
             endpoint.stop()
             remove_tree(run.path / ".scratch")
-    if not context.sandbox.isolated:
+    if not context.sandbox.capabilities.isolated:
         check_data(run, prepared.public.parent)
     submission, problem = snapshots.finish()
     return outcome, submission, problem

@@ -63,6 +63,6 @@ agent = Agent(
     network="gateway",
     options=Options.model_construct().model_dump(),
     configure=configure,
-    sandboxes=("docker",),
+    isolated=True,
     tags=("llm",),
 )

@@ -38,7 +38,7 @@ agent = Agent(
     network="gateway",
     options=Options().model_dump(),
     configure=configure,
-    sandboxes=("docker",),
+    isolated=True,
     rollout_reader=read_rollout,
     tags=("llm",),
 )

@@ -41,7 +41,7 @@ def _agent(entry: Entry, copy: str) -> Agent:
         limits=Limits(time_limit=_time_limit(entry), cpus=2, memory_mb=8192),
         network="gateway" if entry.secrets else "none",
         options=entry.kwargs,
-        sandboxes=("docker",),
+        isolated=True,
         tags=("mlebench",),
         reference=f"mlebench:{entry.name}@{copy}",
     )

@@ -63,7 +63,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         limits=Limits(**limits),
         network=about.network,
         options=manifest.options,
-        sandboxes=("docker",),
+        isolated=True,
         rollout_reader=_reader(manifest),
         smoke=Smoke(task=manifest.smoke.task, time_limit=manifest.smoke.time_limit, options=manifest.smoke.options),
         reference=source.reference,

@@ -49,17 +49,18 @@ def agent_of(reference: str) -> Agent:
         MlereduxError: The run left no code, or it is not clear which file to run.
     """
     path, _, asked = reference.removeprefix(SCHEME).partition("#")
+    from mleredux.plugin.command import current
+
     run = Run(Path(path))
     entry = entry_of(final_code(run), asked or None)
-    docker = run.spec.sandbox != "process"
+    image = "image" in current().sandbox(run.spec.sandbox).capabilities.builds
     return Agent(
         id="reproduce",
         title=f"The final code of run {run.id}",
         command=("python", "-c", _RUNNER, entry),
-        build=Build(image=run.use.image) if docker else Build(),
+        build=Build(image=run.use.image) if image else Build(),
         limits=run.spec.limits,
         network="none",
-        sandboxes=(run.spec.sandbox,),
         reference=f"{SCHEME}{run.path}#{entry}",
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.sandbox import BuildRequest, Built, Finding, Handle, Launch, Layout
+from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
 
 from mleredux_sandbox_docker import container, folders
 from mleredux_sandbox_docker.engine import (
@@ -35,7 +35,12 @@ class DockerSandbox:
 
     id = "docker"
     title = "Containers: no network, no privileges, limits on everything"
-    isolated = True
+    capabilities = Capabilities(
+        isolated=True,
+        builds=("python", "debian", "npm", "dockerfile", "image"),
+        gpus=True,
+        writable_root=True,
+    )
 
     def __init__(self, runtime: str | None = None) -> None:
         self._runtime = runtime

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mleredux.plugin.agent import Limits
+from mleredux.plugin.sandbox import Capabilities
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project
 from mleredux_server.problems import Problem
-from mleredux_server.schemas.accounts import Quota, Usage
+from mleredux_server.schemas.accounts import ISOLATED, Quota, Usage
 from mleredux_server.schemas.runs import HowToRun
 
 _LEAST = {"memory_mb": 63}
@@ -47,7 +48,13 @@ def usage_of(session: Session, project: Project) -> Usage:
     )
 
 
-def fit_to_quota(quota: Quota, fields: dict[str, Any], asked: HowToRun, sandboxes: Sequence[str]) -> None:
+def fit_to_quota(
+    quota: Quota,
+    fields: dict[str, Any],
+    asked: HowToRun,
+    sandboxes: Sequence[str],
+    installed: Mapping[str, Capabilities],
+) -> None:
     """Let what nobody asked for keep to a quota: an agent's own limits, and where it runs.
 
     Args:
@@ -55,6 +62,7 @@ def fit_to_quota(quota: Quota, fields: dict[str, Any], asked: HowToRun, sandboxe
         fields: Of the run, as the agent would have them; changed in place.
         asked: What was asked for; that is not changed.
         sandboxes: Where else the agent runs, best first.
+        installed: What each sandbox can do.
     """
     limits: Limits = fields["limits"]
     most = {"cpus": quota.cpus, "memory_mb": quota.memory_mb, "time_limit": quota.max_time_limit}
@@ -66,12 +74,21 @@ def fit_to_quota(quota: Quota, fields: dict[str, Any], asked: HowToRun, sandboxe
     }
     if smaller:
         fields["limits"] = Limits.model_validate({**limits.model_dump(), **smaller})
-    allowed = quota.sandboxes
-    if asked.sandbox is None and allowed is not None and fields["sandbox"] not in allowed:
-        fields["sandbox"] = next((name for name in sandboxes if name in allowed), fields["sandbox"])
+    if asked.sandbox is None and not allows(quota, fields["sandbox"], installed):
+        able = (name for name in sandboxes if allows(quota, name, installed))
+        fields["sandbox"] = next(able, fields["sandbox"])
 
 
-def check_quota(session: Session, project: Project, asked: Sequence[dict[str, Any]]) -> None:
+def allows(quota: Quota, sandbox: str, installed: Mapping[str, Capabilities]) -> bool:
+    """Whether agents of a project with this quota may run in a sandbox."""
+    if quota.sandboxes is None or sandbox in quota.sandboxes:
+        return True
+    return ISOLATED in quota.sandboxes and sandbox in installed and installed[sandbox].isolated
+
+
+def check_quota(
+    session: Session, project: Project, asked: Sequence[dict[str, Any]], installed: Mapping[str, Capabilities]
+) -> None:
     """Whether runs with these fields may be made in a project.
 
     Where the project's LLM tokens are limited, what is left of them is shared among the runs that ask for no number of
@@ -88,8 +105,8 @@ def check_quota(session: Session, project: Project, asked: Sequence[dict[str, An
     disk = usage.disk_mb
     for fields in asked:
         limits: Limits = fields["limits"]
-        if quota.sandboxes is not None and fields["sandbox"] not in quota.sandboxes:
-            raise _exceeded(project, _only("sandbox", quota.sandboxes), f"{fields['sandbox']} was asked for")
+        if not allows(quota, fields["sandbox"], installed):
+            raise _exceeded(project, only_sandboxes(quota), f"{fields['sandbox']} was asked for")
         if fields["network"] not in quota.networks:
             raise _exceeded(project, _only("network", quota.networks), f"{fields['network']} was asked for")
         for name in ("cpus", "memory_mb", "gpus"):
@@ -134,8 +151,21 @@ def _reserve_tokens(project: Project, most: int, used: int, asked: Sequence[dict
         fields["limits"] = fields["limits"].model_copy(update={"llm_tokens": share})
 
 
+def only_sandboxes(quota: Quota) -> str:
+    """Where a quota lets agents run, in words."""
+    names = quota.sandboxes or ()
+    ids = [name for name in names if name != ISOLATED]
+    if ISOLATED not in names:
+        return _only("sandbox", ids)
+    return f"only isolated sandboxes{f' or {_or(ids)}' if ids else ''}"
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(names)
+
+
 def _only(kind: str, names: Sequence[str]) -> str:
-    return f"only {kind} {' or '.join(names)}" if names else f"no {kind}"
+    return f"only {kind} {_or(names)}" if names else f"no {kind}"
 
 
 def _exceeded(project: Project, most: str, found: str) -> Problem:

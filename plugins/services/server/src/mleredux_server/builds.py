@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mleredux.errors import MlereduxError
+from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.files import write_atomically
+from mleredux.plugin.sandbox import choose
 from sqlalchemy.orm import Session
 
-from mleredux_server.admission import check_waiting
+from mleredux_server.admission import allows, check_waiting, only_sandboxes
 from mleredux_server.creation import make_job
 from mleredux_server.database.tables import BuildRow, Job, Project, now
 from mleredux_server.idempotency import Answer, Claim
@@ -23,6 +24,7 @@ from mleredux_server.service import Service
 from mleredux_server.streams.tail import Over
 
 _FINAL = ("ready", "failed")
+_CONTEXT = Build(context=Path())
 
 
 def view_of(row: BuildRow, user: str) -> BuildView:
@@ -43,13 +45,20 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
         Problem: It may not be, for this caller or project.
         MlereduxError: There is no such agent or sandbox.
     """
-    _check(service, caller, asked)
-    row = BuildRow(id=new_id("bld"), agent=asked.agent, sandbox=asked.sandbox, options=asked.options)
+    sandbox = _check(service, caller, asked)
+    row = BuildRow(id=new_id("bld"), agent=asked.agent, sandbox=sandbox, options=asked.options)
     row.created_at, row.status = now(), "queued"
-    request = {**asked.model_dump(mode="json", exclude={"project"}), "trusted": caller.all_projects}
+    request = {**asked.model_dump(mode="json", exclude={"project"}), "sandbox": sandbox, "trusted": caller.all_projects}
 
     def check(session: Session, project: Project) -> None:
-        _check_quota(session, project, asked.sandbox)
+        quota = Quota.model_validate(project.quota)
+        if not allows(quota, sandbox, service.catalogue.capabilities()):
+            raise Problem(
+                "quota-exceeded",
+                f"The quota of project {project.name} allows {only_sandboxes(quota)}, not {sandbox}.",
+                hint="Ask who runs the server.",
+            )
+        check_waiting(session, project, "build")
 
     def fill(folder: Path) -> None:
         write_atomically(folder / "request.json", json.dumps(request))
@@ -71,29 +80,19 @@ def build_is_over(service: Service, found: str) -> Over | None:
     return Over(row.status) if row.status in _FINAL else None
 
 
-def _check(service: Service, caller: Caller, asked: BuildAsked) -> None:
-    """What can be said without fetching anything."""
-    catalogue = service.catalogue
-    catalogue.sandbox(asked.sandbox)
+def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
+    """The sandbox to build for; what can be said without fetching anything is checked."""
+    catalogue, installed = service.catalogue, service.catalogue.capabilities()
+    if asked.sandbox is not None:
+        catalogue.sandbox(asked.sandbox)
     check_agent_reference(caller, asked.agent, service.settings, known=catalogue.entries("agents"))
     if ":" in asked.agent:
-        return
+        # Fetched and checked by the worker; a repository's environment is built from a Dockerfile.
+        unknown = Agent(id=asked.agent.partition(":")[0], title="", command=(), build=_CONTEXT, isolated=True)
+        return asked.sandbox or choose(unknown, installed)
     agent = catalogue.agent(asked.agent, asked.options)
     if not caller.all_projects:
         check_made(catalogue, service.settings, asked.agent, asked.options)
-    if asked.sandbox not in agent.sandboxes:
-        raise MlereduxError(
-            f"Agent {agent.id} runs only in {', '.join(agent.sandboxes)}, not in {asked.sandbox}.",
-            hint="Name one of them as `sandbox`.",
-        )
-
-
-def _check_quota(session: Session, project: Project, sandbox: str) -> None:
-    quota = Quota.model_validate(project.quota)
-    if quota.sandboxes is not None and sandbox not in quota.sandboxes:
-        raise Problem(
-            "quota-exceeded",
-            f"The quota of project {project.name} allows only sandbox {' or '.join(quota.sandboxes)}, not {sandbox}.",
-            hint="Ask who runs the server.",
-        )
-    check_waiting(session, project, "build")
+    # Nothing is made ahead where nothing is isolated: the interpreter is there.
+    wanted = agent if asked.sandbox else agent.model_copy(update={"isolated": True})
+    return choose(wanted, installed, asked.sandbox)

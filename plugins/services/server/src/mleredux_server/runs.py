@@ -10,6 +10,7 @@ from mleredux._core import api
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import Run, RunSpec, RunStore
 from mleredux.plugin.host import Slots
+from mleredux.plugin.sandbox import fitting, needs_of
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_quota, fit_to_quota
@@ -72,9 +73,9 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
     more = {"obfuscated": request.obfuscated, "context": request.context, "data_dir": str(service.data.path.resolve())}
     sandboxes: tuple[str, ...] = ()
     if request.sandbox is None:
-        installed = service.catalogue.entries("sandboxes")
         agent = service.catalogue.agent(request.agent, request.options)
-        sandboxes = tuple(name for name in agent.sandboxes if name in installed)
+        needs = needs_of(agent, network=fields["network"], gpus=fields["limits"].gpus)
+        sandboxes = tuple(fitting(needs, service.catalogue.capabilities()))
     return Planned(_id_of(service, fields), request, {**fields, **more}, sandboxes)
 
 
@@ -147,11 +148,13 @@ def make_runs(
         MlereduxError: A directory can't be made.
     """
 
+    installed = service.catalogue.capabilities()
+
     def rows(session: Session, project: Project) -> list[RunRow]:
         for one in planned:
-            fit_to_quota(Quota.model_validate(project.quota), one.fields, one.request, one.sandboxes)
+            fit_to_quota(Quota.model_validate(project.quota), one.fields, one.request, one.sandboxes, installed)
             one.fields["project"] = project.id
-        check_quota(session, project, [one.fields for one in planned])
+        check_quota(session, project, [one.fields for one in planned], installed)
         if experiment is not None:
             experiment.project_id = project.id
             session.add(experiment)

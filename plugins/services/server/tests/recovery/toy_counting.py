@@ -28,14 +28,13 @@ def mleredux_register_agents() -> list[Agent]:
             title="Counts its starts; for tests",
             command=("sh", "-c", _COUNT + _WORK),
             env={"COUNTS": os.environ.get("COUNTS", "/nonexistent")},
-            sandboxes=("process",),
             limits=Limits(time_limit=300, memory_mb=256, cpus=1, grace=1),
         ),
         Agent(
             id="contained",
             title="Says in its log that it started; for tests",
             command=("sh", "-c", "echo started\n" + _WORK),
-            sandboxes=("docker",),
+            isolated=True,
             limits=Limits(time_limit=300, memory_mb=256, cpus=1, grace=1),
         ),
     ]

@@ -87,7 +87,7 @@ class AsyncClient:
         Args:
             task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
             agent: Id of an agent, or `repo:…`.
-            sandbox: `process` or `docker`; the agent's first choice where None.
+            sandbox: Id of a sandbox; the best that meets the agent's needs where None.
             seed: Given to the agent.
             time_limit: Seconds the agent may work.
             limits: Further limits: `cpus`, `memory_mb`, `disk_mb`, `gpus`, `llm_calls`, …

@@ -162,7 +162,13 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 @click.option("--disk", "disk_mb", type=Megabytes(), help="Disk that its runs may fill: 100g.")
 @click.option("--llm-tokens", type=click.IntRange(min=0), help="Tokens of language models.")
 @click.option("--max-time-limit", type=Duration(), help="The longest time limit that a run may ask for.")
-@click.option("--sandbox", "sandboxes", multiple=True, metavar="ID", help="Where its runs may work; all that are said.")
+@click.option(
+    "--sandbox",
+    "sandboxes",
+    multiple=True,
+    metavar="ID",
+    help="Where its runs may work; `isolated`: all such.",
+)
 @click.option("--network", "networks", multiple=True, type=click.Choice(("none", "gateway", "open")), help="Likewise.")
 @click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Its share beside that of others.")
 @click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Lift this limit.")

@@ -18,7 +18,7 @@ _POLL_SECONDS = 1.0
 
 @click.command(cls=RemoteCommand)
 @click.argument("agent", metavar="AGENT|repo:REFERENCE")
-@click.option("--sandbox", metavar="ID", help="What to build it for; docker where it is not said.")
+@click.option("--sandbox", metavar="ID", help="What to build it for; by default the best isolated sandbox.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option("--project", metavar="NAME", help="The project whose quota it counts to.")
 @click.option("--follow", is_flag=True, help="Show the log of the build.")

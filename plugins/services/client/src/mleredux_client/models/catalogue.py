@@ -83,4 +83,9 @@ class Sandbox(Model):
     title: str = ""
     isolated: bool | None = None
     """Whether it is a security boundary."""
+    builds: list[str] = []
+    """What it can make an agent's environment from."""
+    networks: list[str] = []
+    gpus: bool | None = None
+    writable_root: bool | None = None
     plugin: str | None = None

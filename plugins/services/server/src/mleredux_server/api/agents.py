@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.host import agent_record, listed
+from mleredux.plugin.sandbox import fitting, needs_of
 
 from mleredux_server.problems import Problem
 from mleredux_server.schemas.pages import Page, Paging
@@ -42,7 +43,8 @@ def get_agent(agent_id: str, _caller: Reader, request: Request) -> AgentDetail:
         )
     entry = catalogue.entries("agents").get(agent_id)
     agent = catalogue.agent(agent_id)
-    return AgentDetail(**shown_agent(agent), plugin=entry.plugin.name if entry is not None else None)
+    able = fitting(needs_of(agent), catalogue.capabilities())
+    return AgentDetail(**shown_agent(agent), sandboxes=able, plugin=entry.plugin.name if entry is not None else None)
 
 
 @router.get("/techniques")

@@ -258,7 +258,7 @@ def show_project(name: str, runs_dir: str | None, database: str | None, as_json:
 @click.argument("changes", nargs=-1, required=True, metavar="FIELD=VALUE...")
 @placed
 def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Change what a project may use: `concurrent_runs=4 memory_mb=none sandboxes=docker,process`."""
+    """Change what a project may use: `concurrent_runs=4 memory_mb=none sandboxes=isolated,process`."""
     from mleredux_server.accounts import note, set_quota
     from mleredux_server.schemas.accounts import Quota
 

@@ -21,6 +21,8 @@ AccountName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,
 """Of users and projects."""
 Scope = Literal["read", "run", "grade", "tokens", "admin"]
 Role = Literal["member", "owner"]
+ISOLATED = "isolated"
+"""Stands for every isolated sandbox in a quota."""
 _LARGEST = 2**53
 _DECADE = 10 * 366 * 86400
 
@@ -41,8 +43,9 @@ class Quota(BaseModel):
     """In all; more is given by raising it."""
     max_time_limit: float | None = Field(default=None, gt=0, le=_LARGEST)
     """Seconds that one run may ask for."""
-    sandboxes: list[Name] | None = Field(default=["docker"], max_length=20)
-    """Where its agents may run; None: anywhere. The process sandbox is no boundary between users."""
+    sandboxes: list[Name] | None = Field(default=[ISOLATED], max_length=20)
+    """Ids of sandboxes where its agents may run, `isolated` for all that are a security boundary; None: anywhere. Only
+    isolated sandboxes are a boundary between users."""
     networks: list[Literal["none", "gateway", "open"]] = Field(default=["none", "gateway"], max_length=3)
     weight: float = Field(default=1.0, gt=0, le=1000)
     """Of its users' share of the machine."""

@@ -18,7 +18,8 @@ class BuildAsked(BaseModel):
     agent: Name
     """`repo:https://host/team/agent.git@REF`, or an agent that is installed."""
     options: dict[str, Any] = Field(default={}, max_length=64)
-    sandbox: Name = "docker"
+    sandbox: Name | None = None
+    """The best isolated one that meets the agent's needs where None."""
     project: Name | None = None
     """Id or name; the caller's own where None."""
 

@@ -59,6 +59,7 @@ class AgentView(_Told):
     version: str | None = None
     network: str | None = None
     sandboxes: list[str] = []
+    """Of those installed on the server, the ones that can run it, best first."""
     tags: list[str] = []
     plugin: str | None = None
 
@@ -86,4 +87,10 @@ class SandboxView(_Told):
     """A sandbox of a list."""
 
     isolated: bool | None = None
+    """Whether it is a security boundary."""
+    builds: list[str] = []
+    """What it can make an agent's environment from."""
+    networks: list[str] = []
+    gpus: bool | None = None
+    writable_root: bool | None = None
     plugin: str | None = None

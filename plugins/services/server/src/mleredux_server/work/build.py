@@ -6,7 +6,7 @@ from typing import Any
 
 from mleredux.errors import BuildFailed, MlereduxError
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.sandbox import BuildRequest
+from mleredux.plugin.sandbox import BuildRequest, choose
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import BuildRow, Job, now
@@ -36,8 +36,7 @@ def work(context: WorkContext) -> dict[str, Any]:
         except Problem as problem:
             raise MlereduxError(problem.detail, hint=problem.hint) from problem
     agent = catalogue.agent(reference, options)
-    if asked["sandbox"] not in agent.sandboxes:
-        raise MlereduxError(f"Agent {agent.id} runs only in {', '.join(agent.sandboxes)}, not in {asked['sandbox']}.")
+    choose(agent, catalogue.capabilities(), asked["sandbox"])
     log = context.folder / LOG_FILE
     request = BuildRequest(agent, log, base_image=context.settings.base_image, time_limit=agent.build.time_limit)
     try:

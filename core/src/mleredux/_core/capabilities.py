@@ -1,0 +1,181 @@
+"""What agents need and what sandboxes can do: the match, and the sentence that refuses one.
+
+Standard library only: lists match without importing any plugin or pydantic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from mleredux.errors import MlereduxError, NotFound
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent
+
+Source = Literal["interpreter", "python", "debian", "npm", "dockerfile", "image"]
+"""What an environment is made from: the interpreter that mleredux runs with and its packages, Python requirements,
+Debian packages, npm packages, a folder with a Dockerfile, a ready image."""
+_NETWORKS = ("none", "gateway", "open")
+_INSTALL = "Install a sandbox that can, for instance `pip install mleredux-sandbox-docker`."
+_WORDS = {
+    "interpreter": "the environment of this interpreter",
+    "python": "installing Python requirements",
+    "debian": "installing Debian packages",
+    "npm": "installing npm packages",
+    "dockerfile": "building a Dockerfile",
+    "image": "running a ready image",
+}
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a sandbox can do.
+
+    Attributes:
+        isolated: Whether it is a security boundary: an agent can reach neither the answers nor the host's network.
+        builds: What it can make an agent's environment from.
+        networks: Network modes that it offers: `none`, `gateway`, `open`.
+        gpus: Whether it can hand GPUs to agents.
+        writable_root: Whether an agent can get a root file system that it may write.
+
+    Raises:
+        ValueError: A build source or network mode is not one of those.
+    """
+
+    isolated: bool = False
+    builds: tuple[Source, ...] = ("interpreter",)
+    networks: tuple[str, ...] = _NETWORKS
+    gpus: bool = False
+    writable_root: bool = False
+
+    def __post_init__(self) -> None:
+        for kind, given, known in (("build source", self.builds, _WORDS), ("network mode", self.networks, _NETWORKS)):
+            for name in given:
+                if name not in known:
+                    raise ValueError(f"{name!r} is not a {kind}; there are {', '.join(known)}.")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an agent needs of a sandbox, with the network and limits of a run. Fields as of `Capabilities`."""
+
+    isolated: bool = False
+    builds: tuple[Source, ...] = ()
+    network: str = "none"
+    gpus: bool = False
+    writable_root: bool = False
+
+    def lacking(self, has: Capabilities) -> list[str]:
+        """What a sandbox lacks of these, in words; nothing where it can run the agent."""
+        # Requirements of an agent that is installed here are part of the interpreter's environment.
+        builds = {*has.builds, *(["python"] if "interpreter" in has.builds else [])}
+        return [
+            *(["isolation"] if self.isolated and not has.isolated else []),
+            *(_WORDS[source] for source in self.builds if source not in builds),
+            *([f"network mode {self.network}"] if self.network not in has.networks else []),
+            *(["GPUs"] if self.gpus and not has.gpus else []),
+            *(["a writable root file system"] if self.writable_root and not has.writable_root else []),
+        ]
+
+
+def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = None) -> Needs:
+    """An agent's needs, as its declaration says them.
+
+    Args:
+        agent: With its options applied.
+        network: The run's network mode; the agent's own where None.
+        gpus: The run's number of GPUs; the agent's own where None.
+    """
+    build = agent.build
+    builds: list[Source] = []
+    if build.image:
+        builds = ["image"]
+    elif build.context:
+        builds = ["dockerfile"]
+    else:
+        asked: dict[Source, Any] = {
+            "python": build.python or build.python_alone,
+            "debian": build.debian,
+            "npm": build.npm,
+        }
+        builds = [source for source, names in asked.items() if names]
+    return Needs(
+        isolated=agent.isolated,
+        builds=tuple(builds),
+        network=network or agent.network,
+        gpus=bool(agent.limits.gpus if gpus is None else gpus),
+        writable_root=build.writable_root,
+    )
+
+
+def fitting(needs: Needs, installed: Mapping[str, Capabilities]) -> list[str]:
+    """Sandboxes that meet the needs, best first: those that isolate come after those that don't, `process` and
+    `docker` before others of their kind, else in order of ids."""
+    preferred = ("process", "docker")
+    return sorted(
+        (name for name, has in installed.items() if not needs.lacking(has)),
+        key=lambda name: (installed[name].isolated, name not in preferred, name),
+    )
+
+
+def choose(
+    agent: Agent,
+    installed: Mapping[str, Capabilities],
+    asked: str | None = None,
+    *,
+    network: str | None = None,
+    gpus: int | None = None,
+) -> str:
+    """The sandbox of a run: the one asked for, else the best of those that meet the agent's needs.
+
+    Args:
+        agent: With its options applied.
+        installed: What each sandbox can do.
+        asked: The sandbox that was asked for, one of the installed.
+        network: The run's network mode; the agent's own where None.
+        gpus: The run's number of GPUs; the agent's own where None.
+
+    Raises:
+        MlereduxError: The one that was asked for can't run the agent.
+        NotFound: None can.
+    """
+    needs = needs_of(agent, network=network, gpus=gpus)
+    good = fitting(needs, installed)
+    if asked in good:
+        return str(asked)
+    if asked is not None:
+        raise MlereduxError(
+            f"Agent {agent.id} needs {_all_of(needs.lacking(installed[asked]))}, which sandbox {asked} lacks.",
+            hint=f"Use sandbox {' or '.join(good)}." if good else _INSTALL,
+        )
+    if not good:
+        lacking = [f"{name} lacks {_all_of(needs.lacking(has))}" for name, has in sorted(installed.items())]
+        why = "; ".join(lacking) or "none is installed"
+        raise NotFound(f"No installed sandbox can run agent {agent.id}: {why}.", hint=_INSTALL)
+    return good[0]
+
+
+def capabilities_from(summary: Mapping[str, Any]) -> Capabilities:
+    """A sandbox's capabilities from what a list shows of it."""
+    return Capabilities(**_fields(Capabilities, summary))
+
+
+def needs_from(summary: Mapping[str, Any]) -> Needs:
+    """An agent's needs from what a list shows of it."""
+    return Needs(**_fields(Needs, summary.get("needs")))
+
+
+def _fields(kind: type[Any], shown: Mapping[str, Any] | None) -> dict[str, Any]:
+    known = kind.__dataclass_fields__
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in (shown or {}).items()
+        if name in known
+    }
+
+
+def _all_of(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
