@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy
 import psutil
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from mleredux._core.models import Ledger, Report
 from mleredux._core.stages.grade import ONLINE, grade, make_report, score_in_child
 from mleredux._core.stages.prepare import prepare
@@ -71,6 +74,24 @@ def test_the_rounded_score_is_what_medals_are_given_for(toy: Any) -> None:
     assert make_report(task, 0.899996, path="x", exists=True).gold_medal
     assert not make_report(task, 0.899994, path="x", exists=True).gold_medal
     assert not make_report(task, 0.400001, path="x", exists=True).above_median, "strictly better than the median"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.floats(allow_nan=False) | st.integers(-(10**7), 10**7).map(lambda ties: (ties + 0.5) / 1e5))
+def test_a_score_is_rounded_as_the_published_grader_is(toy: Any, score: float) -> None:
+    task = toy.task()
+    with numpy.errstate(over="ignore"):
+        by_numpy = float(numpy.float64(score).round(5))
+    for rounding, wanted in (("decimal", round(score, 5)), ("numpy", by_numpy)):
+        report = make_report(task.model_copy(update={"rounding": rounding}), score, path="x", exists=True)
+        assert report.score == wanted and math.copysign(1, wanted) == math.copysign(1, report.score)
+
+
+def test_the_two_roundings_differ_next_to_ties(toy: Any) -> None:
+    task = toy.task()
+    # 0.240625 is stored as a little more, and scaled it is exactly a tie.
+    assert make_report(task, 0.240625, path="x", exists=True).score == 0.24063
+    assert make_report(task.model_copy(update={"rounding": "numpy"}), 0.240625, path="x", exists=True).score == 0.24062
 
 
 def test_a_grader_reaches_no_network_or_the_ledger_says_so(toy: Any, tmp_path: Path, listener: list[Any]) -> None:

@@ -61,11 +61,11 @@ class DataStore:
     """Raw and prepared data of tasks in one directory.
 
     Args:
-        path: The directory; `default_data_dir()` where None.
+        path: The directory; `default_data_dir()` where None. A relative one is that of now, wherever the process goes.
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
-        self.path = Path(path) if path is not None else default_data_dir()
+        self.path = Path(path if path is not None else default_data_dir()).absolute()
 
     def raw(self, task: Task) -> Path:
         """Where the task's raw files are, or belong. Variants share those of their base."""

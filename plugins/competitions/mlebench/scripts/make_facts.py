@@ -22,6 +22,40 @@ import yaml
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "mleredux_competition_mlebench"
 OWN_SET = "mlebench"
 
+NUMPY_ROUNDED = frozenset(
+    {
+        "3d-object-detection-for-autonomous-vehicles",
+        "alaska2-image-steganalysis",
+        "billion-word-imputation",
+        "bms-molecular-translation",
+        "champs-scalar-coupling",
+        "google-quest-challenge",
+        "google-research-identify-contrails-reduce-global-warming",
+        "h-and-m-personalized-fashion-recommendations",
+        "hms-harmful-brain-activity-classification",
+        "hotel-id-2021-fgvc8",
+        "hubmap-kidney-segmentation",
+        "icecube-neutrinos-in-deep-ice",
+        "osic-pulmonary-fibrosis-progression",
+        "plant-pathology-2020-fgvc7",
+        "ranzcr-clip-catheter-line-classification",
+        "rsna-2022-cervical-spine-fracture-detection",
+        "rsna-breast-cancer-detection",
+        "siim-covid19-detection",
+        "smartphone-decimeter-2022",
+        "stanford-covid-vaccine",
+        "tgs-salt-identification-challenge",
+        "tweet-sentiment-extraction",
+        "us-patent-phrase-to-phrase-matching",
+        "uw-madison-gi-tract-image-segmentation",
+        "vesuvius-challenge-ink-detection",
+        "vinbigdata-chest-xray-abnormalities-detection",
+        "whale-categorization-playground",
+    }
+)
+"""Competitions whose published graders return a NumPy float (a mean over rows, columns or classes), so that NumPy
+rounds their scores; scikit-learn's own metrics and sums of counts are Python floats, which Python rounds."""
+
 
 def read_csv(path: Path) -> dict[str, dict[str, str]]:
     """A table of the facts by competition id."""
@@ -48,6 +82,7 @@ def facts(sheet: dict[str, Any], threshold: dict[str, str], category: dict[str, 
         "size_gb": float(size) if size else None,
         "sets": sets(sheet),
         "direction": sheet["direction"],
+        "rounding": "numpy" if sheet["id"] in NUMPY_ROUNDED else None,
         "medals": bool(sheet["awards_medals"]),
         "thresholds": {name: float(threshold[name]) for name in ("gold", "silver", "bronze", "median")},
         "teams": int(threshold["num_teams"]),

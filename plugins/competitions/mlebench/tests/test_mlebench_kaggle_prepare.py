@@ -378,3 +378,16 @@ def test_the_archive_is_found_where_mlebench_keeps_it(
     prepare(task, catalogue, store)
     assert published(task, store.home(task))
     assert (store.home(task) / f"{TASK}.zip").exists()
+
+
+def test_a_relative_data_directory_is_that_of_the_working_directory(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are hard links of the raw ones, which are made from the root of the file system."""
+    monkeypatch.chdir(tmp_path)
+    insults = "detecting-insults-in-social-commentary"
+    source = shared / "data" / "kaggle" / insults / f"{insults}.zip"
+    done = prepare(Catalogue().task(insults), Catalogue(), DataStore("data"), source=source)
+    assert done.public == tmp_path / "data" / insults / "prepared" / "public" and (done.public / "train.csv").is_file()
+    report = mleredux.grade(done.public / "sample_submission_null.csv", insults, data_dir="data")
+    assert report.score == 0.5

@@ -100,6 +100,9 @@ class Task(Model):
     """The file of the answers in the private folder."""
     metric: Metric
     direction: Direction
+    rounding: Literal["decimal", "numpy"] = "decimal"
+    """How reports round the score to five decimals: correctly, or by NumPy's scaling (`x * 1e5`, to the nearest whole
+    number, `/ 1e5`), as a published grader that returns a NumPy float does. They differ next to ties."""
     thresholds: Thresholds | None = None
     leaderboard: Path | None = None
     """A CSV with a column `score`, best first (may be compressed)."""

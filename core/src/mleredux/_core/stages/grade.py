@@ -203,7 +203,7 @@ def make_report(
     if score is not None and message is None and not math.isfinite(score):
         message = f"The metric of this submission is {score}, no finite number."
     # As in MLE-bench's reports, what is compared with the thresholds is the rounded score.
-    rounded = None if score is None else score if not math.isfinite(score) else round(score, 5)
+    rounded = None if score is None else _round(score, task)
     board = read_leaderboard(task.leaderboard) if task.leaderboard else []
     earned = asdict(medals(rounded, task.thresholds, task.direction)) if task.thresholds else {}
     thresholds = task.thresholds.model_dump() if task.thresholds else {}
@@ -228,6 +228,15 @@ def make_report(
         limit=limit,
         ledger=ledger,
     )
+
+
+def _round(score: float, task: Task) -> float:
+    """To five decimals, as the task's published grader is rounded; NaN and infinities stay as they are."""
+    if not math.isfinite(score) or task.rounding == "decimal":
+        return round(score, 5)
+    scaled = score * 1e5
+    # From 2**52 on, every float is a whole number.
+    return math.copysign(round(scaled), score) / 1e5 if abs(scaled) < 2**52 else scaled / 1e5
 
 
 def grade(

@@ -36,11 +36,11 @@ class RunStore:
     """The runs of a directory.
 
     Args:
-        path: The directory; made when the first run is.
+        path: The directory; made when the first run is. A relative one is that of now, wherever the process goes.
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
-        self.path = Path(path) if path is not None else default_runs_dir()
+        self.path = Path(path if path is not None else default_runs_dir()).absolute()
 
     @property
     def owner(self) -> str:

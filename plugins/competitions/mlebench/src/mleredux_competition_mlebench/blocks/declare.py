@@ -84,6 +84,7 @@ def competition(
         answers=answers or "test.csv",
         metric=metric,
         direction=facts["direction"],
+        rounding=facts.get("rounding", "decimal"),
         thresholds=Thresholds(**facts["thresholds"]),
         leaderboard=board(id),
         checksums={

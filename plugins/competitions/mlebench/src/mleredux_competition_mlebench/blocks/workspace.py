@@ -189,7 +189,8 @@ class Preparation:
         Raises:
             DataError: The raw data are missing, damaged or too small; nothing is left behind.
         """
-        workspace = Workspace(raw, self.settings)
+        # Hard links are made by absolute paths.
+        workspace = Workspace(raw.absolute(), self.settings)
         try:
             self.recipe(workspace)
             if self.settings.salt is not None and not workspace.seeds_drawn:
