@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from mleredux._core.cli.root import root
 from mleredux._core.data import DataStore
-from mleredux._core.plugins import Catalogue, Plugin
-from mleredux._core.plugins.index import make_index
+from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.prepare import prepare
 from mleredux_testing import TOY_PLUGIN, toy_task
@@ -40,7 +39,7 @@ def agent(tmp_path: Path) -> Path:
 def test_the_package_is_complete_and_no_placeholder_is_left(made: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(made)
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"pyproject.toml", "README.md", "mleredux.json", "test_conformance.py"} <= {path.name for path in files}
+    assert {"pyproject.toml", "README.md", "test_conformance.py"} <= {path.name for path in files}
     assert not [path for path in files if "{{" in path.read_text() or path.suffix == ".tmpl"]
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     (target,) = project["entry-points"]["mleredux"].values()
@@ -74,19 +73,6 @@ def test_a_name_that_is_installed_is_refused(tmp_path: Path) -> None:
     )
     assert made.exit_code == 1
     assert "installed here already" in str(made.exception)
-
-
-@pytest.mark.parametrize(("made", "module"), [("bundle", "spring_tides"), ("agent", "near_by.plugin")])
-def test_its_index_is_what_it_registers(
-    made: str, module: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder: Path = request.getfixturevalue(made)
-    monkeypatch.syspath_prepend(str(folder / "src"))
-    catalogue = Catalogue()
-    catalogue.plugins.append(Plugin(folder.name, module))
-    path, text = make_index(folder.name, catalogue)
-    assert path == folder / "src" / module.partition(".")[0] / "mleredux.json"
-    assert path.read_text() == text
 
 
 def run_python(folder: Path, *arguments: str, **env: str) -> None:

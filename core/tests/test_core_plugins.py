@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,27 +46,36 @@ class Site:
         self.path = path
         path.mkdir()
 
-    def install(self, name: str, code: str, index: Any = None, *, entry: str | None = None) -> None:
+    def install(self, name: str, code: str, *, entry: str | None = None) -> None:
         package = self.path / name
         package.mkdir()
         (package / "__init__.py").write_text(code)
-        if index is not None:
-            (package / "mleredux.json").write_text(index if isinstance(index, str) else json.dumps(index))
         info = self.path / f"{name}-1.2.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
         (info / "entry_points.txt").write_text(f"[mleredux]\n{entry or name} = {name}\n")
 
-    def good(self, name: str, **more: Any) -> None:
-        self.install(name, GOOD.format(name=name), **more)
+    def good(self, name: str) -> None:
+        self.install(name, GOOD.format(name=name))
+
+    def change(self, name: str, old: str, new: str) -> None:
+        """Edit a plugin's source, as its author does."""
+        path = self.path / name / "__init__.py"
+        path.write_text(path.read_text().replace(old, new))
 
     def python(self, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         # Without the distributions of this environment: only ours and click, pluggy, pydantic of the same folder.
-        ours = "import sys; from importlib import metadata; real = metadata.entry_points\n"
+        ours = "import sys, importlib_metadata as metadata; real = metadata.entry_points\n"
         ours += "metadata.entry_points = lambda **q: [p for p in real(**q) if p.dist and p.dist.version == '1.2']\n"
         return subprocess.run(
             [sys.executable, "-c", ours + code],
-            env={**os.environ, "PYTHONPATH": str(self.path), "MLEREDUX_BLOCK_PLUGINS": "", **environment},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(self.path),
+                "XDG_CACHE_HOME": str(self.path.parent / "cache"),
+                "MLEREDUX_BLOCK_PLUGINS": "",
+                **environment,
+            },
             capture_output=True,
             text=True,
             timeout=60,
@@ -83,39 +93,147 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path / "site")
 
 
-def entry(name: str, **summary: Any) -> dict[str, Any]:
-    return {"id": name, "target": f"{name.partition('-')[0]}:TASK", "summary": summary}
+def modules(site: Site) -> set[str]:
+    return {path.name for path in site.path.iterdir() if (path / "__init__.py").is_file()}
 
 
-def index(name: str, **registered: Any) -> dict[str, Any]:
-    return {"plugins": {name: {"contract": 2, "hooks": [], **registered}}}
-
-
-def test_of_what_changes_from_user_to_user_a_plugin_is_asked_each_time_in_spite_of_its_index(site: Site) -> None:
-    site.good("alpha", index=index("alpha", dynamic=["agents"], tasks=[entry("old-task")], agents=[entry("old-agent")]))
-    found = site.listed()
-    assert "alpha-agent" in found["agents"] and "old-agent" not in found["agents"]
-    assert found["tasks"] == ["old-task"], "of all else the index is believed"
-
-
-def test_a_plugin_with_an_index_is_listed_without_being_imported(site: Site) -> None:
-    site.good("alpha", index=index("alpha", tasks=[entry("alpha-task")]))
+def test_plugins_are_imported_once_and_listed_without_being_imported_from_then_on(site: Site) -> None:
+    site.good("alpha")
     site.good("beta")
-    found = site.listed()
-    assert found["tasks"] == ["alpha-task", "beta-task"]
-    assert "alpha" not in found["modules"] and "beta" in found["modules"]
-    assert found["states"] == {"core": "found", "alpha": "found", "beta": "loaded"}
+    for _ in range(2):  # the first one finds out, in a process of its own
+        found = site.listed()
+        assert found["tasks"] == ["alpha-task", "beta-task"] and found["agents"] == ["alpha-agent", "beta-agent"]
+        assert not modules(site) & set(found["modules"])
+        assert found["states"] == {"core": "found", "alpha": "found", "beta": "found"}
 
 
 def test_listing_two_hundred_tasks_imports_nothing(site: Site) -> None:
     for number in range(20):
-        name = f"bundle{number}"
-        tasks = [entry(f"{name}-task{task}", title="T") for task in range(10)]
-        site.install(name, "raise AssertionError('imported')", index(name, tasks=tasks))
+        many = GOOD.replace("[TASK]", "[TASK.model_copy(update={{'id': f'{name}-task{{n}}'}}) for n in range(10)]")
+        site.install(f"bundle{number}", many.format(name=f"bundle{number}"))
+    site.listed()
     found = site.listed()
     assert len(found["tasks"]) == 200 and found["problems"] == []
-    heavy = {"pluggy", "pydantic", "rich", "pandas", "sklearn", "docker", "numpy", "sqlite3", "bundle3"}
-    assert not heavy & set(found["modules"])
+    heavy = {"pluggy", "pydantic", "rich", "pandas", "sklearn", "docker", "numpy", "sqlite3"}
+    assert not (heavy | modules(site)) & set(found["modules"])
+
+
+def test_what_is_listed_follows_the_source_and_the_installation(site: Site) -> None:
+    site.good("alpha")
+    assert site.listed()["tasks"] == ["alpha-task"]
+    site.change("alpha", "alpha-task", "alpha-other-task")
+    assert site.listed()["tasks"] == ["alpha-other-task"]
+    site.good("beta")
+    assert site.listed()["tasks"] == ["alpha-other-task", "beta-task"]
+    (site.path / "alpha-1.2.dist-info" / "entry_points.txt").unlink()
+    assert site.listed()["tasks"] == ["beta-task"]
+
+
+def test_what_is_listed_follows_files_beside_the_source(site: Site) -> None:
+    code = GOOD.format(name="alpha").replace('id="alpha-task"', "id=(Path(__file__).parent / 'id.txt').read_text()")
+    site.install("alpha", code)
+    for name in ("one-task", "another-task"):
+        (site.path / "alpha" / "id.txt").write_text(name)
+        assert site.listed()["tasks"] == [name]
+
+
+def test_of_an_installed_wheel_only_the_list_of_its_files_is_watched(site: Site) -> None:
+    site.good("alpha")
+    record = site.path / "alpha-1.2.dist-info" / "RECORD"
+    record.write_text("alpha/__init__.py,,\n")
+    site.listed()
+    site.change("alpha", "alpha-task", "alpha-other-task")
+    assert site.listed()["tasks"] == ["alpha-task"], "nobody edits those by hand"
+    record.write_text("alpha/__init__.py,sha256=new,1\n")
+    assert site.listed()["tasks"] == ["alpha-other-task"]
+
+
+def test_of_what_changes_from_user_to_user_a_plugin_is_asked_each_time(site: Site, tmp_path: Path) -> None:
+    code = GOOD.format(name="alpha").replace('Ref("alpha-agent"', "Ref(Path(NAME).read_text()")
+    site.install("alpha", f"NAME = {str(tmp_path / 'name')!r}\nmleredux_dynamic = ('agents',)\n{code}")
+    for name in ("one", "another"):
+        (tmp_path / "name").write_text(name)
+        found = site.listed()
+        assert found["agents"] == [name] and found["tasks"] == ["alpha-task"]
+
+
+def test_a_broken_plugin_is_tried_once_until_it_is_fixed_or_asked_about(site: Site, tmp_path: Path) -> None:
+    tries = tmp_path / "tries"
+    site.install("broken", f"open({str(tries)!r}, 'a').write('x')\nraise RuntimeError('boom')")
+    site.good("zeta")
+    for _ in range(3):
+        found = site.listed()
+        assert found["states"]["broken"] == "failed" and "boom" in found["problems"][0]
+    assert tries.read_text() == "x" and found["tasks"] == ["zeta-task"]
+    assert "boom" in _main(site, tmp_path, "plugins").stderr and tries.read_text() == "xx"
+    site.change("broken", "raise RuntimeError('boom')", "")
+    assert site.listed()["problems"] == []
+
+
+def test_a_plugin_that_failed_for_what_is_outside_of_it_works_again_after_it_was_asked_about(
+    site: Site, tmp_path: Path
+) -> None:
+    site.install("needy", f"open({str(tmp_path / 'helper')!r})\n" + GOOD.format(name="needy"))
+    assert "FileNotFoundError" in site.listed()["problems"][0]
+    (tmp_path / "helper").touch()
+    assert _main(site, tmp_path, "plugins").stderr == ""
+    assert site.listed()["tasks"] == ["needy-task"]
+
+
+def test_a_plugin_that_ends_the_process_is_named_and_takes_no_other_along(site: Site) -> None:
+    site.good("alpha")
+    site.install("broken", "import os; os._exit(7)")
+    site.good("zeta")
+    found = site.listed()
+    assert found["tasks"] == ["alpha-task", "zeta-task"]
+    assert found["problems"][0].startswith("Plugin 'broken' ends the process that imports it (exit code 7")
+
+
+def test_what_plugins_print_while_they_are_imported_reaches_nobody(site: Site) -> None:
+    site.install("alpha", "print('hello')\n" + GOOD.format(name="alpha"))
+    assert "hello" not in site.python(LIST).stdout
+
+
+def test_a_plugin_may_look_at_the_others_while_it_is_imported(site: Site) -> None:
+    site.good("alpha")
+    site.install("nosy", "from mleredux._core.plugins import current\nprint(list(current().entries('tasks')))")
+    assert site.listed()["tasks"] == ["alpha-task"]
+
+
+def test_many_first_commands_at_once_import_a_plugin_once(site: Site, tmp_path: Path) -> None:
+    tries = tmp_path / "tries"
+    site.install("alpha", f"open({str(tries)!r}, 'a').write('x')\n" + GOOD.format(name="alpha"))
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: site.listed(), range(4)):
+            assert found["tasks"] == ["alpha-task"] and found["problems"] == []
+    assert tries.read_text() == "x"
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "[]", '{"state": 1}'])
+def test_a_damaged_cache_is_written_again(site: Site, content: str) -> None:
+    site.good("alpha")
+    site.listed()
+    for path in (site.path.parent / "cache" / "mleredux").glob("*.json"):
+        path.write_text(content)
+    found = site.listed()
+    assert found["tasks"] == ["alpha-task"] and found["problems"] == []
+
+
+def test_a_cache_of_odd_content_is_written_again(site: Site) -> None:
+    site.good("alpha")
+    site.listed()
+    (path,) = (site.path.parent / "cache" / "mleredux").glob("plugins-*.json")
+    content = json.loads(path.read_text())
+    for odd in ({}, [], {"core": content["remembered"]["core"], "plugins": {"alpha": {"of": 1}}}):
+        path.write_text(json.dumps({**content, "remembered": odd}))
+        found = site.listed()
+        assert found["tasks"] == ["alpha-task"] and found["problems"] == []
+
+
+def test_a_cache_that_can_not_be_written_is_done_without(site: Site) -> None:
+    site.good("alpha")
+    found = site.listed(XDG_CACHE_HOME="/proc/nowhere")
+    assert found["tasks"] == ["alpha-task"] and found["problems"] == []
 
 
 BROKEN: dict[str, tuple[str, str]] = {
@@ -179,44 +297,17 @@ def test_one_wrong_task_does_not_take_the_plugins_others_along(site: Site) -> No
     assert found["tasks"] == ["mixed-task"] and len(found["problems"]) == 2
 
 
-INDICES: dict[str, tuple[Any, str]] = {
-    "no json": ("{", "is damaged (JSONDecodeError"),
-    "no plugins": ("{}", "is damaged (KeyError"),
-    "a list": ("[]", "is damaged (TypeError"),
-    "no hooks": ({"plugins": {"alpha": {"contract": 2}}}, "is damaged (KeyError: 'hooks')"),
-    "odd entries": (index("alpha", tasks=[{"name": "x"}]), "is damaged (TypeError"),
-    "odd ids": (index("alpha", tasks=[{"id": 7}]), "is damaged (TypeError"),
-    "odd summaries": (index("alpha", tasks=[{"id": "x", "summary": None}]), "is damaged (TypeError"),
-}
-
-
-@pytest.mark.parametrize("how", INDICES)
-def test_a_damaged_index_is_named_and_done_without(site: Site, how: str) -> None:
-    content, sentence = INDICES[how]
-    site.good("alpha", index=content)
-    found = site.listed()
-    assert found["tasks"] == ["alpha-task"]
-    (problem,) = found["problems"]
-    assert sentence in problem and "mleredux plugins index alpha" in problem
-
-
-def test_an_index_of_another_contract_is_not_believed(site: Site) -> None:
-    site.good("alpha", index={"plugins": {"alpha": {"contract": 3, "hooks": [], "tasks": [entry("alpha-task")]}}})
-    found = site.listed()
-    assert found["tasks"] == [] and "was made for contract 3" in found["problems"][0]
-
-
 def test_a_plugin_of_an_older_contract_is_loaded_where_no_hook_of_it_changed(site: Site) -> None:
     assert "mleredux_contract = 2" in GOOD
-    site.install("alpha", GOOD.format(name="alpha").replace("mleredux_contract = 2", "mleredux_contract = 1"))
-    old = {"contract": 1, "hooks": [], "tasks": [entry("zeta-task")]}
-    site.good("zeta", index={"plugins": {"zeta": old}})
-    changed = {"contract": 1, "hooks": ["mleredux_run_agent"], "tasks": [entry("omega-task")]}
-    site.good("omega", index={"plugins": {"omega": changed}})
-    found = site.listed()
-    assert found["tasks"] == ["alpha-task", "zeta-task"]
-    (problem,) = found["problems"]
-    assert "'omega'" in problem and "was made for contract 1" in problem
+    old = GOOD.replace("mleredux_contract = 2", "mleredux_contract = 1")
+    site.install("alpha", old.format(name="alpha"))
+    changed = "@hookimpl\ndef mleredux_run_agent(agent): pass\n"
+    site.install("omega", old.format(name="omega") + changed)
+    for _ in range(2):
+        found = site.listed()
+        assert found["tasks"] == ["alpha-task"]
+        (problem,) = found["problems"]
+        assert "'omega'" in problem and "was made for contract 1" in problem
 
 
 GET = """
@@ -237,19 +328,28 @@ def got(site: Site, *names: str) -> list[str]:
     return told.stdout.splitlines()
 
 
-def test_a_stale_index_is_found_out_when_it_is_used(site: Site) -> None:
-    stale = [entry("alpha-task"), {**entry("alpha-gone"), "target": "alpha:GONE"}, {"id": "alpha-never"}]
-    site.good("alpha", index=index("alpha", tasks=[*stale, {**entry("alpha-other")}]))
-    first, gone, never, other = got(site, "alpha-task", "alpha-gone", "alpha-never", "alpha-other")
+def test_what_can_not_be_loaded_is_listed_and_said_when_it_is_used(site: Site) -> None:
+    site.good("alpha")
+    refs = '[Ref("alpha-gone", "alpha:GONE"), Ref("alpha-other", "alpha:TASK"), Ref("alpha-task", "alpha:TASK")]'
+    site.change("alpha", "return [TASK]", f"return {refs}")
+    first, gone, other = got(site, "alpha-task", "alpha-gone", "alpha-other")
     assert first == "got alpha-task"
     assert gone.startswith("PluginError The task 'alpha-gone' of plugin 'alpha' can't be loaded from alpha:GONE")
-    assert "lists task 'alpha-never' but does not register it. Its index is out of date." in never
     assert "calls itself 'alpha-task', not 'alpha-other'" in other
+    assert len(site.listed()["problems"]) == 2
+
+
+def test_a_plugin_that_registers_other_things_than_when_it_was_imported_is_told_how_to_say_so(site: Site) -> None:
+    site.good("alpha")
+    site.change("alpha", "return [TASK]", "import os\n    return [TASK] if 'FIRST' in os.environ else []")
+    assert site.listed(FIRST="1")["tasks"] == ["alpha-task"]
+    (told,) = got(site, "alpha-task")
+    assert "Plugin 'alpha' does not register task 'alpha-task' any more. Write mleredux_dynamic = ('tasks',)" in told
 
 
 def test_duplicate_ids_can_not_be_used_by_mistake(site: Site) -> None:
-    site.good("alpha", index=index("alpha", tasks=[entry("alpha-task")]))
-    site.good("beta", index=index("beta", tasks=[{**entry("alpha-task"), "target": "beta:TASK"}]))
+    site.good("alpha")
+    site.install("beta", GOOD.format(name="beta").replace("beta-task", "alpha-task"))
     (told,) = got(site, "alpha-task")
     assert told.startswith("PluginError The task id 'alpha-task' is registered by plugin 'alpha'")
 
@@ -314,13 +414,6 @@ catalogue.hook("mleredux_produce_artifacts")(run=None)
 """
     assert "mleredux_produce_artifacts" in site.python(code, MLEREDUX_TRACE="1").stderr
     assert "mleredux_produce_artifacts" not in site.python(code, MLEREDUX_TRACE="0").stderr
-
-
-def test_the_index_of_what_is_built_in_is_current() -> None:
-    from mleredux._core.plugins.index import make_index
-
-    path, content = make_index("core")
-    assert path.read_text(encoding="utf-8") == content, "write it again: mleredux plugins index core"
 
 
 def test_plugin_files_of_one_name_in_two_folders_do_not_harm_each_other(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import mleredux_testing as testing
 import pytest
 from mleredux._core.data import Prepared
-from mleredux._core.plugins.index import make_index
 from mleredux._core.rollout import check_rollout
 from mleredux_techniques import facts
 from mleredux_techniques.preparing import TRUTH_FILE
@@ -75,11 +74,6 @@ def test_inside_the_sandbox_it_never_imports_mleredux() -> None:
     code = f"import sys, {names}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not [name for name in loaded if name.partition(".")[0] in ("mleredux", "mleredux_techniques")]
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("analyst")
-    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(text)
 
 
 @pytest.mark.docker

@@ -9,7 +9,6 @@ from typing import Any
 
 import mleredux_testing as testing
 import pytest
-from mleredux._core.plugins.index import make_index
 from mleredux_techniques import TECHNIQUES
 from mleredux_techniques.schemas import DOCUMENTS
 from mleredux_techniques.texts import TITLES
@@ -18,11 +17,6 @@ from mleredux_techniques.texts import TITLES
 @pytest.mark.parametrize("check", testing.checks("techniques"))
 def test_conforms(check: Any, tmp_path: Path) -> None:
     check(tmp_path)
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("techniques")
-    assert path.read_text(encoding="utf-8") == text
 
 
 def test_every_technique_has_its_parts() -> None:

@@ -10,9 +10,6 @@ import sys
 from mleredux._core.models.base import ID_PATTERN
 from mleredux._core.models.task import TASK_ID_PATTERN
 from mleredux._core.plugins import KINDS, Catalogue, Plugin
-from mleredux._core.plugins.discovery import INDEX_FILE
-from mleredux._core.plugins.index import index_path, make_index
-from mleredux.errors import MlereduxError
 from mleredux.hookspecs import CONTRACT_VERSION
 
 from mleredux_testing.findings import Findings
@@ -60,7 +57,6 @@ def check_plugin(name: str) -> Findings:
             return findings.close()
         _check_contract(findings, plugin)
         _check_registered(findings, catalogue, plugin)
-        _check_index(findings, plugin)
         _check_imports(findings, catalogue, plugin)
     return findings.close()
 
@@ -89,25 +85,6 @@ def _check_registered(findings: Findings, catalogue: Catalogue, plugin: Plugin) 
                 catalogue.get(kind, entry.id)
     for message in plugin.errors:
         findings.bad("declarations", message)
-
-
-def _check_index(findings: Findings, plugin: Plugin) -> None:
-    """The index file says what the plugin registers, where there is one."""
-    try:
-        path = index_path(plugin)
-    except MlereduxError:
-        findings.good("index", "a single module needs none")
-        return
-    if not path.exists():
-        findings.good("index", "there is none; the plugin is imported whenever something is listed")
-        return
-    made = make_index(plugin.name)[1]
-    findings.expect(
-        "index",
-        path.read_text(encoding="utf-8") == made,
-        f"{INDEX_FILE} does not say what the plugin registers.",
-        f"Write it again: `mleredux plugins index {plugin.name}`.",
-    )
 
 
 def _check_imports(findings: Findings, catalogue: Catalogue, plugin: Plugin) -> None:

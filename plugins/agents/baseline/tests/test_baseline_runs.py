@@ -15,7 +15,6 @@ import pytest
 from mleredux._core.medals import medals
 from mleredux._core.models import GradingInput, Score, Task, Verdict
 from mleredux._core.plugins import current
-from mleredux._core.plugins.index import make_index
 from mleredux._core.rollout import check_rollout, read_rollout, step_extra
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.schema import read_schema, write_schema
@@ -173,8 +172,3 @@ def test_inside_the_sandbox_it_never_imports_mleredux() -> None:
     code = "import sys, mleredux_agent_baseline.__main__, mleredux_agent_baseline.work; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not [name for name in loaded if name == "mleredux" or name.startswith("mleredux.")]
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("baseline")
-    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(text)

@@ -11,7 +11,6 @@ from typing import Any
 
 import mleredux_testing as testing
 import pytest
-from mleredux._core.plugins.index import make_index
 from mleredux._core.rollout import check_rollout
 
 
@@ -62,11 +61,6 @@ def test_inside_the_sandbox_it_needs_the_standard_library_alone() -> None:
     loaded = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True).stdout
     own = {name.partition(".")[0] for name in loaded.split()} - set(sys.stdlib_module_names)
     assert own == {"mleredux_agent_dummy"}
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("dummy")
-    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(text)
 
 
 @pytest.mark.parametrize("check", testing.checks("dummy"))

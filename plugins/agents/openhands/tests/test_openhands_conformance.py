@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +10,7 @@ from typing import Any
 import mleredux_testing as testing
 import pytest
 from mleredux._core.plugins import Catalogue
-from mleredux._core.plugins.index import make_index
 from mleredux.errors import MlereduxError
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("openhands")
-    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(text)
 
 
 @pytest.mark.parametrize("check", testing.checks("openhands"))

@@ -7,7 +7,6 @@ from typing import Any
 
 import mleredux_testing as testing
 import pytest
-from mleredux._core.plugins.index import make_index
 from mleredux_agent_repo.manifest import BadManifest, read_manifest
 
 AGENT = '[agent]\nid = "x"\ncommand = ["python", "x.py"]\n'
@@ -61,8 +60,3 @@ def test_a_good_one_is_read_whole(write_agent: Any) -> None:
 @pytest.mark.parametrize("check", testing.checks("repo"))
 def test_the_plugin_conforms(check: testing.Check, tmp_path: Path) -> None:
     check(tmp_path)
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("repo")
-    assert path.read_text(encoding="utf-8") == text

@@ -13,7 +13,6 @@ import nbformat
 import pytest
 from mleredux._core.models import State
 from mleredux._core.plugins import current
-from mleredux._core.plugins.index import make_index
 from mleredux._core.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 from mleredux.errors import MlereduxError
 from mleredux_artifact_notes.comparison import compare
@@ -164,8 +163,3 @@ def test_a_container_s_run_is_repeated_in_its_own_image(mleredux_home: Path) -> 
 @pytest.mark.parametrize("check", testing.checks("notes"))
 def test_the_plugin_conforms(check: testing.Check, tmp_path: Path) -> None:
     check(tmp_path)
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("notes")
-    assert path.read_text(encoding="utf-8") == text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
-import json
 import re
 import time
 from html.parser import HTMLParser
@@ -322,10 +321,3 @@ def test_the_best_so_far_never_gets_worse() -> None:
     heights = [y for _, y1, _, y2 in drawing.best for y in (y1, y2)]
     assert heights == sorted(heights, reverse=True)
     assert progress_of(values[:1], lower_is_better=False) is None
-
-
-def test_the_index_of_the_plugin_is_current() -> None:
-    from mleredux._core.plugins.index import make_index
-
-    path, content = make_index("reports")
-    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(content)

@@ -16,7 +16,6 @@ from mleredux._core.cli.root import root
 from mleredux._core.models import Limits, Report
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
-from mleredux._core.plugins.index import make_index
 from mleredux._core.rollout import AgentInfo, Step, ToolCall, Trajectory, dump_rollout
 from mleredux._core.store import Run, RunStore
 from mleredux_audit_conduct.check import as_markdown, check
@@ -251,8 +250,3 @@ def test_a_judge_that_can_not_be_asked_is_said_and_the_rest_stands(
 @pytest.mark.parametrize("checked", testing.checks("conduct"))
 def test_the_plugin_conforms(checked: testing.Check, tmp_path: Path) -> None:
     checked(tmp_path)
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("conduct")
-    assert path.read_text(encoding="utf-8") == text

@@ -12,7 +12,6 @@ from pathlib import Path
 import mleredux_competition_mlebench
 import pytest
 from mleredux._core.models import Competition
-from mleredux._core.plugins.index import make_index
 from mleredux._core.plugins.loader import resolve
 from mleredux_competition_mlebench.facts import all_facts
 
@@ -64,11 +63,6 @@ def test_declaring_imports_nothing_heavy() -> None:
     heavy = ["pandas", "sklearn", "numpy", "py7zr", "PIL", "pyarrow", "fastparquet", "bson"]
     code = f"import sys; {modules}; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("mlebench")
-    assert path.read_text(encoding="utf-8") == text
 
 
 def test_preparing_all_of_them_takes_less_than_5000_lines() -> None:

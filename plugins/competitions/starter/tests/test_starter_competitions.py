@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import importlib
-import json
 import math
 import re
 from collections import Counter
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 from mleredux._core.medals import medals, read_leaderboard, thresholds
 from mleredux._core.models import Competition, GradingInput, Score
 from mleredux._core.plugins import current
-from mleredux._core.plugins.index import make_index
 from mleredux_competition_starter import COMPETITIONS
 from mleredux_competition_starter.tables import number, shuffled, test_rows
 
@@ -155,11 +153,6 @@ def test_descriptions_are_honest_about_leaderboard_and_source_and_the_obfuscated
     silent = competition.describe(obfuscated=True).lower()
     for word in ("scikit", "uci", "wisconsin", "alpaydin", competition.title.lower()):
         assert not re.search(rf"\b{word}\b", silent)
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("starter")
-    assert json.loads(path.read_text(encoding="utf-8")) == json.loads(text)
 
 
 @settings(deadline=None)

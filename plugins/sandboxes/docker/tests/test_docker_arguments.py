@@ -142,13 +142,6 @@ def test_certificates_may_be_left_out(monkeypatch, tmp_path):
     assert host.ca_bundle() is None
 
 
-def test_the_index_of_the_plugin_is_current():
-    from mleredux._core.plugins.index import make_index
-
-    path, text = make_index("docker")
-    assert path.read_text(encoding="utf-8") == text
-
-
 def test_docker_is_imported_only_when_it_is_used():
     look = "import sys, mleredux_sandbox_docker.sandbox; sys.exit('docker' in sys.modules or 'requests' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", look], check=False).returncode == 0

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from mleredux._core.plugins.index import make_index
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Base
-
-
-def test_the_index_is_current() -> None:
-    path, text = make_index("server")
-    assert path.read_text(encoding="utf-8") == text
 
 
 def test_the_migrations_make_the_tables_that_the_code_expects(tmp_path: object) -> None:

@@ -10,13 +10,11 @@ from mleredux._core.cli.output import json_option, print_json, print_table
 from mleredux._core.cli.root import catalogue
 
 
-@click.group(invoke_without_command=True)
+@click.command()
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """Show each plugin, its distribution and version, what it registers, and what failed to load and why."""
-    if ctx.invoked_subcommand is not None:
-        return
     from mleredux import __version__
     from mleredux._core.plugins import KINDS
     from mleredux._core.plugins.loader import implemented_hooks
@@ -51,21 +49,3 @@ def command(ctx: click.Context, as_json: bool) -> None:
     print_table(shown, ("name", "version", "state", "registers", "distribution", "source"))
     for problem in found.problems():
         click.echo(f"Error: {problem}", err=True)
-
-
-@command.command()
-@click.argument("name")
-@click.option("--check", is_flag=True, help="Write nothing; exit code 1 where the index is not current.")
-@click.pass_context
-def index(ctx: click.Context, name: str, check: bool) -> None:
-    """Write the index file of plugin NAME, so that listing what it registers imports nothing."""
-    from mleredux._core.plugins.index import make_index
-
-    path, text = make_index(name)
-    current = path.exists() and path.read_text(encoding="utf-8") == text
-    if check:
-        click.echo(f"{path} is {'current' if current else 'not current'}.")
-        ctx.exit(0 if current else 1)
-    if not current:
-        path.write_text(text, encoding="utf-8")
-    click.echo(f"{path} is {'as it was' if current else 'written'}.")

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
+from mleredux._core.plugins.index import forget_index, read_index
 from mleredux.errors import MlereduxError, NotFound, PluginError
 
 if TYPE_CHECKING:
@@ -49,11 +50,17 @@ class Catalogue:
     Args:
         block: Names of plugins not to load.
         load: Further modules or plugin files.
+        plugins: The plugins, if not those that are installed.
     """
 
-    def __init__(self, *, block: Iterable[str] = (), load: Iterable[str] = ()) -> None:
+    def __init__(
+        self, *, block: Iterable[str] = (), load: Iterable[str] = (), plugins: list[Plugin] | None = None
+    ) -> None:
         self.block, self.load = tuple(block), tuple(load)
-        self.plugins = discover(block=self.block, load=self.load)
+        if plugins is None:
+            plugins = discover(block=self.block, load=self.load)
+            read_index(plugins)
+        self.plugins = plugins
         self._entries: dict[str, dict[str, Entry]] = {}
         self._duplicates: dict[tuple[str, str], str] = {}
         self._objects: dict[tuple[str, str], Any] = {}
@@ -76,8 +83,17 @@ class Catalogue:
             return load(plugin, self.manager)
 
     def load_all(self) -> None:
-        """Import every plugin that is not blocked, and look at everything they register."""
+        """Import every plugin that is not blocked, and look at everything they register.
+
+        One that is only recorded to have failed is tried again.
+        """
         for plugin in self.plugins:
+            if plugin.recorded:
+                plugin.state, plugin.recorded = "found", False
+                recorded, plugin.errors = plugin.errors, []
+                self.load_plugin(plugin)
+                if plugin.errors != recorded:
+                    forget_index()
             self.load_plugin(plugin)
         for kind in KINDS:
             self.entries(kind)
@@ -91,7 +107,7 @@ class Catalogue:
         return caller
 
     def entries(self, kind: str) -> dict[str, Entry]:
-        """Everything registered of a kind, by id, sorted. Imports only plugins that have no index."""
+        """Everything registered of a kind, by id, sorted. Imports only plugins that must be asked each time."""
         if kind not in self._entries:
             found: dict[str, Entry] = {}
             for plugin in self.plugins:
@@ -116,7 +132,7 @@ class Catalogue:
                 raise PluginError(self._duplicates[key])
             if name not in entries:
                 raise NotFound(f"There is no {SINGULAR[kind]} {name!r}.", hint=self._suggest(kind, name))
-            self._objects[key] = self._resolve(entries[name])
+            self._objects[key] = self.resolved(entries[name])
         return self._objects[key]
 
     def task(self, name: str) -> Task:
@@ -257,14 +273,11 @@ class Catalogue:
         if plugin.state in ("blocked", "failed"):
             return
         if plugin.index is not None and kind not in plugin.dynamic:
-            # 2 is the contract of this version; others need the words of `loader`.
-            if plugin.contract not in (None, 2) and not self._contract_fits(plugin):
-                return
             yield from (Entry(ref.id, kind, plugin, ref) for ref in plugin.index[kind])
             return
-        yield from self._declared(plugin, kind)
+        yield from self.declared(plugin, kind)
 
-    def _declared(self, plugin: Plugin, kind: str) -> list[Entry]:
+    def declared(self, plugin: Plugin, kind: str) -> list[Entry]:
         """What a plugin's own hook says it registers."""
         from mleredux._core.plugins.loader import call
         from mleredux._core.plugins.summaries import check_and_summarise
@@ -298,28 +311,28 @@ class Catalogue:
         if message not in plugin.errors:
             plugin.errors.append(message)
 
-    @staticmethod
-    def _contract_fits(plugin: Plugin) -> bool:
-        from mleredux._core.plugins.loader import contract_fits
+    def resolved(self, entry: Entry) -> Any:
+        """The object that an entry stands for, imported and checked.
 
-        return contract_fits(plugin)
-
-    def _resolve(self, entry: Entry) -> Any:
+        Raises:
+            PluginError: It can't be imported, or is not what its entry says.
+        """
         from mleredux._core.plugins.loader import resolve
         from mleredux._core.plugins.summaries import check_and_summarise
 
         if entry.object is not None:
             return entry.object
         if entry.ref.target is None:
-            declared = {item.id: item for item in self._declared(entry.plugin, entry.kind)}
+            declared = {item.id: item for item in self.declared(entry.plugin, entry.kind)}
             if entry.id not in declared:
                 loaded = entry.plugin.state == "loaded"
-                why = "Its index is out of date." if loaded else " ".join(entry.plugin.errors)
                 raise PluginError(
-                    f"Plugin {entry.plugin.name!r} lists {SINGULAR[entry.kind]} {entry.id!r} but does not register it.",
-                    hint=f"{why} Write the index again with `mleredux plugins index {entry.plugin.name}`.",
+                    f"Plugin {entry.plugin.name!r} does not register {SINGULAR[entry.kind]} {entry.id!r} any more.",
+                    hint=f"Write mleredux_dynamic = ({entry.kind!r},) in {entry.plugin.target} if this differs by user."
+                    if loaded
+                    else " ".join(entry.plugin.errors),
                 )
-            return declared[entry.id].object or self._resolve(declared[entry.id])
+            return declared[entry.id].object or self.resolved(declared[entry.id])
         try:
             found = resolve(entry.ref, entry.plugin)
             summary = check_and_summarise(entry.kind, found)
@@ -328,7 +341,8 @@ class Catalogue:
                 f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
                 f"{entry.ref.target} ({type(error).__name__}: {' '.join(str(error).split())})."
             )
-            entry.plugin.errors.append(message)
+            if message not in entry.plugin.errors:
+                entry.plugin.errors.append(message)
             raise PluginError(message, hint=f"Mend or reinstall {entry.plugin.distribution or 'it'}.") from error
         if summary["id"] != (entry.id.rpartition(" ")[2] if entry.kind == "commands" else entry.id):
             raise PluginError(

@@ -1,13 +1,7 @@
-"""Finding plugins through entry points, and reading what they register from their index files, importing nothing.
-
-A plugin may ship an index, `mleredux.json`, in its top package (written by `mleredux plugins index NAME`). It says what
-the plugin registers and which hooks it implements. A plugin without one is imported as soon as anything is looked up.
-"""
+"""Finding plugins: through entry points, in plugin files, and by module names; importing none of them."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +10,6 @@ from typing import Any
 from mleredux._core.plugins.entry_points import EntryPoint, entry_points
 
 ENTRY_POINT_GROUP = "mleredux"
-INDEX_FILE = "mleredux.json"
 PLUGIN_FILE = "mleredux_plugins.py"
 BLOCK_VARIABLE = "MLEREDUX_BLOCK_PLUGINS"
 LOAD_VARIABLE = "MLEREDUX_PLUGINS"
@@ -48,9 +41,10 @@ class Plugin:
         name: The entry point's name (the module's, for plugin files and `-p MODULE`).
         target: What is imported: `module` or `module:attribute`; a path for plugin files.
         state: `found`, `loaded`, `blocked` or `failed`.
-        index: What it registers, by kind, where its index file says so.
-        hooks: Hooks it implements, where its index file says so.
-        dynamic: Kinds of which its index says that it must be asked each time (what a user imported, say).
+        index: What it registers, by kind, where that is known without importing it.
+        hooks: Hooks it implements, where that is known without importing it.
+        dynamic: Kinds of which it must be asked each time (what a user imported, say).
+        recorded: Whether it is known without importing it that it failed.
         errors: What is wrong with it, one sentence each, with the remedy.
     """
 
@@ -63,7 +57,7 @@ class Plugin:
     index: dict[str, list[Ref]] | None = None
     hooks: tuple[str, ...] | None = None
     dynamic: tuple[str, ...] = ()
-    contract: int | None = None
+    recorded: bool = False
     object: Any = None
     errors: list[str] = field(default_factory=list)
 
@@ -88,7 +82,7 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
     blocked = blocked_names(block)
     plugins = [Plugin("core", "mleredux._core.builtin", "mleredux", source="built in")]
     plugins += [_from_entry_point(point) for point in entry_points(ENTRY_POINT_GROUP)]
-    plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name))
+    plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name, plugin.distribution or ""))
     plugins += [_from_request(request) for request in (*load, *sorted(_names(LOAD_VARIABLE)))]
     seen: dict[str, Plugin] = {}
     for plugin in plugins:
@@ -102,8 +96,6 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
             seen[plugin.name] = plugin
         if plugin.name in blocked and plugin.state == "found":
             plugin.state = "blocked"
-        if plugin.state == "found":
-            _read_index(plugin)
     return plugins
 
 
@@ -124,39 +116,3 @@ def _from_request(request: str) -> Plugin:
             plugin.fail(f"Plugin file {path} does not exist; name a .py file or a folder that holds {PLUGIN_FILE}.")
         return plugin
     return Plugin(request, request, source="option")
-
-
-def _read_index(plugin: Plugin) -> None:
-    """Fill in what the plugin's index file says, if it has one."""
-    if plugin.source == "file":
-        return
-    package = plugin.target.partition(":")[0].partition(".")[0]
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return  # loading it will say what is wrong
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder) / INDEX_FILE
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError:
-            continue
-        try:
-            data = json.loads(text)["plugins"].get(plugin.name)
-            if data is not None:
-                index = {kind: [_ref(item) for item in data.get(kind, ())] for kind in KINDS}
-                plugin.index, plugin.hooks, plugin.contract = index, tuple(data["hooks"]), data["contract"]
-                plugin.dynamic = tuple(data.get("dynamic", ()))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            plugin.errors.append(
-                f"The index {path} is damaged ({type(error).__name__}: {error}); "
-                f"write it again with `mleredux plugins index {plugin.name}`."
-            )
-        return
-
-
-def _ref(item: dict[str, Any]) -> Ref:
-    ref = Ref(**item)
-    if not isinstance(ref.id, str) or not isinstance(ref.target, str | None) or not isinstance(ref.summary, dict):
-        raise TypeError(f"{item!r:.80} is no entry")
-    return ref

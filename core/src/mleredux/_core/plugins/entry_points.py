@@ -1,6 +1,7 @@
-"""The entry points of this environment, remembered: importing `importlib.metadata` is most of a start-up's cost.
+"""The entry points of this environment, remembered: reading them costs more than all else at start-up.
 
-What is remembered holds as long as `sys.path`, and name, time and size of every `entry_points.txt` on it, are the same.
+What is remembered holds as long as the installation is the same: the distributions on `sys.path`, and time and size of
+each one's `entry_points.txt`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux._core.locations import cache_dir
@@ -27,27 +29,60 @@ class EntryPoint(NamedTuple):
     version: str | None
 
 
+class Installation(NamedTuple):
+    """The distributions of this environment.
+
+    Attributes:
+        place: Stands for the folders that they are in.
+        state: Stands for which they are; an installation, an upgrade or a removal changes it.
+    """
+
+    place: str
+    state: int
+
+    def remembered(self, kind: str) -> Any:
+        """What was remembered of this very installation; None where nothing was, or it can't be read."""
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            content = json.loads(self.file(kind).read_bytes())
+            if content["state"] == self.state:
+                return content["remembered"]
+        return None
+
+    def remember(self, kind: str, content: Any) -> None:
+        """Remember something JSON-able; nothing happens where the cache can't be written."""
+        path = self.file(kind)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{os.getpid()}")
+            temporary.write_text(json.dumps({"state": self.state, "remembered": content}), encoding="utf-8")
+            temporary.replace(path)
+
+    def file(self, kind: str) -> Path:
+        """Where something is remembered."""
+        return cache_dir() / f"{kind}-{self.place}.json"
+
+
+def installation() -> Installation:
+    """The distributions on `sys.path`, without reading any."""
+    found = list(_distributions())
+    place = zlib.crc32(repr((sys.prefix, sys.version_info[:3], sorted({row[0] for row in found}))).encode())
+    return Installation(f"{place:08x}", zlib.crc32(repr(sorted(found)).encode()))
+
+
 def entry_points(group: str) -> list[EntryPoint]:
-    """The entry points of a group, by `importlib.metadata`, or as remembered from its last look."""
-    state = list(_state())
-    path = cache_dir() / f"entry-points-{group}-{zlib.crc32(repr((sys.prefix, sys.path)).encode()):08x}.json"
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        remembered = json.loads(path.read_bytes())
-        if remembered["state"] == state:
-            return [EntryPoint(*fields) for fields in remembered["points"]]
+    """The entry points of a group, by `importlib_metadata`, or as remembered from its last look."""
+    here = installation()
+    with contextlib.suppress(TypeError):
+        return [EntryPoint(*fields) for fields in here.remembered(f"entry-points-{group}")]
     found = list(_look(group))
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_text(json.dumps({"state": state, "points": found}), encoding="utf-8")
-        temporary.replace(path)
+    here.remember(f"entry-points-{group}", found)
     return found
 
 
 def _look(group: str) -> Iterator[EntryPoint]:
-    from importlib import metadata
+    import importlib_metadata
 
-    for point in metadata.entry_points(group=group):
+    for point in importlib_metadata.entry_points(group=group):
         distribution = point.dist
         yield EntryPoint(
             point.name,
@@ -57,19 +92,21 @@ def _look(group: str) -> Iterator[EntryPoint]:
         )
 
 
-def _state() -> Iterator[list[Any]]:
-    """What an installation, an upgrade or a removal changes."""
+def _distributions() -> Iterator[tuple[str, str, int, int]]:
+    """What an installation, an upgrade or a removal changes: folder, name, and time and size of the entry points."""
     for folder in dict.fromkeys(sys.path):
         try:
             with os.scandir(folder or ".") as entries:
-                names = sorted(entry.name for entry in entries if entry.name.endswith(_ENDINGS))
+                names = [entry.name for entry in entries if entry.name.endswith(_ENDINGS)]
         except NotADirectoryError:
             status = os.stat(folder)  # a zip
-            yield [folder, status.st_mtime_ns, status.st_size]
+            yield folder, "", status.st_mtime_ns, status.st_size
             continue
         except OSError:
             continue
         for name in names:
-            with contextlib.suppress(OSError):
+            try:
                 status = os.stat(os.path.join(folder, name, "entry_points.txt"))
-                yield [folder, name, status.st_mtime_ns, status.st_size]
+                yield folder, name, status.st_mtime_ns, status.st_size
+            except OSError:
+                yield folder, name, 0, 0

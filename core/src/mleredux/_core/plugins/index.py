@@ -1,64 +1,189 @@
-"""Writing a plugin's index file, so that listing what it registers imports nothing."""
+"""What each installed plugin registers and which hooks it implements, so that listing it imports nothing.
+
+It is found out by importing plugins that are new or changed, in a process of their own, and kept in the user's cache
+for as long as the installation, mleredux and the files of the plugin stay the same. Where the cache can't be written,
+each process finds it out again.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import importlib.util
 import json
+import os
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.plugins.catalogue import Catalogue
-from mleredux._core.plugins.discovery import INDEX_FILE, KINDS, Plugin
-from mleredux._core.plugins.loader import implemented_hooks
-from mleredux._core.plugins.summaries import check_and_summarise
-from mleredux.errors import PluginError
-from mleredux.hookspecs import CONTRACT_VERSION
+from mleredux._core.plugins.discovery import KINDS, Plugin, Ref
+from mleredux._core.plugins.entry_points import Installation, installation
+
+_LONGEST_S = 300.0
+_DESCRIBE = (
+    "import json, sys; request = json.load(open(sys.argv[1])); sys.path[:] = request['path']; "
+    "from mleredux._core.plugins.description import main; main(request)"
+)
+_DESCRIBING = "MLEREDUX_DESCRIBING_PLUGINS"
+_process: dict[Installation, dict[str, Any]] = {}
+"""What this process read or found out: a second catalogue reads no file, and finds out nothing again."""
 
 
-def index_path(plugin: Plugin) -> Path:
-    """Where a plugin's index file belongs."""
-    package = plugin.target.partition(":")[0].partition(".")[0]
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise PluginError(
-            f"Plugin {plugin.name!r} is the single module {package}; an index needs a package.",
-            hint="Make it a package (a folder with __init__.py), or do without an index.",
-        )
-    return Path(spec.submodule_search_locations[0]) / INDEX_FILE
+def read_index(plugins: Iterable[Plugin]) -> None:
+    """Fill in what plugins register, implement and failed with; plugin files and modules asked for are left alone."""
+    if _DESCRIBING in os.environ:  # a plugin looks at others while it is imported for their index
+        return
+    indexed = [plugin for plugin in plugins if plugin.state == "found" and plugin.source not in ("file", "option")]
+    here = installation()
+    known, stale = _sorted_out(here, indexed)
+    if stale:
+        with _alone(here):
+            known, stale = _sorted_out(here, indexed)  # another process may have done it meanwhile
+            if stale:
+                known = {"core": known["core"], "plugins": {**known["plugins"], **_describe(stale)}}
+                here.remember("plugins", known)
+    _process[here] = known
+    for plugin in indexed:
+        if plugin.name in known["plugins"]:
+            _apply(plugin, known["plugins"][plugin.name])
 
 
-def make_index(name: str, catalogue: Catalogue | None = None) -> tuple[Path, str]:
-    """The index file of a plugin: its path and what it must hold, from what the plugin itself registers.
+def forget_index() -> None:
+    """Find out again what plugins register when it is next needed."""
+    here = installation()
+    _process.pop(here, None)
+    with contextlib.suppress(OSError):
+        here.file("plugins").unlink()
 
-    Raises:
-        PluginError: The plugin is not known, or can't be loaded.
-    """
-    catalogue = catalogue or Catalogue()
-    plugin = next((plugin for plugin in catalogue.plugins if plugin.name == name), None)
-    if plugin is None:
-        raise PluginError(f"There is no plugin {name!r}.", hint="See `mleredux plugins`.")
-    plugin.index = plugin.hooks = None
-    if not catalogue.load_plugin(plugin):
-        raise PluginError(" ".join(plugin.errors))
-    registered: dict[str, Any] = {"contract": CONTRACT_VERSION}
-    registered["hooks"] = [
-        hook for hook in implemented_hooks(plugin, catalogue.manager) if not hook.startswith("mleredux_register_")
-    ]
-    dynamic = tuple(getattr(plugin.object, "mleredux_dynamic", ()))
-    if dynamic:
-        registered["dynamic"] = list(dynamic)
-    for kind in (kind for kind in KINDS if kind not in dynamic):
-        entries = catalogue._declared(plugin, kind)
-        refs = []
-        for entry in entries:
-            summary = check_and_summarise(kind, catalogue._resolve(entry))
-            refs.append(dataclasses.asdict(dataclasses.replace(entry.ref, summary=summary)))
-        if refs:
-            registered[kind] = sorted(refs, key=lambda ref: str(ref["id"]))
-    if plugin.errors:
-        raise PluginError(" ".join(plugin.errors))
-    path = index_path(plugin)
-    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    plugins = {**content.get("plugins", {}), name: registered}
-    return path, json.dumps({"plugins": plugins}, indent=1, ensure_ascii=False) + "\n"
+
+def watched(package: str, distribution: str | None) -> list[str]:
+    """What changes with a package: the list of its files that pip wrote beside it, else its folders or its file."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        return []
+    places = list(spec.submodule_search_locations or ([spec.origin] if spec.origin else []))
+    for folder in {os.path.dirname(place) for place in places}:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                name, _, ending = entry.name.rpartition(".")
+                if ending == "dist-info" and _same(name.partition("-")[0], distribution):
+                    record = os.path.join(entry.path, "RECORD")
+                    return [record] if os.path.exists(record) else places
+    return places
+
+
+def _same(name: str, other: str | None) -> bool:
+    """Whether two names are of one distribution, as PEP 503 compares them."""
+    import re
+
+    return re.sub(r"[-_.]+", "-", name).lower() == re.sub(r"[-_.]+", "-", other or "").lower()
+
+
+def stamp(paths: Iterable[str]) -> int:
+    """Changes with any file at or below the paths, but for compiled ones."""
+    seen: list[tuple[str, int, int]] = []
+    waiting = list(paths)
+    while waiting:
+        path = waiting.pop()
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_dir():
+                        if entry.name != "__pycache__":
+                            waiting.append(entry.path)
+                    else:
+                        status = entry.stat()
+                        seen.append((entry.path, status.st_mtime_ns, status.st_size))
+        except NotADirectoryError:
+            status = os.stat(path)
+            seen.append((path, status.st_mtime_ns, status.st_size))
+        except OSError:
+            seen.append((path, 0, 0))
+    return zlib.crc32(repr(sorted(seen)).encode())
+
+
+def _sorted_out(here: Installation, plugins: list[Plugin]) -> tuple[dict[str, Any], list[Plugin]]:
+    """What is known and holds, and the plugins of which nothing is."""
+    known = _process.get(here) or here.remembered("plugins")
+    with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
+        paths, was = known["core"]
+        if was == stamp(paths):
+            return known, [plugin for plugin in plugins if not _holds(known["plugins"].get(plugin.name), plugin)]
+    paths = watched("mleredux", "mleredux")
+    return {"core": [paths, stamp(paths)], "plugins": {}}, plugins
+
+
+def _holds(record: dict[str, Any] | None, plugin: Plugin) -> bool:
+    of = [plugin.target, plugin.distribution, plugin.version]
+    return record is not None and record["of"] == of and record["stamp"] == stamp(record["watched"])
+
+
+def _describe(plugins: list[Plugin]) -> dict[str, Any]:
+    """Records of plugins, each imported in another process; one that ends that process takes no other along."""
+    records: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix="mleredux-") as folder:
+        request, answer = Path(folder, "request.json"), Path(folder, "answer.jsonl")
+        while waiting := [plugin for plugin in plugins if plugin.name not in records]:
+            fields = [[plugin.name, plugin.target, plugin.distribution, plugin.version] for plugin in waiting]
+            path = [os.path.abspath(place) for place in sys.path]
+            request.write_text(json.dumps({"path": path, "plugins": fields, "answer": str(answer)}))
+            answer.unlink(missing_ok=True)
+            try:
+                ended = subprocess.run(
+                    [sys.executable, "-c", _DESCRIBE, str(request)],
+                    env={**os.environ, _DESCRIBING: "1"},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.PIPE,
+                    timeout=_LONGEST_S,
+                    text=True,
+                    errors="replace",
+                )
+                how = f"exit code {ended.returncode}: {' '.join(ended.stderr.split())[-200:]}"
+            except subprocess.TimeoutExpired:
+                how = f"it took longer than {_LONGEST_S:.0f} s"
+            except OSError:  # no Python to be started: plugins are imported as they are used
+                return records
+            if not answer.is_file():
+                return records
+            for line in answer.read_text(encoding="utf-8").splitlines():
+                told = json.loads(line)
+                records[told["name"]] = told
+            for record in records.values():
+                if "failed" not in record:  # the last one, which was begun
+                    record["failed"] = True
+                    record["errors"] = [
+                        f"Plugin {record['name']!r} ends the process that imports it ({how}); fix or uninstall "
+                        f"{record['of'][1] or 'it'}, or block it with --block {record['name']}."
+                    ]
+    return records
+
+
+def _apply(plugin: Plugin, record: dict[str, Any]) -> None:
+    try:
+        index = {kind: [Ref(**item) for item in record.get(kind, ())] for kind in KINDS}
+        plugin.errors += record["errors"]
+        if record["failed"]:
+            plugin.state, plugin.recorded = "failed", True
+            return
+        plugin.index, plugin.hooks, plugin.dynamic = index, tuple(record["hooks"]), tuple(record["dynamic"])
+    except (KeyError, TypeError):
+        plugin.errors.clear()  # a damaged file: the plugin is imported as it is used
+
+
+@contextlib.contextmanager
+def _alone(here: Installation) -> Iterator[None]:
+    """One process at a time finds it out; without a lock where the cache can't be written."""
+    from mleredux._core.store.files import FileLock
+
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            here.file("plugins").parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(here.file("plugins").with_suffix(".lock")))
+        yield

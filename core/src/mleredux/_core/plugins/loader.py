@@ -40,8 +40,6 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
     """
     if plugin.state != "found":
         return plugin.state == "loaded"
-    if not contract_fits(plugin):
-        return False
     try:
         plugin.object = _import(plugin)
     except KeyboardInterrupt:
@@ -81,11 +79,6 @@ def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[st
     """Names of the hooks that a loaded plugin implements."""
     callers = manager.get_hookcallers(plugin.object) or ()
     return tuple(sorted({caller.name for caller in callers}))
-
-
-def contract_fits(plugin: Plugin) -> bool:
-    """Whether a plugin that was not imported yet was made for this contract, as its index says."""
-    return _contract_fits(plugin, plugin.contract, plugin.hooks or ())
 
 
 def resolve(ref: Ref, plugin: Plugin) -> Any:
