@@ -15,8 +15,8 @@ from typing import Any
 import click
 import mleredux_competition_mlebench
 from mleredux import hookspecs
-from mleredux._core.cli.remote import PREFIX, note_server
-from mleredux._core.cli.root import root
+from mleredux._core.cli.root import COMMANDS, root
+from mleredux._core.cli.server import note_server
 from mleredux._core.models import CAUSES, Model, Report, RunSpec, RunUse, Task
 from mleredux._core.models.agent import Agent, Limits
 from mleredux._core.models.report import Ledger
@@ -78,12 +78,12 @@ def hook_names() -> list[str]:
 
 
 def cli_page() -> str:
-    """Every verb's help."""
+    """Every command's help."""
     lines = [
         _BY,
         "# The command line",
         "",
-        "Every verb with `--json` prints one JSON document on stdout and nothing else there. Nothing ever waits for "
+        "Every command with `--json` prints one JSON document on stdout and nothing else there. Nothing ever waits for "
         "input. Errors are one sentence and what to do; `--debug` shows where they come from.",
         "",
         "| exit code | meaning |",
@@ -102,60 +102,55 @@ def cli_page() -> str:
     ]
     catalogue = Catalogue()
     context = click.Context(root, info_name="mleredux", obj=catalogue)
-    for name in verbs():
+    for name in commands():
         command = root.get_command(context, name)
         assert command is not None
-        lines += _verb(command, context, catalogue, name)
+        lines += _command(command, context, catalogue, name)
     return "\n".join([*lines, *_with_a_server(catalogue)]) + "\n"
 
 
 def _with_a_server(catalogue: Catalogue) -> list[str]:
-    """The twins of local verbs that plugins work on a server."""
-    twins = [verb for verb in catalogue.entries("commands") if verb.startswith(PREFIX) and verb.count(" ") == 1]
-    here = set(verbs())
+    """What works with `--server`: our commands, with the options and commands that only a server has."""
     lines = [
         "",
         "## With a server",
         "",
-        "`--server URL`, anywhere on the line, or `MLEREDUX_SERVER` lets a service work these verbs: the same "
-        "arguments, JSON documents and exit codes. Other verbs work on this machine only, and say so; "
+        "`--server URL`, anywhere on the line, or `MLEREDUX_SERVER` runs these commands on a server: the same "
+        "arguments, JSON documents and exit codes. Other commands work on this machine only, and say so; "
         "`--server=` (an empty one) means this machine in spite of the variable.",
     ]
     context = click.Context(root, info_name="mleredux", obj=catalogue)
     note_server(context, ["--server", "URL"])
-    for verb in (twin.removeprefix(PREFIX) for twin in twins):
-        command = root.get_command(context, verb)
+    for name in sorted(COMMANDS.keys() & set(root.list_commands(context))):
+        command = root.get_command(context, name)
         assert command is not None
-        if catalogue.entries("commands").get(verb) is None or verb not in here:
-            lines += _verb(command, context, catalogue, verb, prefix=PREFIX, level=3)
+        lines += _command(command, context, catalogue, name, where=" --server URL", level=3)
     return lines
 
 
-def _verb(
-    command: click.Command, context: click.Context, catalogue: Catalogue, name: str, *, prefix: str = "", level: int = 2
+def _command(
+    command: click.Command, context: click.Context, catalogue: Catalogue, name: str, *, where: str = "", level: int = 2
 ) -> list[str]:
-    """A verb's help, and that of all verbs beneath it."""
-    words = f"mleredux {name}"
-    title = f"{words} --server URL" if prefix else words
-    lines = ["", f"{'#' * level} {title}", *_origin(catalogue, f"{prefix}{name}"), ""]
+    """A command's help, and that of all commands beneath it."""
+    lines = ["", f"{'#' * level} mleredux {name}{where}", *_origin(catalogue, name), ""]
     lines.append(_help(command, name.rpartition(" ")[2], context))
     if isinstance(command, click.Group):
         inner = click.Context(command, info_name=name.rpartition(" ")[2], parent=context)
         for part in sorted(command.list_commands(inner)):
             found = command.get_command(inner, part)
             assert found is not None
-            lines += _verb(found, inner, catalogue, f"{name} {part}", prefix=prefix, level=level + 1)
+            lines += _command(found, inner, catalogue, f"{name} {part}", where=where, level=level + 1)
     return lines
 
 
-def verbs() -> list[str]:
-    """Our verbs, and those that the plugins of this repository add."""
+def commands() -> list[str]:
+    """Our commands, and those that the plugins of this repository add."""
     return root.list_commands(click.Context(root, info_name="mleredux", obj=Catalogue()))
 
 
-def _origin(catalogue: Catalogue, verb: str) -> list[str]:
-    """Which distribution brings a verb that is not the core's."""
-    entry = catalogue.entries("commands").get(verb)
+def _origin(catalogue: Catalogue, command: str) -> list[str]:
+    """Which distribution brings a command that is not the core's."""
+    entry = catalogue.entries("commands").get(command)
     return [] if entry is None else ["", f"Comes with `{entry.plugin.distribution}`."]
 
 

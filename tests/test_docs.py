@@ -12,7 +12,7 @@ from types import ModuleType
 
 import mleredux
 import pytest
-from mleredux._core.cli.root import VERBS
+from mleredux._core.cli.root import COMMANDS
 from mleredux._core.models import CAUSES, State
 
 ROOT = Path(__file__).parents[1]
@@ -47,23 +47,23 @@ def test_every_hook_is_documented(generate: ModuleType) -> None:
         assert sentence.endswith("."), f"{name} has no sentence"
 
 
-def test_the_verbs_of_plugins_are_documented(generate: ModuleType) -> None:
+def test_the_commands_of_plugins_are_documented(generate: ModuleType) -> None:
     """`audit`, `serve` and the like, with the distribution that brings them."""
     page = (DOCS / "reference" / "cli.md").read_text()
-    added = set(generate.verbs()) - set(VERBS)
+    added = set(generate.commands()) - set(COMMANDS)
     assert added >= {"audit"}
-    for verb in added:
-        section = page.partition(f"## mleredux {verb}\n")[2].partition("\n## ")[0]
-        assert f"Usage: mleredux {verb}" in section
+    for command in added:
+        section = page.partition(f"## mleredux {command}\n")[2].partition("\n## ")[0]
+        assert f"Usage: mleredux {command}" in section
         assert "Comes with `mleredux-" in section
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_verb_is_documented(verb: str) -> None:
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_is_documented(command: str) -> None:
     page = (DOCS / "reference" / "cli.md").read_text()
-    section = page.partition(f"## mleredux {verb}\n")[2].partition("\n## ")[0]
-    assert f"Usage: mleredux {verb}" in section
-    assert f"`{verb}`" in (ROOT / "README.md").read_text(), "the README's table lacks it"
+    section = page.partition(f"## mleredux {command}\n")[2].partition("\n## ")[0]
+    assert f"Usage: mleredux {command}" in section
+    assert f"`{command}`" in (ROOT / "README.md").read_text(), "the README's table lacks it"
 
 
 def test_everything_public_is_documented() -> None:

@@ -51,7 +51,7 @@ class Environment:
         self.uv("pip", "uninstall", "--quiet", "--python", str(self.bin / "python"), *names)
 
     def mleredux(self, *words: str) -> Any:
-        """What a verb prints as JSON."""
+        """What a command prints as JSON."""
         return json.loads(self._call([str(self.bin / "mleredux"), *words, "--json"]))
 
     def pytest(self, folder: str) -> str:

@@ -35,7 +35,7 @@ def text(name: str) -> str:
 
 
 def asked_of_serve(arguments: list[str]) -> dict[str, Any]:
-    """The options of `mleredux serve`, read by the verb itself."""
+    """The options of `mleredux serve`, read by the command itself."""
     assert arguments[0] == "serve"
     return serve.make_context("serve", list(arguments[1:])).params
 

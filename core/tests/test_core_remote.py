@@ -1,4 +1,4 @@
-"""`--server URL`: verbs that a plugin works on a server, found by name wherever the option stands."""
+"""`--server URL`: commands over the back end that a plugin opens, wherever the option stands."""
 
 from __future__ import annotations
 
@@ -10,26 +10,22 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from mleredux._core.cli.remote import note_server, server_of
 from mleredux._core.cli.root import root
+from mleredux._core.cli.server import note_server, server_of
 
 PLUGIN = """
-import click
 from mleredux import hookimpl
-from mleredux._core.cli.remote import server_of
-from mleredux._core.plugins import Ref
 
-@click.command("list")
-@click.argument("kind", default="tasks")
-@click.option("--json", "as_json", is_flag=True)
-@click.pass_context
-def listing(ctx, kind, as_json):
-    "Show what a server has."
-    click.echo(f"{kind} of {server_of(ctx)}, {as_json}")
+class Server:
+    def __init__(self, url):
+        self.url = url
+
+    def listed(self, kind, **filters):
+        return [{"id": f"{kind} of {self.url}"}]
 
 @hookimpl
-def mleredux_register_commands():
-    return [Ref("remote list", f"{__name__}:listing", {"title": "Show what a server has."})]
+def mleredux_open_backend(url):
+    return Server(url)
 """
 URL = "http://127.0.0.1:1"
 
@@ -42,8 +38,8 @@ def only_this_client(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "remote_verbs.py").write_text(PLUGIN)
-    monkeypatch.setenv("MLEREDUX_PLUGINS", str(tmp_path / "remote_verbs.py"))
+    (tmp_path / "a_client.py").write_text(PLUGIN)
+    monkeypatch.setenv("MLEREDUX_PLUGINS", str(tmp_path / "a_client.py"))
 
 
 def mleredux(*arguments: str) -> Result:
@@ -61,20 +57,20 @@ def mleredux(*arguments: str) -> Result:
     ],
 )
 def test_the_server_may_be_named_anywhere(arguments: tuple[str, ...]) -> None:
-    assert mleredux(*arguments).output == f"agents of {URL}, True\n"
+    assert json.loads(mleredux(*arguments).output) == [{"id": f"agents of {URL}"}]
 
 
 @pytest.mark.usefixtures("client")
 def test_the_environment_names_a_server_until_an_empty_option_takes_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEREDUX_SERVER", URL)
-    assert mleredux("list").output == f"tasks of {URL}, False\n"
+    assert f"tasks of {URL}" in mleredux("list").output
     assert json.loads(mleredux("list", "sandboxes", "--server=", "--json").output)
 
 
 @pytest.mark.usefixtures("client")
-def test_verbs_that_are_about_this_machine_heed_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_that_are_about_this_machine_heed_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEREDUX_SERVER", URL)
-    assert "remote_verbs" in mleredux("plugins").output
+    assert "a_client" in mleredux("plugins").output
     assert "works on this machine only" in mleredux("plugins", "--server", URL).output
     assert "works on this machine only" in mleredux("prepare", "digits").output
 
@@ -92,25 +88,35 @@ def test_a_server_without_a_name_is_wrong_usage(arguments: tuple[str, ...]) -> N
 
 
 @pytest.mark.usefixtures("client")
-def test_verbs_of_this_machine_say_so() -> None:
+def test_commands_of_this_machine_say_so() -> None:
     told = mleredux("prepare", "digits", "--server", URL)
     assert told.exit_code == 2
     assert "`prepare` works on this machine only; leave out --server (or unset MLEREDUX_SERVER)." in told.output
     told = mleredux("lsit", "--server", URL)
-    assert told.exit_code == 2 and "There is no verb 'lsit'. Did you mean list?" in told.output
+    assert told.exit_code == 2 and "No such command 'lsit'. Did you mean list?" in told.output
 
 
 @pytest.mark.usefixtures("client")
 def test_help_shows_what_works_there() -> None:
     here, there = mleredux("--help").output, mleredux("--server", URL, "--help").output
-    assert "--server URL" in here and "prepare" in here and "Show what a server has." not in here
-    assert "Show what a server has." in there and "prepare" not in there
-    assert "remote" not in here.partition("Verbs:")[2]
+    assert "--server URL" in here and "Commands:" in here and "prepare" in here
+    assert "Commands on a server:" in there and "  list " in there and "prepare" not in there
+    here, there = mleredux("run", "--help").output, mleredux("--server", URL, "run", "--help").output
+    assert "--runs-dir" in here and "--detach" not in here
+    assert "--detach" in there and "--runs-dir" not in there
 
 
-@pytest.mark.parametrize("verb", ["run", "nonsense"])
-def test_without_the_client_it_is_said_what_to_install(verb: str) -> None:
-    told = mleredux(verb, "--server", URL)
+@pytest.mark.usefixtures("client")
+def test_options_of_the_other_place_are_refused_by_name() -> None:
+    told = mleredux("list", "--data-dir", "x", "--server", URL)
+    assert told.exit_code == 2 and "--data-dir cannot be combined with --server" in told.output
+    told = mleredux("run", "digits", "--agent", "dummy", "--detach")
+    assert told.exit_code == 2 and "--detach needs a server" in told.output
+
+
+@pytest.mark.parametrize("command", ["run", "nonsense"])
+def test_without_the_client_it_is_said_what_to_install(command: str) -> None:
+    told = mleredux(command, "--server", URL)
     assert told.exit_code == 2 and "pip install 'mleredux-client[cli]'" in told.output
     assert "pip install 'mleredux-client[cli]'" in " ".join(mleredux("--server", URL, "--help").output.split())
 

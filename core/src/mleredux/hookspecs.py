@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from mleredux._core.cli.backend import Backend
     from mleredux._core.models import Agent, Artifact, Event, Grader, Outcome, Score, Task, Technique
     from mleredux._core.plugins import Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
@@ -87,7 +88,7 @@ def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
 
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
-    """Verbs of the command line; `runs curve` is `curve` of the group `runs`, `remote run` is `run` with `--server`."""
+    """Commands; `runs curve` is `curve` of the group `runs`. Those that work with `--server` have `place = "both"`."""
 
 
 # Lookup and services
@@ -101,6 +102,11 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 @hookspec(firstresult=True)
 def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway | None:
     """Open the metered way to language models for one run with network `gateway`, listening on a Unix socket too."""
+
+
+@hookspec(firstresult=True)
+def mleredux_open_backend(url: str) -> Backend | None:
+    """Open the server at a URL as what works the commands with `--server`; None where it is another kind of server."""
 
 
 # Observation

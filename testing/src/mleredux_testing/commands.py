@@ -1,4 +1,4 @@
-"""For tests of verbs: the program in this process, and a stand-in for a service on a real socket."""
+"""For tests of commands: the program in this process, and a stand-in for a service on a real socket."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from mleredux.hookspecs import CONTRACT_VERSION
 
 from mleredux_testing.findings import Findings
 
-_VERB_PATTERN = r"^(remote )?[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
+_COMMAND_PATTERN = r"^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
 
 HEAVY = ("docker", "jinja2", "matplotlib", "numpy", "pandas", "PIL", "scipy", "sklearn", "tensorflow", "torch")
 """Packages that neither listing nor a plugin's top module may import."""
@@ -74,7 +74,7 @@ def _check_contract(findings: Findings, plugin: Plugin) -> None:
 def _check_registered(findings: Findings, catalogue: Catalogue, plugin: Plugin) -> None:
     for kind in KINDS:
         pattern = TASK_ID_PATTERN if kind == "tasks" else ID_PATTERN
-        pattern = _VERB_PATTERN if kind == "commands" else pattern
+        pattern = _COMMAND_PATTERN if kind == "commands" else pattern
         for entry in catalogue.entries(kind).values():
             if entry.plugin is not plugin:
                 continue

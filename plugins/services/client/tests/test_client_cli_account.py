@@ -202,10 +202,10 @@ def test_the_plugin_keeps_the_contract() -> None:
     testing.check_plugin("client")
 
 
-def test_finding_the_verbs_imports_nothing_of_http() -> None:
+def test_finding_the_commands_imports_nothing_of_http() -> None:
     program = (
         "import sys; from mleredux._core.plugins import Catalogue; found = Catalogue().entries('commands');"
-        "assert 'remote run' in found and 'login' in found;"
+        "assert 'runs wait' in found and 'login' in found;"
         "print([name for name in ('httpx', 'pydantic', 'mleredux_client') if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

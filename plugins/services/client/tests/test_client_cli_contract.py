@@ -1,4 +1,4 @@
-"""What the verbs ask of a server and make of its answers, by the contract: a stand-in answers over a real socket."""
+"""What the commands ask of a server and make of its answers, by the contract: a stand-in answers over a real socket."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_detached_runs_are_named_and_left(there: StandIn) -> None:
 @pytest.mark.parametrize("option", [("--runs-dir", "x"), ("--data-dir", "x"), ("--base-image", "x"), ("--jobs", "1")])
 def test_options_of_this_machine_are_refused(there: StandIn, option: tuple[str, str]) -> None:
     told = mleredux("run", "digits", "--agent", "dummy", *option)
-    assert told.code == 2 and f"{option[0]} is of this machine" in told.err and there.asked == []
+    assert told.code == 2 and f"{option[0]} cannot be combined with --server" in told.err and there.asked == []
 
 
 def test_an_agent_must_be_named_and_the_servers_are_told(there: StandIn) -> None:
@@ -224,7 +224,7 @@ def test_ctrl_c_stops_watching_and_not_the_run(there: StandIn) -> None:
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=90)
     assert process.returncode == 130
-    assert "what was asked for goes on" in told and f"mleredux runs cancel {RUN['id']}`" in told
+    assert "the runs continue" in told and f"mleredux runs cancel {RUN['id']}`" in told
     assert "Traceback" not in told and not any(asked.path.endswith("/cancel") for asked in there.asked)
 
 
@@ -348,7 +348,7 @@ def test_artifacts_stay_in_the_folder(there: StandIn, tmp_path: Path, name: str)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [], "nothing is fetched then"
 
 
-def test_verbs_of_the_local_group_say_so() -> None:
+def test_commands_of_the_local_group_say_so() -> None:
     told = mleredux("runs", "index")
     assert told.code == 2 and "`runs index` works on this machine only" in told.err
 

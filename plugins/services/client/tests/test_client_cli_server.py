@@ -1,4 +1,4 @@
-"""The command line against a real server, as a newcomer uses it: the same verbs, the same documents as here."""
+"""The command line against a real server, as a newcomer uses it: the same commands, the same documents as here."""
 
 from __future__ import annotations
 

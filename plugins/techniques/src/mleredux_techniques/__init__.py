@@ -23,7 +23,7 @@ def mleredux_register_techniques() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The verb `curriculum`."""
+    """The command `curriculum`."""
     title = "Collect what technique runs established about a task, for `mleredux run --context`."
     return [Ref("curriculum", f"{__name__}.command:command", {"title": title})]
 

@@ -1,4 +1,4 @@
-"""The command line. One file a verb; a verb is imported when it is used, so that `--help` costs next to nothing."""
+"""The command line. One file a command, imported when it is used, so that `--help` costs next to nothing."""
 
 from mleredux._core.cli.root import main
 

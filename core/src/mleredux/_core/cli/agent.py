@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from mleredux._core.cli.groups import VerbGroup
-from mleredux._core.cli.output import json_option, print_json
-from mleredux._core.cli.root import catalogue
-from mleredux._core.records import agent_record
+from mleredux._core.cli.backend import backend
+from mleredux._core.cli.groups import CommandGroup
+from mleredux._core.cli.output import json_option, print_facts, print_json
 
 
-@click.group(cls=VerbGroup)
+@click.group(cls=CommandGroup)
 def command() -> None:
-    """Look at agents."""
+    """Show agents, check or build them."""
 
 
 @command.command()
@@ -23,18 +20,8 @@ def command() -> None:
 @click.pass_context
 def show(ctx: click.Context, agent: str, as_json: bool) -> None:
     """Show an agent: command, options, limits, environment."""
-    found = catalogue(ctx).agent(agent)
-    print_agent(agent_record(found), as_json=as_json)
-
-
-def print_agent(facts: dict[str, Any], *, as_json: bool) -> None:
-    """An agent's facts."""
+    facts = backend(ctx).agent(agent)
     if as_json:
         print_json(facts)
-        return
-    for name, value in facts.items():
-        if value in (None, [], {}, ""):
-            continue
-        text = ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else value
-        text = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else text
-        click.echo(f"{click.style(name.ljust(12), bold=True)} {text}")
+    else:
+        print_facts({**facts, "command": " ".join(facts.get("command") or ())})

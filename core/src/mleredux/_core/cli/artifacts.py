@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import click
 
-from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option
+from mleredux._core.cli.backend import backend
+from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
 
 
 @click.command()
@@ -16,31 +16,25 @@ from mleredux._core.cli.output import json_option, print_json, print_table, runs
 @click.option("--producer", help="Only those of this producer (agent, mleredux, a plugin).")
 @runs_dir_option
 @json_option
-def command(run: str, download: Path | None, producer: str | None, runs_dir: str | None, as_json: bool) -> None:
-    """List the artifacts of RUN (by id, a part of it, or `last`), or copy them somewhere."""
-    from mleredux._core.store import RunStore
-    from mleredux._core.submissions.validation import open_regular
-    from mleredux.errors import MlereduxError, NotFound
+@click.pass_context
+def command(
+    ctx: click.Context, run: str, download: Path | None, producer: str | None, runs_dir: str | None, as_json: bool
+) -> None:
+    """List the artifacts of RUN, or copy them into a folder.
 
-    found = RunStore(runs_dir).get(run)
-    manifest = found.manifest
-    if manifest is None:
-        raise NotFound(f"Run {found.id} has no manifest yet.", hint=f"It is in state {found.state}.")
-    chosen = [artifact for artifact in manifest.artifacts if producer in (None, artifact.producer)]
+    RUN is an id, a part of one, or `last`.
+    """
+    there = backend(ctx, runs_dir=runs_dir)
+    run_id = there.find(run)
+    listed, left_out = there.artifacts(run_id)
+    chosen = [artifact for artifact in listed if producer in (None, artifact["producer"])]
     if download is not None:
-        for artifact in chosen:
-            target = download / artifact.path
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with open_regular(found.path / artifact.path) as source, target.open("wb") as copy:
-                    shutil.copyfileobj(source, copy, 1 << 20)
-            except OSError as error:
-                raise MlereduxError(f"Artifact {artifact.path} can't be copied to {target}: it {error}.") from error
+        there.download(run_id, chosen, download)
         click.echo(f"Copied {len(chosen)} artifacts to {download}.", err=True)
     if as_json:
-        print_json([artifact.model_dump(mode="json") for artifact in chosen])
+        print_json(chosen)
     elif download is None:
-        print_table([artifact.model_dump() for artifact in chosen], ("size", "producer", "media_type", "path"))
-        for item in manifest.left_out:
-            click.echo(f"left out: {item['path']}: {item['reason']}")
-        click.echo(f"in {found.path}")
+        print_table(chosen, ("size", "producer", "media_type", "path"))
+        for item in left_out:
+            click.echo(safe(f"left out: {item['path']}: {item['reason']}"))
+        click.echo(f"in {there.location(run_id)}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from mleredux._core.cli.backend import backend
 from mleredux._core.cli.output import data_dir_option, json_option, print_json
-from mleredux._core.cli.root import catalogue
+from mleredux._core.cli.server import server_option
 
 if TYPE_CHECKING:
     from mleredux._core.models import Report
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--output-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the aggregated report is written."
 )
+@server_option("--project", metavar="NAME", help="The project whose quota it counts against.")
 @data_dir_option
 @json_option
 @click.pass_context
@@ -34,43 +36,37 @@ def command(
     task: str | None,
     jsonl: Path | None,
     output_dir: Path | None,
+    project: str | None,
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Score SUBMISSION, a file, against the answers of TASK.
+    """Grade SUBMISSION, a file, against the answers of TASK.
 
-    A submission that can't be scored gets a report all the same, with `valid_submission: false` and one sentence.
+    A submission that cannot be scored gets a report all the same, with `valid_submission: false` and one sentence.
     """
-    from mleredux._core.api import grade, grade_jsonl
-
-    catalogue(ctx)
     if jsonl is not None:
         if submission is not None:
             raise click.UsageError("Give either SUBMISSION and TASK, or --jsonl.")
-        report, path = grade_jsonl(jsonl, output_dir=output_dir, data_dir=data_dir)
-        print_aggregated(report, path, as_json=as_json)
+        there = backend(ctx, data_dir=data_dir)
+        total, path = there.grade_jsonl(jsonl, output_dir=output_dir, project=project)
+        if as_json:
+            print_json(total)
+        else:
+            click.echo(f"{total['total_valid_submissions']} of {total['total_runs']} submissions are valid, ", nl=False)
+            click.echo(f"{total['total_medals']} medals, {total['total_above_median']} above median.")
+        if path is not None:
+            click.echo(f"Report: {path}", err=True)
         return
     if submission is None or task is None:
         raise click.UsageError("Name a submission file and its task, like `mleredux grade submission.csv digits`.")
-    print_report(grade(submission, task, data_dir=data_dir), as_json=as_json)
-
-
-def print_aggregated(report: dict[str, Any], path: Path | None, *, as_json: bool) -> None:
-    """MLE-bench's report of several submissions, and where it was written."""
-    if as_json:
-        print_json(report)
-    else:
-        click.echo(f"{report['total_valid_submissions']} of {report['total_runs']} submissions are valid, ", nl=False)
-        click.echo(f"{report['total_medals']} medals, {report['total_above_median']} above median.")
-    if path is not None:
-        click.echo(f"Report: {path}", err=True)
-
-
-def print_report(graded: Report, *, as_json: bool) -> None:
-    """The grade of one submission."""
+    graded = backend(ctx, data_dir=data_dir).grade(submission, task, project=project)
     if as_json:
         print_json(graded.model_dump(mode="json"))
-        return
+    else:
+        _print_report(graded)
+
+
+def _print_report(graded: Report) -> None:
     if graded.score is None:
         click.echo(f"Not valid: {graded.message}")
         return

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
+from mleredux._core.cli.backend import backend
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, print_table
 from mleredux._core.cli.root import catalogue
-from mleredux._core.locations import default_data_dir, looks_prepared
-from mleredux._core.records import listed
+from mleredux._core.cli.server import server_of
 
-COLUMNS = {
+_COLUMNS = {
     "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "prepared", "plugin", "title"),
     "techniques": ("id", "variants", "plugin", "title"),
     "agents": ("id", "version", "network", "sandboxes", "plugin", "title"),
@@ -21,7 +19,7 @@ COLUMNS = {
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(tuple(COLUMNS)), default="tasks")
+@click.argument("kind", type=click.Choice(tuple(_COLUMNS)), default="tasks")
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Only tasks of this set (low, starter, all …).")
 @click.option("--category", help="Only tasks of this category.")
 @click.option("--technique", metavar="ID", help="The tasks that this technique makes of them (cv, missing, …).")
@@ -38,14 +36,14 @@ def command(
     as_json: bool,
 ) -> None:
     """List tasks, techniques, agents, graders or sandboxes that are installed."""
-    found = catalogue(ctx)
-    rows = listed(found, kind, sets=sets, category=category, technique=technique)
-    if kind == "tasks":
-        data = Path(data_dir) if data_dir else default_data_dir()
-        rows = [{**row, "prepared": looks_prepared(data, row["id"])} for row in rows]
+    for option, value in (("--set", sets), ("--category", category), ("--technique", technique)):
+        if kind != "tasks" and value:
+            raise click.UsageError(f"{option} filters tasks; leave it out.")
+    rows = backend(ctx, data_dir=data_dir).listed(kind, sets=sets, category=category, technique=technique)
     if as_json:
         print_json(rows)
         return
-    print_table(rows, COLUMNS[kind])
-    for problem in found.problems():
-        click.echo(f"Warning: {problem}", err=True)
+    print_table(rows, _COLUMNS[kind])
+    if server_of(ctx) is None:
+        for problem in catalogue(ctx).problems():
+            click.echo(f"Warning: {problem}", err=True)

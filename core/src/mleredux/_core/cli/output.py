@@ -1,27 +1,32 @@
-"""What verbs print: tables for people, one JSON document for programs."""
+"""What commands print: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
 import json
 import math
 import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
+from mleredux._core.cli.server import local_option
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else there."
 )
-runs_dir_option = click.option(
+runs_dir_option = local_option(
     "--runs-dir",
     type=click.Path(file_okay=False),
-    help="Where runs are kept (MLEREDUX_RUNS_DIR, else ./runs).",
+    help="Where runs are kept; ./runs by default. [env: MLEREDUX_RUNS_DIR]",
+    why="the server has its own folder of runs.",
 )
-data_dir_option = click.option(
+data_dir_option = local_option(
     "--data-dir",
     type=click.Path(file_okay=False),
-    help="Where data are kept (MLEREDUX_DATA, else the cache folder).",
+    help="Where data is kept; the user's cache folder by default. [env: MLEREDUX_DATA]",
+    why="the server has its own folder of data.",
 )
 
 
@@ -55,6 +60,16 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> No
         click.echo(click.style(text, bold=True) if number == 0 else text)
 
 
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Names and values below one another; what has no value is left out."""
+    for name, value in facts.items():
+        if value in (None, [], (), {}, ""):
+            continue
+        text = ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, Mapping) else value
+        text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else text
+        click.echo(f"{click.style(name.ljust(12), bold=True)} {safe(str(text))}")
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
@@ -72,3 +87,22 @@ def safe(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def printable(block: bytes) -> str:
+    """Log bytes as text that can't drive a terminal: control characters, and all that is not UTF-8, as escapes."""
+    text = block.decode("utf-8", "backslashreplace")
+    return "".join(char if char in "\n\t" or char.isprintable() else _escape(char) for char in text)
+
+
+def write_log(block: bytes, prefix: str = "") -> None:
+    """Write log bytes to stderr."""
+    text = printable(block)
+    if prefix:
+        text = "".join(prefix + line for line in text.splitlines(keepends=True))
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def _escape(char: str) -> str:
+    return "\n" if char == "\r" else char.encode("unicode_escape").decode()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -17,8 +15,6 @@ from rich.text import Text
 
 from mleredux._core.cli.output import safe
 from mleredux._core.cli.summary import STYLES
-from mleredux._core.models import State
-from mleredux._core.store import Run
 
 _REFRESH = 4
 
@@ -97,62 +93,3 @@ class Progress:
                 Text(f"{seconds:.0f} s", style="dim"),
             )
         return table
-
-
-class RunProgress(Progress):
-    """Runs of this machine, by what their pipeline says."""
-
-    def start(self, runs: list[Run]) -> None:
-        """Show these runs."""
-        for run in runs:
-            self.add(run.id, run.spec.task, run.spec.agent)
-        if self.following:
-            for run in runs:
-                self.in_background(partial(self._copy_log, run, len(runs) > 1))
-
-    def say(self, run: Run, message: str) -> None:
-        """What is going on in a run."""
-        self.tell(run.id, message, ended=message in set(State))
-
-    def _copy_log(self, run: Run, several: bool) -> None:
-        """Copy a log to the terminal as it grows."""
-        position = 0
-        while True:
-            last = self.stop.is_set()
-            try:
-                with run.agent_log.open("rb") as file:
-                    if file.seek(0, 2) < position:
-                        position = 0  # a fresh start after an interrupted attempt
-                    file.seek(position)
-                    while block := file.read(1 << 16):
-                        position += len(block)
-                        write_log(block, f"{run.spec.task} | " if several else "")
-            except FileNotFoundError:
-                pass
-            if last:
-                return
-            self.stop.wait(0.1)
-
-
-def printable(block: bytes) -> str:
-    """Log bytes as text that can't drive a terminal: control characters, and all that is no UTF-8, as escapes."""
-    text = block.decode("utf-8", "backslashreplace")
-    return "".join(char if char in "\n\t" or char.isprintable() else _escape(char) for char in text)
-
-
-def write_log(block: bytes, prefix: str = "") -> None:
-    """Write log bytes to stderr."""
-    safe = printable(block)
-    if prefix:
-        safe = "".join(prefix + line for line in safe.splitlines(keepends=True))
-    sys.stderr.write(safe)
-    sys.stderr.flush()
-
-
-def _escape(char: str) -> str:
-    return "\n" if char == "\r" else char.encode("unicode_escape").decode()
-
-
-def make_progress(*, follow: bool, quiet: bool) -> RunProgress:
-    """Progress for `mleredux run`."""
-    return RunProgress(follow=follow, quiet=quiet)

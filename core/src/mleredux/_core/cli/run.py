@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import json
-import signal
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
+from mleredux._core.cli.backend import Backend, Batch, RunRequest, backend
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option
-from mleredux._core.cli.root import catalogue
+from mleredux._core.cli.server import local_option, server_option
 
 EXIT_AGENT_FAILED = 3
 EXIT_ENVIRONMENT_BROKE = 4
 EXIT_CANCELLED = 130
-LIMITS = (
+_LIMITS = (
     *("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace"),
     *("llm_calls", "llm_tokens", "llm_cost_usd"),
 )
 """Options that are limits, by their names there."""
+_SAME = (
+    *("tasks", "sets", "agents", "seeds", "sandbox", "network", "obfuscated"),
+    *("base_image", "jobs", "resume", "project", "priority", "name"),
+)
+"""Options that a request has as they are."""
 
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
 @click.option("--agent", "agents", multiple=True, metavar="ID", help="The agent; several give one run each.")
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="All tasks of a set too (starter, low, …).")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="Also all tasks of this set (starter, low, …).")
 @click.option("--sandbox", metavar="ID", help="Sandbox to run in; by default the best that meets the agent's needs.")
 @click.option(
     "--seed",
@@ -34,113 +39,145 @@ LIMITS = (
     multiple=True,
     help="Given to the agent; several give one run each.  [default: 0]",
 )
-@click.option("--time-limit", type=Duration(), help="How long the agent may work: 90s, 30m, 2h.")
+@click.option("--time-limit", type=Duration(), help="Time limit of the agent: 90s, 30m, 2h.")
 @click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs of the agent.")
 @click.option("--memory", "memory_mb", type=Megabytes(), help="Memory of the agent: 512m, 4g.")
 @click.option("--disk", "disk_mb", type=Megabytes(), help="Disk of the agent: 512m, 10g.")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes of the agent.")
 @click.option("--gpus", type=click.IntRange(min=0), help="GPUs of the agent.")
 @click.option("--grace", type=Duration(), help="Time between SIGTERM and SIGKILL.")
-@click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="What the agent may reach (docker).")
-@click.option("--llm-calls", type=click.IntRange(min=0), help="Calls of language models through the gateway.")
-@click.option("--llm-tokens", type=click.IntRange(min=0), help="Tokens of these calls, read and written.")
-@click.option("--llm-cost", "llm_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="Cost of these calls.")
+@click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
+@click.option("--llm-calls", type=click.IntRange(min=0), help="Maximum number of LLM calls through the gateway.")
+@click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of tokens of these calls.")
+@click.option(
+    "--llm-cost", "llm_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="Maximum cost of these calls."
+)
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option("--obfuscated", is_flag=True, help="Give the description without the competition's name and story.")
-@click.option("--context", type=click.File(encoding="utf-8"), help="A text file to add to what the agent is told.")
-@click.option("--base-image", metavar="IMAGE", help="Base of the agent's image (also MLEREDUX_BASE_IMAGE).")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at once, as slots allow.")
-@click.option("--follow", is_flag=True, help="Show the agent's log while it works.")
-@click.option("--resume", metavar="RUN", help="Go on with an interrupted run, by its id (or `last`).")
+@click.option("--context", type=click.File(encoding="utf-8"), help="A text file to append to the agent's instructions.")
+@local_option(
+    "--base-image",
+    metavar="IMAGE",
+    help="Base of the agent's image. [env: MLEREDUX_BASE_IMAGE]",
+    why="it is configured where the server runs.",
+)
+@local_option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Maximum number of concurrent runs.",
+    why="the server's slots and your quota decide how many runs go at once.",
+)
+@click.option("--follow", is_flag=True, help="Show the agent's log while it runs.")
+@local_option(
+    "--resume",
+    metavar="RUN",
+    help="Resume an interrupted run, by its id (or `last`).",
+    why="a server resumes its runs by itself, and `mleredux runs retry RUN` retries one.",
+)
+@server_option("--detach", "-d", is_flag=True, help="Do not wait: print the runs' ids, or with --json their records.")
+@server_option("--cancel-on-interrupt", is_flag=True, help="Let Ctrl-C cancel the runs instead.")
+@server_option("--project", metavar="NAME", help="The project whose quota they count against, by name or id.")
+@server_option("--priority", type=click.IntRange(-100, 100), help="Among your own runs; higher goes first.")
+@server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label of the runs.")
+@server_option("--name", metavar="NAME", help="Name of the experiment that several runs make.")
 @runs_dir_option
 @data_dir_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, **asked: Any) -> None:
-    """Let an agent work on tasks, grade what it leaves, keep everything.
+    """Run agents on tasks, grade their submissions, keep everything.
+
+    With --server, Ctrl-C stops waiting, not the runs.
 
     \b
     Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed or ran out of time
-                4 the environment or a task broke · 130 cancelled
+                4 the environment or a task broke · 130 cancelled, or no longer waited for
     """
-    from mleredux._core.cli.progress import RunProgress
-    from mleredux._core.cli.summary import Shown, closing_table
-    from mleredux._core.data import DataStore
-    from mleredux._core.pipeline import Pipeline
-    from mleredux._core.store import RunStore
-
-    found = catalogue(ctx)
-    store = RunStore(asked["runs_dir"])
-    with RunProgress(follow=asked["follow"], quiet=asked["as_json"]) as progress:
-        data = DataStore(asked["data_dir"])
-        if asked["resume"]:
-            if asked["tasks"] or asked["sets"]:
-                raise click.UsageError("--resume goes on with one run; name no tasks beside it.")
-            run = store.get(asked["resume"])
-            data = DataStore(run.spec.data_dir)
-            pipeline = Pipeline(store, found, data, 1, asked["base_image"], progress.say)
-            pipeline.check_resumable(run)
-            runs = [run]
-        else:
-            planned = _plan(ctx, asked)
-            runs = [store.create(**fields, data_dir=str(data.path.absolute())) for fields in planned]
-            pipeline = Pipeline(store, found, data, asked["jobs"], asked["base_image"], progress.say)
-        progress.start(runs)
-        signal.signal(signal.SIGTERM, lambda *_: pipeline.cancel())
-        runs = pipeline.execute(runs)
-    records = [run.record() for run in runs]
-    if asked["as_json"]:
-        print_json(records[0] if len(records) == 1 and len(asked["tasks"]) < 2 and not asked["sets"] else records)
-    else:
-        closing_table([Shown.of(run) for run in runs])
-    ctx.exit(max(exit_code(record) for record in records))
-
-
-def _plan(ctx: click.Context, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """One set of fields for each run, all checked before the first run is made."""
-    from mleredux._core.api import plan
-
-    found = catalogue(ctx)
-    if not asked["tasks"] and not asked["sets"]:
+    if asked["detach"] and asked["follow"]:
+        raise click.UsageError("--detach does not wait; follow a run with `mleredux logs RUN --follow`.")
+    if not (asked["tasks"] or asked["sets"] or asked["resume"]):
         raise click.UsageError("Name a task, like `mleredux run digits --agent baseline`, or a set with --set.")
-    if not asked["agents"]:
-        known = ", ".join(found.entries("agents")) or "none is installed"
-        raise click.UsageError(f"Name an agent with --agent; there are: {known}.")
-    limits = {name: asked[name] for name in LIMITS if asked[name] is not None}
-    context = asked["context"].read() if asked["context"] else None
-    return [
-        {
-            **plan(
-                found,
-                task,
-                agent,
-                sandbox=asked["sandbox"],
-                seed=seed,
-                limits=limits,
-                options=read_options(asked["options"]),
-                network=asked["network"],
-            ),
-            "obfuscated": asked["obfuscated"],
-            "context": context,
-        }
-        for task in found.task_names(asked["tasks"], asked["sets"])
-        for agent in asked["agents"]
-        for seed in asked["seeds"] or (0,)
-    ]
+    there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])
+    same = {name: asked[name] for name in _SAME}
+    batch = there.create(
+        RunRequest(
+            **same,
+            limits={name: asked[name] for name in _LIMITS if asked[name] is not None},
+            options=read_options(asked["options"]),
+            labels=read_labels(asked["labels"]),
+            context=asked["context"].read() if asked["context"] else None,
+        )
+    )
+    several = len(batch.runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])
+    if asked["detach"]:
+        if asked["as_json"]:
+            print_json(batch.records if several else batch.records[0])
+        else:
+            for record in batch.records:
+                click.echo(record["id"])
+            click.echo(batch.later, err=True)
+        return
+    if batch.note and not asked["as_json"]:
+        click.echo(batch.note, err=True)
+    watching = {name: asked[name] for name in ("follow", "as_json", "cancel_on_interrupt")}
+    see_through(ctx, there, batch, several=several, **watching)
+
+
+def see_through(
+    ctx: click.Context,
+    there: Backend,
+    batch: Batch,
+    *,
+    several: bool,
+    follow: bool,
+    as_json: bool,
+    cancel_on_interrupt: bool = False,
+) -> NoReturn:
+    """Show runs until they have ended, print what became of them, and exit with it.
+
+    Args:
+        several: Whether JSON is a list.
+    """
+    from mleredux._core.cli.progress import Progress
+    from mleredux._core.cli.summary import closing_table
+
+    with Progress(follow=follow, quiet=as_json) as progress:
+        ended = there.finish(batch, progress, cancel_on_interrupt=cancel_on_interrupt)
+    if ended is None:
+        click.echo(f"Stopped waiting; the runs continue. {batch.later}", err=True)
+        ctx.exit(EXIT_CANCELLED)
+    records = [view.record for view in ended]
+    if as_json:
+        print_json(records if several else records[0])
+    else:
+        closing_table(ended)
+    ctx.exit(max(exit_code(record) for record in records))
 
 
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     """`key=value` pairs; values are read as JSON where they are."""
     options: dict[str, Any] = {}
     for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise click.BadParameter(f"{pair!r} is not of the form KEY=VALUE.", param_hint="--option")
+        key, value = _split(pair, option="--option")
         try:
             options[key] = json.loads(value)
         except ValueError:
             options[key] = value
     return options
+
+
+def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`key=value` pairs."""
+    return dict(_split(pair, option="--label") for pair in pairs)
+
+
+def _split(pair: str, *, option: str) -> tuple[str, str]:
+    key, equals, value = pair.partition("=")
+    if not equals or not key:
+        raise click.BadParameter(f"{pair!r} is not of the form KEY=VALUE.", param_hint=option)
+    return key, value
 
 
 def exit_code(record: dict[str, Any]) -> int:

@@ -2,119 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from mleredux._core.cli.groups import VerbGroup
+from mleredux._core.cli.backend import Backend, backend
+from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
+from mleredux._core.cli.run import read_labels
+from mleredux._core.cli.server import server_of, server_option
 
-if TYPE_CHECKING:
-    from mleredux._core.models import Event
+_COLUMNS = ("id", "task", "agent", "status", "cause", "score", "medal")
 
 
-@click.group(cls=VerbGroup, invoke_without_command=True)
+@click.group(cls=CommandGroup, here=("index",), invoke_without_command=True)
 @click.option("--task", help="Only runs of this task.")
 @click.option("--agent", help="Only runs of this agent.")
-@click.option("--status", help="Only runs in this state.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--status", multiple=True, help="Only runs in this state; may be given several times.")
+@click.option("--medal", type=click.Choice(("gold", "silver", "bronze")), help="Only runs with this medal.")
+@server_option("--project", metavar="NAME", help="Only runs of this project.")
+@server_option("--experiment", metavar="ID", help="Only runs of this experiment.")
+@server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Only runs with this label.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of runs to list."
+)
 @runs_dir_option
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, /, task: str | None, agent: str | None, status: str | None, limit: int, **asked: Any
+    ctx: click.Context,
+    /,
+    labels: tuple[str, ...],
+    limit: int,
+    runs_dir: str | None,
+    as_json: bool,
+    **equal: Any,
 ) -> None:
     """List runs, newest first; or show, cancel, delete, or index them."""
-    from mleredux._core.store import RunStore
+    if server_of(ctx) is None:
+        from mleredux._core.store import RunStore
 
-    ctx.obj = RunStore(asked["runs_dir"])
+        ctx.obj = RunStore(runs_dir)  # for the commands of this machine only, plugins' too
     if ctx.invoked_subcommand is not None:
         return
-    rows = ctx.obj.list(task=task, agent=agent, status=status)
-    if asked["as_json"]:
-        print_json(rows[:limit])
-        return
-    if not rows:
-        click.echo(f"There are no runs in {ctx.obj.path}.")
-        return
-    print_rows(rows[:limit], f"{len(rows) - limit} more" if len(rows) > limit else None)
+    there = backend(ctx, runs_dir=runs_dir)
+    filters = {**equal, "label": tuple(f"{key}:{value}" for key, value in read_labels(labels).items())}
+    rows, more = there.runs(filters, limit)
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        click.echo(f"There are no {'such ' if any(filters.values()) else ''}runs {there.place}.")
+    else:
+        whose = ("user",) if len({row.get("user") for row in rows}) > 1 else ()
+        print_table(rows, (*_COLUMNS, *whose))
+        if more is not None:
+            click.echo(f"… and {more} (--limit)")
 
 
 @command.command()
 @click.argument("run")
 @json_option
-@click.pass_obj
-def show(store: Any, run: str, as_json: bool) -> None:
+@click.pass_context
+def show(ctx: click.Context, run: str, as_json: bool) -> None:
     """Show one run: by id, a part of it, or `last`."""
-    from mleredux._core.cli.summary import Shown, closing_table
+    from mleredux._core.cli.summary import closing_table
 
-    found = store.get(run)
+    there = _backend(ctx)
+    run_id = there.find(run)
+    view = there.view(run_id)
     if as_json:
-        print_json(found.record())
+        print_json(view.record)
         return
-    closing_table([Shown.of(found)])
-    print_events(found.events())
+    closing_table([view])
+    for event in there.events(run_id):
+        facts = "  ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value is not None)
+        click.echo(safe(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}"))
+    if view.waiting_for:
+        click.echo(safe(f"Queued: {view.waiting_for}"))
 
 
 @command.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Don't ask.")
-@click.pass_obj
-def delete(store: Any, runs: tuple[str, ...], yes: bool) -> None:
-    """Delete runs and everything they left."""
-    import sys
-
-    found = [store.get(name) for name in runs]
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.pass_context
+def delete(ctx: click.Context, runs: tuple[str, ...], yes: bool) -> None:
+    """Delete runs with all their files."""
+    there = _backend(ctx)
+    found = [there.find(name) for name in runs]
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Deleting needs --yes where nobody can be asked.")
-        click.confirm(f"Delete {', '.join(run.id for run in found)}?", abort=True)
-    for run in found:
-        store.delete(run)
-        click.echo(f"Deleted {run.id}.")
+        click.confirm(f"Delete {', '.join(found)} {there.place}?", abort=True)
+    for run_id in found:
+        there.delete(run_id)
+        click.echo(f"Deleted {run_id}.")
 
 
 @command.command()
-@click.argument("runs", nargs=-1, required=True)
-@click.pass_obj
-def cancel(store: Any, runs: tuple[str, ...]) -> None:
-    """Stop runs, wherever they go on; what there is of them is kept."""
-    for run in [store.get(name) for name in runs]:
-        if run.state.final:
-            click.echo(f"{run.id} is {run.state} already.")
-        elif run.alive:
-            run.ask_to_cancel()
-            click.echo(f"Asked {run.id} to stop.")
-        else:
-            click.echo(f"Nobody works on {run.id}; `mleredux run --resume` goes on with it, `runs delete` removes it.")
+@click.argument("runs", nargs=-1)
+@server_option("--experiment", metavar="ID", help="All runs of this experiment that have not ended.")
+@click.pass_context
+def cancel(ctx: click.Context, runs: tuple[str, ...], experiment: str | None) -> None:
+    """Stop runs, wherever they are executed; their files are kept."""
+    if bool(runs) == (experiment is not None):
+        raise click.UsageError("Name runs, or on a server an experiment with --experiment.")
+    for sentence in _backend(ctx).cancel(runs, experiment):
+        click.echo(sentence)
 
 
 @command.command()
 @click.pass_obj
 def index(store: Any) -> None:
-    """Make the index anew from the run directories."""
+    """Rebuild the index from the run directories."""
     click.echo(f"Indexed {store.rebuild()} runs in {Path(store.path) / 'index.sqlite'}.")
 
 
-def print_events(events: Iterable[Event]) -> None:
-    """A line each."""
-    for event in events:
-        facts = "  ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value is not None)
-        click.echo(safe(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}"))
-
-
-def print_rows(rows: list[dict[str, Any]], more: str | None, further: Sequence[str] = ()) -> None:
-    """Runs, a row each.
-
-    Args:
-        more: How many there are besides, in words (`17 more`); None where these are all.
-        further: Columns besides the usual ones.
-    """
-    print_table(rows, ("id", "task", "agent", "status", "cause", "score", "medal", *further))
-    if more is not None:
-        click.echo(f"… and {more} (--limit)")
+def _backend(ctx: click.Context) -> Backend:
+    assert ctx.parent is not None
+    return backend(ctx, runs_dir=ctx.parent.params["runs_dir"])
 
 
 def _short(value: Any) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.output import safe
 from mleredux._core.models import Report
-from mleredux._core.store import Run
 
 STYLES = {"done": "green", "failed": "red", "timed_out": "yellow", "cancelled": "yellow"}
 
@@ -24,44 +22,7 @@ _WIDE = 120
 """Columns of a terminal below which `_BELOW` is left out of the table of several runs."""
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What people see of a run, wherever it is kept.
-
-    Attributes:
-        status: Its state.
-        message: Why it failed, where it did.
-        seconds: From when it was asked for to the last that happened.
-        artifacts: Where they are.
-        page: Where its report for people is, where there is one.
-    """
-
-    task: str
-    agent: str
-    status: str
-    report: Report | None
-    message: str | None
-    seconds: float
-    artifacts: str
-    page: str | None = None
-
-    @classmethod
-    def of(cls, run: Run) -> Shown:
-        """A run of this machine."""
-        events, page = run.events(), run.path / "report.html"
-        return cls(
-            task=run.spec.task,
-            agent=run.spec.agent,
-            status=str(run.state),
-            report=run.report,
-            message=run.message,
-            seconds=(events[-1].time - events[0].time).total_seconds(),
-            artifacts=_short(run.path),
-            page=_short(page) if page.exists() else None,
-        )
-
-
-def closing_table(runs: Sequence[Shown]) -> None:
+def closing_table(runs: Sequence[RunView]) -> None:
     """Print the table: facts below one another for one run, a row each for several."""
     console, narrow = Console(), False
     if len(runs) == 1:
@@ -88,7 +49,7 @@ def closing_table(runs: Sequence[Shown]) -> None:
             console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow"))
 
 
-def _facts(run: Shown) -> dict[str, Any]:
+def _facts(run: RunView) -> dict[str, Any]:
     report = run.report
     facts: dict[str, Any] = {"status": Text(run.status, style=STYLES.get(run.status, "")), "score": _score(report)}
     if report is None or report.gold_threshold is not None:  # else nobody was compared with
@@ -116,10 +77,3 @@ def _medal(report: Report | None) -> Any:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
-
-
-def _short(path: Path) -> str:
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path.resolve())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from mleredux._core.cli.backend import backend
 from mleredux._core.cli.output import data_dir_option, json_option, print_json
-from mleredux._core.cli.root import catalogue
 
 
 @click.command()
@@ -17,11 +17,12 @@ from mleredux._core.cli.root import catalogue
 @json_option
 @click.pass_context
 def command(ctx: click.Context, submission: Path, task: str, data_dir: str | None, as_json: bool) -> None:
-    """Say whether SUBMISSION is well-formed for TASK. The answers are not opened. Exit code 1 where it is not."""
-    from mleredux._core.api import validate
+    """Check that SUBMISSION is well-formed for TASK, without opening the answers.
 
-    catalogue(ctx)
-    verdict = validate(submission, task, data_dir=data_dir)
+    \b
+    Exit codes: 0 well-formed · 1 not well-formed, or an error · 2 usage
+    """
+    verdict = backend(ctx, data_dir=data_dir).validate(submission, task)
     if as_json:
         print_json(verdict.model_dump())
     else:

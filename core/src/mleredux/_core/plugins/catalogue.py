@@ -106,6 +106,11 @@ class Catalogue:
         caller: pluggy.HookCaller = getattr(self.manager.hook, name)
         return caller
 
+    def offers(self, hook: str) -> bool:
+        """Whether a plugin implements a hook. Imports only plugins of which that is not known otherwise."""
+        known = any(hook in (plugin.hooks or ()) for plugin in self.plugins if plugin.state in ("found", "loaded"))
+        return known or bool(self.hook(hook).get_hookimpls())
+
     def entries(self, kind: str) -> dict[str, Entry]:
         """Everything registered of a kind, by id, sorted. Imports only plugins that must be asked each time."""
         if kind not in self._entries:

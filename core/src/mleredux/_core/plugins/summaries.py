@@ -56,7 +56,8 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     if kind == "sandboxes" and isinstance(item, Sandbox):
         return {"id": item.id, "title": item.title, **_plain(item.capabilities)}
     if kind == "commands" and hasattr(item, "get_short_help_str"):
-        return {"id": item.name, "title": item.get_short_help_str(limit=80)}
+        place = {"place": item.place} if hasattr(item, "place") else {}
+        return {"id": item.name, "title": item.get_short_help_str(limit=80), **place}
     expected = {
         "tasks": "a mleredux._core.models.Task",
         "techniques": "a mleredux._core.models.Technique",

@@ -1,4 +1,4 @@
-"""What the package adds: agents by `mlebench:…`, those that the user imported, and the verb that imports them."""
+"""What the package adds: agents by `mlebench:…`, those that the user imported, and the command that imports them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mleredux_register_agents() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The verb, imported when it is used."""
+    """The command, imported when it is used."""
     return [
         Ref(
             "agent import-mlebench",

@@ -11,6 +11,6 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The verb `audit`."""
+    """The command `audit`."""
     title = "Look for leaks in a prepared task: answers in public files, telling ids, duplicates."
     yield Ref("audit", f"{__name__}.command:command", {"title": title})

@@ -1,4 +1,4 @@
-"""The verbs of the command line against a service."""
+"""A server as what works the commands, and the commands that only a server has."""
 
 from __future__ import annotations
 
@@ -9,37 +9,33 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mleredux.plugin.command import Backend
+
 mleredux_contract = 2
 
-_TWINS = {
-    "account": "account:account",
-    "agent": "looking:agents",
-    "agent build": "building:build",
-    "artifacts": "reading:artifacts",
-    "grade": "grading:grade",
-    "list": "looking:listing",
-    "login": "login:login",
-    "logout": "login:logout",
-    "logs": "reading:logs",
-    "run": "run:run",
-    "runs": "runs:runs",
-    "show": "looking:show",
-    "validate": "grading:validate",
-    "whoami": "login:whoami",
+_COMMANDS = {
+    "account": ("account:account", "both", "Tokens, users, projects and quotas of a server."),
+    "login": ("login:login", "both", "Log in to a server: prompt for a token, verify and store it."),
+    "logout": ("login:logout", "both", "Log out of a server: remove its stored token."),
+    "whoami": ("login:whoami", "both", "Show the authenticated user and scopes."),
+    "agent build": ("building:build", "server", "Build an agent's environment on the server ahead of its runs."),
+    "runs wait": ("runs:wait", "server", "Wait until runs have ended, and show them."),
+    "runs retry": ("runs:retry", "server", "Retry runs that have ended."),
 }
-_ALWAYS = {
-    "account": "Tokens, users, projects and quotas of a server.",
-    "login": "Ask for the token of the server at URL, try it, and keep it.",
-    "logout": "Forget the token of the server at URL.",
-    "whoami": "Say who the token belongs to on a server, and what it may do.",
-}
-"""Verbs that are there without `--server` too: to log in, or to say that they need one."""
+"""Commands: where they are implemented, where they work, and what they do."""
 
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """Twins of local verbs (`remote run`), and what only a server has."""
-    for name, place in _TWINS.items():
-        yield Ref(f"remote {name}", f"mleredux_client.cli.{place}")
-    for name, title in _ALWAYS.items():
-        yield Ref(name, f"mleredux_client.cli.{_TWINS[name]}", {"title": title})
+    """Commands that only a server has; those that log in are there without `--server` too."""
+    for name, (target, place, title) in _COMMANDS.items():
+        yield Ref(name, f"mleredux_client.cli.{target}", {"title": title, "place": place})
+
+
+@hookimpl
+def mleredux_open_backend(url: str) -> Backend:
+    """The server at a URL, with the token that is kept for it."""
+    from mleredux_client.cli.backend import ServerBackend
+    from mleredux_client.cli.service import open_service
+
+    return ServerBackend(open_service(url), url)

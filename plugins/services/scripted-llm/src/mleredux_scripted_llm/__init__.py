@@ -19,7 +19,7 @@ _WHERE = {"ScriptedLlm": "local", "Scenario": "scenario", "load_scenario": "scen
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The verb `scripted-llm`."""
+    """The command `scripted-llm`."""
     title = "Serve a language model that says what a scenario file tells it to."
     yield Ref("scripted-llm", f"{__name__}.command:command", {"title": title})
 

@@ -1,1 +1,1 @@
-"""The verbs of mleredux's command line against a service: `mleredux VERB … --server URL`."""
+"""A server as what works the commands of `mleredux … --server URL`, and commands that only a server has."""

@@ -11,7 +11,6 @@ from mleredux.plugin.command import Duration, Megabytes, json_option, print_json
 
 from mleredux_client.calls import Call, create, known, segment
 from mleredux_client.cli.service import Service, service
-from mleredux_client.cli.twins import RemoteGroup
 
 _SCOPES = ("read", "run", "grade", "tokens", "admin")
 _QUOTAS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_mb", "llm_tokens", "max_time_limit")
@@ -20,12 +19,12 @@ _name = click.argument("name")
 
 
 def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb that tells something: the context first, `--json` last."""
+    """A command that prints something: the context first, `--json` last."""
     return json_option(click.pass_context(function))
 
 
 def _lists(group: click.Group, kind: str, columns: tuple[str, ...], sentence: str) -> None:
-    """Give a group its verb `list`."""
+    """Give a group its command `list`."""
 
     @group.command("list", help=sentence)
     @_telling
@@ -37,25 +36,37 @@ def _lists(group: click.Group, kind: str, columns: tuple[str, ...], sentence: st
             print_table(rows, columns)
 
 
-@click.group(cls=RemoteGroup)
+class _AccountGroup(click.Group):
+    """It is there without `--server` too, and says that it needs one."""
+
+    place = "both"
+
+
+@click.group(cls=_AccountGroup)
 def account() -> None:
     """Tokens, users, projects and quotas of a server."""
 
 
-@account.group(cls=RemoteGroup)
+@account.group()
 def token() -> None:
     """Tokens: yours, and everybody's where you are an administrator."""
 
 
 @token.command("create")
-@click.option("--name", required=True, help="What it is for: ci, laptop.")
-@click.option("--scope", "scopes", multiple=True, type=click.Choice(_SCOPES), help="What it may; read, run and grade.")
+@click.option("--name", required=True, help="What it is used for: ci, laptop.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(_SCOPES),
+    help="By default read, run and grade.",
+)
 @click.option("--project", metavar="NAME", help="The only project that it may use.")
-@click.option("--expires-in", type=Duration(), help="How long it is good: 12h, 30d.")
-@click.option("--user", metavar="NAME", help="Whose, where you are an administrator.")
+@click.option("--expires-in", type=Duration(), help="Its lifetime: 12h, 30d.")
+@click.option("--user", metavar="NAME", help="Its user; for administrators.")
 @_telling
 def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **asked: Any) -> None:
-    """Make a token, and print it: the only time that it is said."""
+    """Create a token and print it; it is not shown again."""
     there = service(ctx)
     expires = asked["expires_in"]
     body = {
@@ -78,7 +89,7 @@ _lists(
     token,
     "token",
     ("id", "name", "user", "scopes", "expires_at", "last_used_at"),
-    "List tokens, without what is secret of them.",
+    "List tokens, without their secrets.",
 )
 
 
@@ -86,20 +97,20 @@ _lists(
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.pass_context
 def revoke_tokens(ctx: click.Context, ids: tuple[str, ...]) -> None:
-    """Make tokens worthless, by their ids."""
+    """Revoke tokens, by their ids."""
     for token_id in ids:
         service(ctx).delete(f"/v1/tokens/{segment(token_id)}")
         click.echo(f"Revoked {token_id}.")
 
 
-@account.group(cls=RemoteGroup)
+@account.group()
 def user() -> None:
     """Users; for administrators."""
 
 
 @user.command("create")
 @_name
-@click.option("--admin", is_flag=True, help="May see and do everything.")
+@click.option("--admin", is_flag=True, help="May read and change everything.")
 @_telling
 def create_user(ctx: click.Context, name: str, admin: bool, as_json: bool) -> None:
     """Add a user, who gets a project of their own; `token create --user` makes their first token."""
@@ -112,7 +123,7 @@ _lists(user, "user", ("id", "name", "admin"), "List users.")
 
 @user.command("delete")
 @_name
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context
 def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
     """Remove a user, by name or id."""
@@ -126,7 +137,7 @@ def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
     click.echo(f"Deleted {found['name']}.")
 
 
-@account.group(cls=RemoteGroup)
+@account.group()
 def project() -> None:
     """Projects: places of runs with a quota, shared by their members."""
 
@@ -135,7 +146,7 @@ def project() -> None:
 @_name
 @_telling
 def create_project(ctx: click.Context, name: str, as_json: bool) -> None:
-    """Make a project."""
+    """Create a project."""
     made = service(ctx).json(create("/v1/projects", {"name": name}))
     _tell_made(made, f"Use it: `mleredux run … --project {name}`.", as_json)
 
@@ -147,34 +158,34 @@ _lists(project, "project", ("id", "name", "role", "created_at"), "List projects 
 @_name
 @_telling
 def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
-    """Show what a project uses, of what it may."""
+    """Show a project's usage and quota."""
     there = service(ctx)
     _tell_usage(there.get(_project_path(there, name)), as_json)
 
 
 @project.command("set-quota")
 @_name
-@click.option("--concurrent-runs", type=click.IntRange(min=0), help="Runs at once.")
-@click.option("--queued-runs", type=click.IntRange(min=0), help="Runs that wait.")
+@click.option("--concurrent-runs", type=click.IntRange(min=0), help="Maximum number of concurrent runs.")
+@click.option("--queued-runs", type=click.IntRange(min=0), help="Maximum number of queued runs.")
 @click.option("--cpus", type=click.FloatRange(min=0), help="CPUs of all its runs together.")
 @click.option("--memory", "memory_mb", type=Megabytes(), help="Memory of all its runs together: 16g.")
 @click.option("--gpus", type=click.IntRange(min=0), help="GPUs of all its runs together.")
-@click.option("--disk", "disk_mb", type=Megabytes(), help="Disk that its runs may fill: 100g.")
+@click.option("--disk", "disk_mb", type=Megabytes(), help="Disk of all its runs together: 100g.")
 @click.option("--llm-tokens", type=click.IntRange(min=0), help="Tokens of language models.")
-@click.option("--max-time-limit", type=Duration(), help="The longest time limit that a run may ask for.")
+@click.option("--max-time-limit", type=Duration(), help="Longest time limit of a run.")
+@click.option("--sandbox", "sandboxes", multiple=True, metavar="ID", help="An allowed sandbox; `isolated`: all such.")
 @click.option(
-    "--sandbox",
-    "sandboxes",
+    "--network",
+    "networks",
     multiple=True,
-    metavar="ID",
-    help="Where its runs may work; `isolated`: all such.",
+    type=click.Choice(("none", "gateway", "open")),
+    help="An allowed network.",
 )
-@click.option("--network", "networks", multiple=True, type=click.Choice(("none", "gateway", "open")), help="Likewise.")
-@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Its share beside that of others.")
-@click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Lift this limit.")
+@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Its share relative to other projects.")
+@click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Remove this limit.")
 @_telling
 def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:
-    """Change what a project may use; what is not named stays. For administrators."""
+    """Change a project's quota; limits that are not named stay. For administrators."""
     chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in limits.items()}
     change = {key: value for key, value in chosen.items() if value not in (None, [])} | dict.fromkeys(unlimited)
     if not change:
@@ -200,16 +211,16 @@ def add_member(ctx: click.Context, name: str, user: str, role: str) -> None:
 @click.argument("user")
 @click.pass_context
 def remove_member(ctx: click.Context, name: str, user: str) -> None:
-    """Let a user into a project no more."""
+    """Remove a user from a project."""
     there = service(ctx)
     there.delete(_member_path(there, name, user))
-    click.echo(f"{user} is in {name} no more.")
+    click.echo(f"{user} is no longer a member of {name}.")
 
 
 @account.command()
 @_telling
 def usage(ctx: click.Context, as_json: bool) -> None:
-    """Show what your projects use, of what they may."""
+    """Show the usage and quota of your projects."""
     projects = service(ctx).get("/v1/me")["projects"]
     if as_json:
         print_json([{name: item[name] for name in ("id", "name", "usage", "quota")} for item in projects])

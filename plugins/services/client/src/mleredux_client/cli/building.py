@@ -9,29 +9,28 @@ import click
 from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, json_option, print_json, read_options
 
 from mleredux_client.calls import create, known
-from mleredux_client.cli.service import Service, service, service_option
-from mleredux_client.cli.twins import RemoteCommand
+from mleredux_client.cli.service import ServerCommand, Service, server, service_option
 
 _ENDED = ("ready", "failed")
 _POLL_SECONDS = 1.0
 
 
-@click.command(cls=RemoteCommand)
+@click.command(cls=ServerCommand, place="server")
 @click.argument("agent", metavar="AGENT|repo:REFERENCE")
 @click.option("--sandbox", metavar="ID", help="What to build it for; by default the best isolated sandbox.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
-@click.option("--project", metavar="NAME", help="The project whose quota it counts to.")
+@click.option("--project", metavar="NAME", help="The project whose quota it counts against.")
 @click.option("--follow", is_flag=True, help="Show the log of the build.")
-@click.option("--detach", "-d", is_flag=True, help="Don't wait.")
+@click.option("--detach", "-d", is_flag=True, help="Do not wait.")
 @json_option
 @click.pass_context
 def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: bool, **asked: Any) -> None:
-    """Fetch and build an agent on the server, and print its pinned name for `run --agent`.
+    """Build an agent's environment on the server ahead of its runs, and print its pinned name for `run --agent`.
 
     \b
     Exit codes: 0 ready · 1 error · 2 usage · 4 it could not be built
     """
-    there = service(ctx)
+    named, there = server(ctx).named, server(ctx).service
     wanted = {"agent": agent, "options": read_options(options) or None}
     told = there.json(create("/v1/builds", known({**wanted, "sandbox": asked["sandbox"], "project": asked["project"]})))
     if not asked["detach"]:
@@ -42,11 +41,11 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
         click.echo(told["agent"])
     if told["status"] == "failed":
         if not as_json:
-            log = f"`mleredux agent build {agent} --follow{service_option(ctx)}` shows the log."
+            log = f"`mleredux agent build {agent} --follow{service_option(named)}` shows the log."
             click.echo(f"Error: {told.get('message') or 'The build failed.'} {log}", err=True)
         ctx.exit(EXIT_ENVIRONMENT_BROKE)
     if told["status"] == "ready" and not as_json:
-        how = "was there already" if told.get("cached") else "is built"
+        how = "existed already" if told.get("cached") else "is built"
         click.echo(f"Its environment {how}. Use it: `mleredux run TASK --agent {told['agent']}`.", err=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import click
-from mleredux.plugin.command import SERVER_VARIABLE, json_option, print_json, server_of
+from mleredux.plugin.command import SERVER_VARIABLE, json_option, print_facts, print_json, server_of
 
 from mleredux_client.cli.servers import (
     MAX_TOKEN,
@@ -16,18 +16,18 @@ from mleredux_client.cli.servers import (
     keep_token,
     kept_servers,
 )
-from mleredux_client.cli.service import Service, service
-from mleredux_client.cli.twins import RemoteCommand
+from mleredux_client.cli.service import ServerCommand, Service, explained, service
+from mleredux_client.errors import MlereduxApiError
 
 
-@click.command(cls=RemoteCommand)
+@click.command(cls=ServerCommand)
 @click.argument("url", required=False)
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
 @click.pass_context
 def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
-    """Ask for the token of the server at URL, try it, and keep it.
+    """Log in to a server: prompt for a token, verify and store it.
 
-    It is never an argument, for others on this machine can read those.
+    The token is never an argument: other users of this machine can read those.
     """
     named = url or server_of(ctx)
     if named is None:
@@ -42,21 +42,24 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
     else:
         raise click.UsageError("Nobody can be asked for the token here; give it with --token-stdin.")
     token = check_token(text)
-    with Service(there, token) as asked:
-        me = asked.get("/v1/me")
+    try:
+        with Service(there, token) as asked:
+            me = asked.get("/v1/me")
+    except MlereduxApiError as error:
+        raise explained(error, named) from error
     path = keep_token(there, token)
     click.echo(f"Logged in to {there} as {me['user']['name']}; the token is in {path}.", err=True)
     if not server_of(ctx):
         click.echo(f"Use it with --server {there}, or {SERVER_VARIABLE}={there}.", err=True)
 
 
-@click.command(cls=RemoteCommand)
+@click.command(cls=ServerCommand)
 @click.argument("url", required=False)
 @click.pass_context
 def logout(ctx: click.Context, url: str | None) -> None:
-    """Forget the token of the server at URL.
+    """Log out of a server: remove its stored token.
 
-    It stays good; `mleredux account token revoke` ends that.
+    The token stays valid; `mleredux account token revoke` ends that.
     """
     named = url or server_of(ctx)
     if named is None:
@@ -67,11 +70,11 @@ def logout(ctx: click.Context, url: str | None) -> None:
     click.echo(f"Forgot the token for {there}." if found else f"No token is kept for {there}.", err=True)
 
 
-@click.command(cls=RemoteCommand)
+@click.command(cls=ServerCommand)
 @json_option
 @click.pass_context
 def whoami(ctx: click.Context, as_json: bool) -> None:
-    """Say who the token belongs to on a server, and what it may do."""
+    """Show the authenticated user and scopes."""
     there = service(ctx)
     me = there.get("/v1/me")
     if as_json:
@@ -86,5 +89,4 @@ def whoami(ctx: click.Context, as_json: bool) -> None:
         "scopes": ", ".join(token["scopes"]),
         "project": default or "-",
     }
-    for name, value in facts.items():
-        click.echo(f"{click.style(name.ljust(12), bold=True)} {value}")
+    print_facts(facts)

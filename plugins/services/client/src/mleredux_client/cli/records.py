@@ -1,4 +1,4 @@
-"""Runs as the server tells them, in the forms that local verbs print."""
+"""Runs as the server tells them, in the forms that commands print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mleredux.plugin.command import Shown
+    from mleredux.plugin.command import RunView
 
 FINAL = ("done", "failed", "timed_out", "cancelled")
 _WORDS = {
@@ -45,18 +45,19 @@ def words_of(run: dict[str, Any]) -> str:
     return _WORDS.get(status, status)
 
 
-def shown_of(run: dict[str, Any], artifacts: str) -> Shown:
-    """A run for the closing table.
+def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:
+    """A run for people.
 
     Args:
-        artifacts: How to get at them.
+        url: The server's.
+        artifacts: How to get at its artifacts.
     """
     from mleredux.plugin.artifact import Report
-    from mleredux.plugin.command import Shown
+    from mleredux.plugin.command import RunView
 
     report = run.get("report")
     until = run.get("ended_at") or run.get("updated_at") or run["created_at"]
-    return Shown(
+    return RunView(
         task=run["task"],
         agent=run["agent"],
         status=run["status"],
@@ -64,4 +65,6 @@ def shown_of(run: dict[str, Any], artifacts: str) -> Shown:
         message=run.get("message"),
         seconds=(datetime.fromisoformat(until) - datetime.fromisoformat(run["created_at"])).total_seconds(),
         artifacts=artifacts,
+        record=record_of(run, url),
+        waiting_for=run.get("waiting_for") if run["status"] == "queued" else None,
     )

@@ -1,20 +1,19 @@
-"""The service that `--server` names, for verbs: JSON in and out, its errors as mleredux's own."""
+"""The service that `--server` names, for commands: JSON in and out, its errors as mleredux's own."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from mleredux import errors
 from mleredux.errors import MlereduxError
-from mleredux.plugin.command import SERVER_VARIABLE, server_of
+from mleredux.plugin.command import SERVER_VARIABLE, backend, server_of
 
 from mleredux_client import calls
 from mleredux_client._sync.artifacts import ArtifactFile
@@ -36,7 +35,8 @@ from mleredux_client.settings import DEFAULT_TIMEOUT, Settings
 if TYPE_CHECKING:
     from typing import Self
 
-_META = "mleredux.service"
+    from mleredux_client.cli.backend import ServerBackend
+
 _LOOKED_AT = 2000
 """Newest runs among which a part of an id is looked for."""
 _GRADE_WAIT = 30
@@ -62,7 +62,7 @@ class Service:
 
     @cached_property
     def _streams(self) -> Http:
-        """For live streams: a server that is started anew is waited for."""
+        """For live streams: a server that is restarted is waited for."""
         return self._open(_LONG)
 
     def _open(self, policy: RetryPolicy) -> Http:
@@ -179,7 +179,7 @@ class Service:
                 return near[0]
             if near:
                 raise NotFound(
-                    f"{len(near)} runs match {name!r}.", hint=f"Say more of the id, like {near[0]['id']}."
+                    f"{len(near)} runs match {name!r}.", hint=f"Use a longer part of the id, like {near[0]['id']}."
                 ) from None
             raise NotFound(error.detail, hint="See `mleredux runs`.") from None
 
@@ -194,56 +194,63 @@ class Service:
         return near
 
 
-def service(ctx: click.Context) -> Service:
-    """The service that this command line names, opened once.
+def open_service(named: str) -> Service:
+    """The service at a URL, with the token that is kept for it.
+
+    Raises:
+        MlereduxError: There is no token for it.
+    """
+    url = clean_url(named)
+    token = token_of(url)
+    if token is None:
+        raise MlereduxError(
+            f"There is no token for {url}.", hint=f"Log in with `mleredux login {url}`, or set {TOKEN_VARIABLE}."
+        )
+    return Service(url, token)
+
+
+class ServerCommand(click.Command):
+    """A command of a server: on either place where it logs in, or says that it needs one."""
+
+    def __init__(self, *args: Any, place: str = "both", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.place = place
+
+
+def server(ctx: click.Context) -> ServerBackend:
+    """The back end of this command line, where it is a server.
 
     Raises:
         click.UsageError: None is named.
-        MlereduxError: There is no token for it.
     """
-    opened: Service | None = ctx.meta.get(_META)
-    if opened is None:
-        named = server_of(ctx)
-        if named is None:
-            raise click.UsageError(f"Name a server with --server URL (or {SERVER_VARIABLE}).")
-        url = clean_url(named)
-        token = token_of(url)
-        if token is None:
-            raise MlereduxError(
-                f"There is no token for {url}.", hint=f"Log in with `mleredux login {url}`, or set {TOKEN_VARIABLE}."
-            )
-        opened = ctx.meta[_META] = Service(url, token)
-        ctx.find_root().call_on_close(opened.close)
-    return opened
+    if server_of(ctx) is None:
+        raise click.UsageError(f"Name a server with --server URL (or {SERVER_VARIABLE}).")
+    return cast("ServerBackend", backend(ctx))
 
 
-def service_option(ctx: click.Context) -> str:
+def service(ctx: click.Context) -> Service:
+    """The service that this command line names."""
+    return server(ctx).service
+
+
+def service_option(named: str) -> str:
     """What a command needs to reach the same server: nothing where the environment names it."""
-    named = server_of(ctx)
-    return "" if named is None or named == os.environ.get(SERVER_VARIABLE, "").strip() else f" --server {named}"
+    return "" if named == os.environ.get(SERVER_VARIABLE, "").strip() else f" --server {named}"
 
 
-@contextmanager
-def translated(ctx: click.Context) -> Iterator[None]:
-    """The service's errors as mleredux's own, for the command line to say."""
-    try:
-        yield
-    except MlereduxApiError as error:
-        _raise(ctx, error)
-
-
-def _raise(ctx: click.Context, error: MlereduxApiError) -> NoReturn:
+def explained(error: MlereduxApiError, named: str) -> MlereduxError:
+    """The service's error as mleredux's own, for the command line to say."""
     hint, sentence = error.hint, error.detail
     if error.fields:
         told = [f"{item['field']}: {item['message']}" for item in error.fields if item["message"] not in sentence]
         sentence = f"{sentence} ({'; '.join(told)})" if told else sentence
     no_route = error.slug is None or sentence.rstrip(".").lower() == "not found"
     if error.status == 404 and hint is None and no_route:
-        sentence = f"{server_of(ctx)} does not offer this."
+        sentence = f"{named} does not offer this."
         hint = "Is it the URL of a mleredux service, and is that as new as this client?"
     if isinstance(error, Unauthenticated):
-        hint = f"Log in with `mleredux login {server_of(ctx) or 'URL'}`, or mend {TOKEN_VARIABLE}."
+        hint = f"Log in with `mleredux login {named}`, or fix {TOKEN_VARIABLE}."
     if error.status == 500 and error.request_id:
         hint = f"{hint or ''} The server's log has it as request {error.request_id}.".strip()
     kind = errors.NotFound if isinstance(error, NotFound) else MlereduxError
-    raise kind(sentence, hint=hint) from error
+    return kind(sentence, hint=hint)

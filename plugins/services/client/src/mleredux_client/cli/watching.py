@@ -29,7 +29,7 @@ MOST_LOGS = 16
 
 
 class Watch:
-    """Looks after runs until all have ended.
+    """Waits for runs until all have ended.
 
     Args:
         there: The service.

@@ -1,1 +1,1 @@
-"""The verbs of the service."""
+"""The commands of the service."""

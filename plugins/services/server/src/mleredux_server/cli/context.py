@@ -1,4 +1,4 @@
-"""What the verbs of `mleredux server` share: opening the database, finding things in it, printing them."""
+"""What the commands of `mleredux server` share: opening the database, finding things in it, printing them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def placed(command: _Command) -> _Command:
-    """Options of every verb: where the database is, and how to print."""
+    """Options of every command: where the database is, and how to print."""
     database = click.option(
         "--database",
         metavar="URL",

@@ -1,0 +1,289 @@
+"""This machine as a back end: the plugins, runs and data that are here."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
+from mleredux._core.cli.output import write_log
+from mleredux._core.locations import default_data_dir, looks_prepared
+from mleredux._core.records import agent_record, listed, task_record
+from mleredux.errors import DataError, MlereduxError, NotFound
+
+if TYPE_CHECKING:
+    from mleredux._core.cli.progress import Progress
+    from mleredux._core.models import Event, Report, Verdict
+    from mleredux._core.plugins import Catalogue
+    from mleredux._core.store import Run, RunStore
+
+_POLL_SECONDS = 0.2
+
+
+class LocalBackend:
+    """The back end of commands without `--server`.
+
+    Args:
+        catalogue: Plugins.
+        runs_dir, data_dir: Where runs and data are; the usual places where None.
+    """
+
+    def __init__(self, catalogue: Catalogue, runs_dir: str | None = None, data_dir: str | None = None) -> None:
+        self._catalogue, self._runs_dir, self._data_dir = catalogue, runs_dir, data_dir
+
+    @cached_property
+    def store(self) -> RunStore:
+        """Its runs."""
+        from mleredux._core.store import RunStore
+
+        return RunStore(self._runs_dir)
+
+    @property
+    def place(self) -> str:
+        """Where runs are."""
+        return f"in {self.store.path}"
+
+    def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
+        """Everything of a kind; of tasks also whether they are prepared."""
+        rows = listed(self._catalogue, kind, sets=sets, category=category, technique=technique)
+        if kind != "tasks":
+            return rows
+        data = Path(self._data_dir) if self._data_dir else default_data_dir()
+        return [{**row, "prepared": looks_prepared(data, row["id"])} for row in rows]
+
+    def task(self, name: str, *, obfuscated: bool) -> Record:
+        """A task's facts, its description, and where its data is."""
+        from mleredux._core.data import DataStore
+
+        found = self._catalogue.task(name)
+        try:
+            prepared = DataStore(self._data_dir).find(found)
+            state = str(prepared.public.parent) if prepared else "not prepared"
+        except DataError as error:
+            prepared, state = None, str(error)
+        record = task_record(found, obfuscated=obfuscated)
+        return {**record, "prepared": prepared is not None, "data": state}
+
+    def agent(self, name: str) -> Record:
+        """An agent's facts."""
+        return agent_record(self._catalogue.agent(name))
+
+    def grade(self, submission: Path, task: str, *, project: str | None) -> Report:
+        """Grade a file against the answers that are here."""
+        from mleredux._core.api import grade
+
+        return grade(submission, task, data_dir=self._data_dir)
+
+    def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
+        """Grade each line of a `submission.jsonl`."""
+        from mleredux._core.api import grade_jsonl
+
+        return grade_jsonl(listed, output_dir=output_dir, data_dir=self._data_dir)
+
+    def validate(self, submission: Path, task: str) -> Verdict:
+        """Whether a file is well-formed."""
+        from mleredux._core.api import validate
+
+        return validate(submission, task, data_dir=self._data_dir)
+
+    def create(self, request: RunRequest) -> Batch:
+        """Make runs in the store, or take the one to resume."""
+        from mleredux._core.data import DataStore
+        from mleredux._core.pipeline import Pipeline
+
+        if request.resume:
+            if request.tasks or request.sets:
+                raise click.UsageError("--resume continues one run; name no tasks beside it.")
+            run = self.store.get(request.resume)
+            pipeline = Pipeline(
+                self.store, self._catalogue, DataStore(run.spec.data_dir), base_image=request.base_image
+            )
+            pipeline.check_resumable(run)
+            return _LocalBatch([run], pipeline)
+        data = DataStore(self._data_dir)
+        pipeline = Pipeline(self.store, self._catalogue, data, request.jobs, request.base_image)
+        planned = self._plan(request)
+        made = [self.store.create(**fields, data_dir=str(data.path.absolute())) for fields in planned]
+        return _LocalBatch(made, pipeline)
+
+    def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
+        """Execute runs; Ctrl-C and SIGTERM cancel them."""
+        from mleredux._core.models import State
+
+        assert isinstance(batch, _LocalBatch)
+        for run in batch.runs:
+            progress.add(run.id, run.spec.task, run.spec.agent)
+            if progress.following:
+                progress.in_background(partial(_copy_log, run, progress, len(batch.runs) > 1))
+        batch.pipeline.progress = lambda run, said: progress.tell(run.id, said, ended=said in set(State))
+        signal.signal(signal.SIGTERM, lambda *_: batch.pipeline.cancel())
+        return [_view(run) for run in batch.pipeline.execute(batch.runs)]
+
+    def _plan(self, request: RunRequest) -> list[dict[str, Any]]:
+        """One set of fields for each run, all checked before the first run is made."""
+        from mleredux._core.api import plan
+
+        if not request.agents:
+            known = ", ".join(self._catalogue.entries("agents")) or "none is installed"
+            raise click.UsageError(f"Name an agent with --agent; there are: {known}.")
+        return [
+            {
+                **plan(
+                    self._catalogue,
+                    task,
+                    agent,
+                    sandbox=request.sandbox,
+                    seed=seed,
+                    limits=request.limits,
+                    options=request.options,
+                    network=request.network,
+                ),
+                "obfuscated": request.obfuscated,
+                "context": request.context,
+            }
+            for task in self._catalogue.task_names(request.tasks, request.sets)
+            for agent in request.agents
+            for seed in request.seeds or (0,)
+        ]
+
+    def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
+        """Rows of the store's index."""
+        wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in filters.items() if value}
+        rows = [row for row in self.store.list() if all(row[name] in values for name, values in wanted.items())]
+        return RunPage(rows[:limit], f"{len(rows) - limit} more" if len(rows) > limit else None)
+
+    def find(self, name: str) -> str:
+        """A run's id; its path, where it is in another folder."""
+        found = self.store.get(name)
+        return found.id if found.path.parent.resolve() == self.store.path.resolve() else str(found.path)
+
+    def view(self, run_id: str) -> RunView:
+        """A run as it is now."""
+        return _view(self.store.get(run_id))
+
+    def events(self, run_id: str) -> list[Event]:
+        """Its event log."""
+        return self.store.get(run_id).events()
+
+    def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
+        """A log file, read while it grows."""
+        found = self.store.get(run_id)
+        path = found.logs_dir / "build.log" if build else found.agent_log
+        if not path.exists() and not (follow and found.alive):
+            raise NotFound(f"Run {found.id} has no {path.name}.", hint=f"It is in state {found.state}.")
+        position = 0
+        while True:
+            alive = follow and found.alive
+            if path.exists():
+                with path.open("rb") as file:
+                    file.seek(position)
+                    while block := file.read(1 << 16):
+                        position += len(block)
+                        yield block
+            if not alive:
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
+        """What its manifest lists."""
+        found = self.store.get(run_id)
+        manifest = found.manifest
+        if manifest is None:
+            raise NotFound(f"Run {found.id} has no manifest yet.", hint=f"It is in state {found.state}.")
+        listed = [artifact.model_dump(mode="json") for artifact in manifest.artifacts]
+        return listed, [dict(item) for item in manifest.left_out]
+
+    def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
+        """Copy files of a run."""
+        from mleredux._core.submissions.validation import open_regular
+
+        found = self.store.get(run_id)
+        for path in (artifact["path"] for artifact in artifacts):
+            target = folder / path
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with open_regular(found.path / path) as source, target.open("wb") as copy:
+                    shutil.copyfileobj(source, copy, 1 << 20)
+            except OSError as error:
+                raise MlereduxError(f"Artifact {path} can't be copied to {target}: it {error}.") from error
+
+    def location(self, run_id: str) -> str:
+        """A run's folder."""
+        return str(self.store.get(run_id).path)
+
+    def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
+        """Ask whoever works on the runs to stop."""
+        for run in [self.store.get(name) for name in runs]:
+            if run.state.final:
+                yield f"{run.id} is {run.state} already."
+            elif run.alive:
+                run.ask_to_cancel()
+                yield f"Asked {run.id} to stop."
+            else:
+                yield f"{run.id} is not being executed; `mleredux run --resume` continues it, `runs delete` removes it."
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run's folder."""
+        self.store.delete(self.store.get(run_id))
+
+    def explain(self, error: Exception) -> None:
+        """Its errors are mleredux's own."""
+
+
+class _LocalBatch(Batch):
+    """Runs, and the pipeline that executes them."""
+
+    runs: list[Run]
+
+    def __init__(self, runs: list[Run], pipeline: Any) -> None:
+        super().__init__(runs, [run.record() for run in runs])
+        self.pipeline = pipeline
+
+
+def _view(run: Run) -> RunView:
+    events, page = run.events(), run.path / "report.html"
+    return RunView(
+        task=run.spec.task,
+        agent=run.spec.agent,
+        status=str(run.state),
+        report=run.report,
+        message=run.message,
+        seconds=(events[-1].time - events[0].time).total_seconds(),
+        artifacts=_short(run.path),
+        record=run.record(),
+        page=_short(page) if page.exists() else None,
+    )
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path.resolve())
+
+
+def _copy_log(run: Run, progress: Progress, several: bool) -> None:
+    """Copy a log to the terminal as it grows."""
+    position = 0
+    while True:
+        last = progress.stop.is_set()
+        try:
+            with run.agent_log.open("rb") as file:
+                if file.seek(0, 2) < position:
+                    position = 0  # a fresh start after an interrupted attempt
+                file.seek(position)
+                while block := file.read(1 << 16):
+                    position += len(block)
+                    write_log(block, f"{run.spec.task} | " if several else "")
+        except FileNotFoundError:
+            pass
+        if last:
+            return
+        progress.stop.wait(0.1)

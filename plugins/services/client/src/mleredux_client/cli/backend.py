@@ -1,0 +1,230 @@
+"""A server as the back end of commands: what they ask for, as requests; what it answers, as they print it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Event, Report
+from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest, RunView
+from mleredux.plugin.grader import Verdict
+
+from mleredux_client.calls import create, known, segment, upload
+from mleredux_client.cli.records import FINAL, record_of, row_of, view_of
+from mleredux_client.cli.service import Service, explained, service_option
+from mleredux_client.errors import MlereduxApiError
+
+_AT_ONCE = 4
+
+
+class ServerBackend:
+    """The back end of commands with `--server`.
+
+    Args:
+        service: The server.
+        named: Its URL as it was written.
+    """
+
+    def __init__(self, service: Service, named: str) -> None:
+        self.service, self.named = service, named
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.service.close()
+
+    def explain(self, error: Exception) -> MlereduxError | None:
+        """An error of the service in a sentence of mleredux's own."""
+        return explained(error, self.named) if isinstance(error, MlereduxApiError) else None
+
+    @property
+    def place(self) -> str:
+        """Where runs are."""
+        return f"on {self.service.url}"
+
+    def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
+        """What the server has of a kind."""
+        rows: dict[str, Record] = {}
+        for wanted in sets or (None,):
+            params = {"set": wanted, "category": category, "technique": technique}
+            rows |= {row["id"]: row for row in self.service.pages(f"/v1/{kind}", params)}
+        return list(rows.values())
+
+    def task(self, name: str, *, obfuscated: bool) -> Record:
+        """A task's facts and its description."""
+        return self._get(f"/v1/tasks/{segment(name)}", {"obfuscated": "true"} if obfuscated else {})
+
+    def agent(self, name: str) -> Record:
+        """An agent's facts."""
+        return self._get(f"/v1/agents/{segment(name)}")
+
+    def grade(self, submission: Path | str | None, task: str, *, project: str | None) -> Report:
+        """The server's report of a file, or ours of one that can't be sent; `submission_path` is as it was given."""
+        problem = _unreadable(Path(submission)) if submission else "does not exist"
+        if problem:
+            return _not_sent(self.task(task, obfuscated=False), str(submission or ""), problem)
+        document = self.service.graded(Path(str(submission)), task, project)
+        return Report.model_validate({**document, "submission_path": str(submission)}, extra="ignore")
+
+    def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
+        """Grade each line of a `submission.jsonl`, some at once."""
+        from mleredux.plugin.host import aggregate, read_listed, write_report
+
+        lines = read_listed(listed)
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+            reports = list(
+                pool.map(lambda line: self.grade(line.submission_path, line.competition_id, project=project), lines)
+            )
+        total = aggregate(reports)
+        return total, write_report(total, output_dir) if output_dir is not None else None
+
+    def validate(self, submission: Path, task: str) -> Verdict:
+        """What the server says of a file's form."""
+        if problem := _unreadable(submission):
+            facts = self.task(task, obfuscated=False)
+            return Verdict(valid=False, message=f"{facts['submission']['file']} {problem}.")
+        told = self.service.json(upload("/v1/validations", submission, {"task": task}, creates=False))
+        return Verdict(valid=told["valid"], message=told["message"])
+
+    def create(self, request: RunRequest) -> Batch:
+        """Ask for one run, or for an experiment of several."""
+        tasks, agents = list(dict.fromkeys(request.tasks)), list(dict.fromkeys(request.agents))
+        seeds = list(dict.fromkeys(request.seeds)) or [0]
+        if not agents:
+            names = ", ".join(item["id"] for item in self.service.pages("/v1/agents", {})) or "none is installed there"
+            raise click.UsageError(f"Name an agent with --agent; there are: {names}.")
+        same = {name: getattr(request, name) for name in ("sandbox", "network", "project", "priority", "context")}
+        same |= {name: getattr(request, name) or None for name in ("limits", "options", "obfuscated", "labels")}
+        if request.sets or len(tasks) * len(agents) * len(seeds) > 1:
+            matrix = {"name": request.name, "tasks": tasks, "sets": list(request.sets) or None, "agents": agents}
+            made = self.service.json(create("/v1/experiments", known({**matrix, "seeds": seeds, **same})))
+            return self.batch(made["runs"], made["id"])
+        if request.name:
+            raise click.UsageError("--name is that of an experiment of several runs; label a single run with --label.")
+        one = {"task": tasks[0], "agent": agents[0], "seed": seeds[0]}
+        return self.batch([self.service.json(create("/v1/runs", known({**one, **same})))])
+
+    def batch(self, runs: list[Record], experiment: str | None = None) -> Batch:
+        """Runs as the server told them, to be waited for."""
+        what = f"experiment {experiment}, {len(runs)} runs" if experiment else f"run {runs[0]['id']}"
+        names = f"--experiment {experiment}" if experiment else " ".join(run["id"] for run in runs)
+        there = service_option(self.named)
+        return Batch(
+            runs,
+            [record_of(run, self.service.url) for run in runs],
+            experiment,
+            note=f"Asked {self.service.url} for {what}.",
+            later=f"Wait: `mleredux runs wait {names}{there}`. Stop: `mleredux runs cancel {names}{there}`.",
+        )
+
+    def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
+        """Watch runs until they have ended; Ctrl-C and SIGTERM stop that."""
+        from mleredux_client.cli.watching import MOST_LOGS, Watch, interruptible
+
+        if progress.following and len(batch.runs) > MOST_LOGS:
+            click.echo(f"The logs of the first {MOST_LOGS} runs are shown.", err=True)
+        try:
+            watch = Watch(self.service, batch.runs, batch.experiment, progress)
+            with interruptible(watch.ask_to_cancel if cancel_on_interrupt else None):
+                ended = watch.wait()
+        except KeyboardInterrupt:
+            return None
+        one = len(ended) == 1
+        return [self._view(run, None if one else run["id"]) for run in ended]
+
+    def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
+        """Runs that the caller may see."""
+        found = list(islice(self.service.pages("/v1/runs", filters, limit + 1), limit + 1))
+        return RunPage([row_of(run) for run in found[:limit]], "more" if len(found) > limit else None)
+
+    def find(self, name: str) -> str:
+        """A run's id."""
+        found: str = self.service.run(name)["id"]
+        return found
+
+    def view(self, run_id: str) -> RunView:
+        """A run as it is now."""
+        return self._view(self._get(f"/v1/runs/{run_id}"))
+
+    def events(self, run_id: str) -> Iterable[Event]:
+        """What has happened in a run."""
+        told = self.service.pages(f"/v1/runs/{run_id}/events", {})
+        return (Event.model_validate(event, extra="ignore") for event in told)
+
+    def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
+        """A log as it is now, or its stream."""
+        from mleredux_client.cli.watching import log_texts
+
+        name = "build.log" if build else "agent.log"
+        if follow:
+            return (text.encode() for text in log_texts(self.service, run_id, name))
+        return self.service.content(f"/v1/runs/{run_id}/logs/{name}")
+
+    def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
+        """The artifacts of a run."""
+        return list(self.service.pages(f"/v1/runs/{run_id}/artifacts", {})), []
+
+    def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
+        """Fetch artifacts, each checked against its hash."""
+        self.service.download(run_id, artifacts, folder)
+
+    def location(self, run_id: str) -> str:
+        """A run's URL."""
+        return f"{self.service.url}/v1/runs/{run_id}"
+
+    def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
+        """Ask the server to stop runs."""
+        if experiment is not None:
+            self.service.cancel([], experiment)
+            yield f"Asked experiment {experiment} to stop."
+        for run in [self.service.run(name) for name in runs]:
+            told = self.service.act(f"/v1/runs/{run['id']}/cancel")
+            ended = run["status"] in FINAL
+            yield f"{run['id']} is {told['status']} already." if ended else f"Asked {run['id']} to stop."
+
+    def delete(self, run_id: str) -> None:
+        """Delete a run there."""
+        self.service.delete(f"/v1/runs/{run_id}")
+
+    def _get(self, path: str, params: Mapping[str, Any] | None = None) -> Record:
+        found: Record = self.service.get(path, params)
+        return found
+
+    def _view(self, run: Record, artifacts: str | None = None) -> RunView:
+        return view_of(
+            run, self.service.url, artifacts or f"mleredux artifacts {run['id']}{service_option(self.named)}"
+        )
+
+
+def _unreadable(path: Path) -> str | None:
+    """Why a file can't be sent, as the end of a sentence; None where it can."""
+    from mleredux.plugin.files import open_regular
+
+    try:
+        open_regular(path).close()
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def _not_sent(facts: Record, path: str, problem: str) -> Report:
+    """What `mleredux grade` says of a submission that is not there, from what everybody may know of the task."""
+    file = facts["submission"]["file"]
+    return Report(
+        competition_id=facts["id"],
+        score=None,
+        **{f"{name}_threshold": value for name, value in (facts["thresholds"] or {}).items()},
+        submission_exists="does not exist" not in problem,
+        valid_submission=False,
+        is_lower_better=facts["direction"] == "minimize",
+        created_at=datetime.now(UTC),
+        submission_path=path or file,
+        message=f"{file} {problem}.",
+        task_version=facts["version"],
+        metric=facts["metric"],
+    )
