@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mleredux._core.agent_builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
 from mleredux._core.agent_options import Libraries, libraries, read_options
 from mleredux._core.models import Agent, Attempts, Build, Limits, Outcome, Smoke
 from mleredux._core.models.agent import Network
@@ -10,8 +11,11 @@ from mleredux._core.protocols import Launch, Session
 
 __all__ = [
     "Agent",
+    "AgentOptions",
     "Attempts",
     "Build",
+    "CliOptions",
+    "CommandRecipe",
     "Launch",
     "Libraries",
     "Limits",
@@ -20,6 +24,9 @@ __all__ = [
     "Session",
     "Smoke",
     "check_and_summarise",
+    "cli_agent",
+    "install_parts",
     "libraries",
+    "llm_agent",
     "read_options",
 ]

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mleredux._core.rollout.documents import MAX_BYTES, MAX_MARKS, InvalidRollout
+from mleredux._core.rollout.models import (
+    FinalMetrics,
+    Metrics,
+    Observation,
+    ObservationResult,
+    ToolCall,
+)
 from mleredux._core.submissions.validation import open_below
 
+MAX_LINES = 20_000
+"""Lines of a log that are read."""
 MAX_TEXT = 200_000
 """Characters of a text that a reader takes over; what is between its halves is left out."""
 
@@ -58,6 +69,35 @@ def parse_native(data: bytes, name: str = "The log") -> Any:
         raise InvalidRollout(f"{name} is not JSON: {error}.") from None
 
 
+def read_object(output: Path, name: str) -> dict[str, Any]:
+    """The object of a JSON file, an empty one where there is none that can be read."""
+    try:
+        return as_dict(read_native(output, name))
+    except InvalidRollout:
+        return {}
+
+
+def read_lines(output: Path, name: str, limit: int = MAX_LINES) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines, as far as they can be read; other lines are ignored.
+
+    Args:
+        limit: Maximum number of lines.
+    """
+    found = []
+    for line in read_log(output, name).split("\n", limit)[:limit]:
+        with contextlib.suppress(InvalidRollout):
+            found.append(parse_native(line.encode(), name))
+    return as_objects(found)
+
+
+def read_log(output: Path, name: str) -> str:
+    """A text file up to the size limit, empty where there is none that can be read."""
+    try:
+        return read_below(output, name, cut=True).decode("utf-8", "replace")
+    except InvalidRollout:
+        return ""
+
+
 def as_text(value: Any, limit: int = MAX_TEXT) -> str:
     """A text that any document may hold; what is no text as its JSON, None as nothing."""
     if value is None:
@@ -72,6 +112,20 @@ def as_text(value: Any, limit: int = MAX_TEXT) -> str:
         value = f"{value[:half]}\n… [{len(value) - 2 * half} characters left out] …\n{value[-half:]}"
     clean: str = value.encode("utf-8", "replace").decode("utf-8")
     return clean
+
+
+def as_string(value: Any, limit: int = MAX_TEXT) -> str:
+    """A text that any document may hold; empty for what is not a text."""
+    return as_text(value, limit) if isinstance(value, str) else ""
+
+
+def as_arguments(value: Any) -> dict[str, Any]:
+    """Arguments of a tool call that any document may hold; empty for what is not an object."""
+    try:
+        text = json.dumps(as_dict(value), ensure_ascii=False, default=str)
+        return as_dict(json.loads(text.encode("utf-8", "replace")))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def as_number(value: Any) -> float | None:
@@ -107,9 +161,82 @@ def as_objects(value: Any) -> list[dict[str, Any]]:
 
 
 def as_time(value: Any) -> str | None:
-    """A step's timestamp of Unix time in seconds, or None."""
-    number = as_number(value)
+    """A step's timestamp of Unix time in seconds, or of a text in ISO 8601; or None."""
     try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).isoformat()
+        number = as_number(value)
         return None if number is None else datetime.fromtimestamp(number, UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def usage_of(found: Any, cost: Any = None) -> Metrics | None:
+    """Tokens of one call by the names that providers and LiteLLM use; None where nothing is said of them.
+
+    Args:
+        found: The provider's `usage`: `prompt_tokens` or `input_tokens`, `completion_tokens` or `output_tokens`, and
+            tokens read from a cache.
+        cost: Dollars; zero counts as unknown.
+    """
+    usage = as_dict(found)
+    details = as_dict(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
+    metrics = Metrics(
+        prompt_tokens=_first(usage, "prompt_tokens", "input_tokens"),
+        completion_tokens=_first(usage, "completion_tokens", "output_tokens"),
+        cached_tokens=_first({**usage, **details}, "cached_tokens", "cache_read_tokens", "cache_read_input_tokens"),
+        cost_usd=as_number(cost) or None,
+    )
+    return metrics if metrics.model_dump(exclude_none=True) else None
+
+
+def sum_usage(calls: Iterable[Metrics | None], *, cost: Any = None, steps: int | None = None) -> FinalMetrics | None:
+    """Sums over calls, as far as they are known; None where there is nothing to say.
+
+    Args:
+        calls: All calls of the run, those that made no step included.
+        cost: Dollars in all where the log says so; zero counts as unknown.
+        steps: Number of steps.
+    """
+    known = [call for call in calls if call is not None]
+
+    def total(name: str) -> int | None:
+        return as_count(sum(values)) if (values := _values(known, name)) else None
+
+    final = FinalMetrics(
+        total_prompt_tokens=total("prompt_tokens"),
+        total_completion_tokens=total("completion_tokens"),
+        total_cached_tokens=total("cached_tokens"),
+        total_cost_usd=as_number(cost) or as_number(sum(_values(known, "cost_usd"))) or None,
+        total_steps=steps,
+    )
+    return final if final.model_dump(exclude_none=True) else None
+
+
+def _values(calls: list[Metrics], name: str) -> list[Any]:
+    return [value for call in calls if (value := getattr(call, name)) is not None]
+
+
+def _first(usage: dict[str, Any], *names: str) -> int | None:
+    return next((count for name in names if (count := as_count(usage.get(name))) is not None), None)
+
+
+def called(call: str, function: str, arguments: Any, result: Any) -> dict[str, Any]:
+    """Fields of a `Step` that calls one tool: `tool_calls` and `observation`.
+
+    Args:
+        call: An id of the call, unique in the step.
+        function: The tool's name.
+        arguments: What it was given: an object.
+        result: What came back: a text.
+    """
+    return {
+        "tool_calls": [ToolCall(tool_call_id=call, function_name=function, arguments=as_arguments(arguments))],
+        "observation": Observation(results=[ObservationResult(source_call_id=call, content=as_text(result))]),
+    }
+
+
+def function_tool(name: str, description: str, argument: str) -> dict[str, Any]:
+    """The definition of a tool that takes one text, for `AgentInfo.tool_definitions`."""
+    parameters = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

