@@ -8,11 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-from mleredux_agent_aide.driver.settings import Settings
+from mleredux_agentkit import Task
 
 CLOCK = """
 import sys, time
-from mleredux_agent_aide.driver.clock import Clock, Stopped
+from mleredux_agentkit import Clock, Stopped
 clock = Clock(time.time() + float(sys.argv[1]))
 try:
     try:
@@ -26,7 +26,7 @@ except Stopped as stopped:
 """
 FORKED = """
 import os, signal, time
-from mleredux_agent_aide.driver.clock import Clock
+from mleredux_agentkit import Clock
 clock = Clock(time.time() + 30)
 child = os.fork()
 if child == 0:
@@ -63,10 +63,10 @@ def test_the_work_ends_before_the_sandbox_does(tmp_path: Path) -> None:
     (tmp_path / "description.md").write_text("What.")
     (tmp_path / "task.json").write_text(json.dumps({"sample": "sample.csv"}))
     variables = {"MLEREDUX_TASK_DIR": str(tmp_path), "MLEREDUX_TIME_LIMIT": "1000", "MLEREDUX_DEADLINE": "5000"}
-    settings = Settings.from_env(variables)
+    settings = Task(variables)
     assert settings.deadline == 4970
-    assert settings.data == tmp_path / "data" and settings.submission == Path("/output/submission.csv")
-    assert Settings.from_env({**variables, "MLEREDUX_TIME_LIMIT": "10"}).deadline == 4998
+    assert settings.data_dir == tmp_path / "data" and settings.submission == Path("/output/submission.csv")
+    assert Task({**variables, "MLEREDUX_TIME_LIMIT": "10"}).deadline == 4998
 
 
 def test_the_driver_imports_nothing_of_mleredux() -> None:

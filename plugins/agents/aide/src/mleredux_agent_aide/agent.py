@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from mleredux.plugin.agent import AgentOptions, Build, Limits, llm_agent
+from pydantic import Field
 
-from mleredux.plugin.agent import Agent, Build, Limits, libraries, read_options
-
-from mleredux_agent_aide.options import Options
 from mleredux_agent_aide.reader import read_rollout
 
 AIDE = "aideml==0.2.2"
@@ -33,35 +31,30 @@ REQUIRED = (
 """What aideml does import."""
 
 
-def configure(options: dict[str, Any]) -> Agent:
-    """The agent with the libraries that its options ask for.
+class Options(AgentOptions):
+    """Options with AIDE's own defaults."""
 
-    Raises:
-        MlereduxError: An option makes no sense.
-    """
-    return agent.model_copy(update={"build": _build(read_options("aide", Options, options).libraries)})
-
-
-def _build(asked: str) -> Build:
-    wanted = libraries(asked)
-    return Build(
-        python=tuple(dict.fromkeys((*REQUIRED, *wanted.python))),
-        python_alone=(AIDE,),
-        debian=wanted.debian,
-        packages=("mleredux_agent_aide.driver",),
-    )
+    code_model: str = Field(default="o4-mini", min_length=1)
+    feedback_model: str = Field(default="gpt-4.1-mini", min_length=1)
+    code_temperature: float | None = Field(default=0.5, ge=0, le=2)
+    feedback_temperature: float | None = Field(default=0.5, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=1)
+    steps: int = Field(default=20, ge=1, le=10_000)
+    exec_timeout: int = Field(default=3600, ge=1)
+    drafts: int = Field(default=5, ge=1)
+    debug_prob: float = Field(default=0.5, ge=0, le=1)
+    max_debug_depth: int = Field(default=3, ge=0)
+    folds: int = Field(default=5, ge=1)
+    data_preview: bool = True
 
 
-agent = Agent(
+agent = llm_agent(
     id="aide",
-    title="AIDE: a language model drafts, mends and betters solutions in a tree search",
-    command=("python", "-m", "mleredux_agent_aide.driver"),
-    build=_build(Options().libraries),
+    title="AIDE: a language model drafts, fixes and improves solutions in a tree search",
+    driver="mleredux_agent_aide.driver",
+    options=Options,
+    build=Build(python=REQUIRED, python_alone=(AIDE,)),
+    reader=read_rollout,
     limits=Limits(time_limit=24 * 3600, cpus=2, memory_mb=8192),
-    network="gateway",
-    options=Options().model_dump(),
-    configure=configure,
     isolated=True,
-    rollout_reader=read_rollout,
-    tags=("llm",),
 )

@@ -8,12 +8,8 @@ from typing import Any
 
 from mleredux.plugin.rollout import (
     AgentInfo,
-    InvalidRollout,
-    Observation,
-    ObservationResult,
     Step,
     StepExtra,
-    ToolCall,
     Trajectory,
     as_count,
     as_dict,
@@ -21,7 +17,10 @@ from mleredux.plugin.rollout import (
     as_number,
     as_text,
     as_time,
+    called,
+    function_tool,
     read_native,
+    read_object,
 )
 
 from mleredux_agent_aide.versions import versions_of_nodes
@@ -52,7 +51,7 @@ def read_rollout(output: Path) -> Trajectory | None:
     nodes = _nodes(journal)
     if not nodes:
         return None
-    facts = _facts(output, _name(folder / FACTS, output))
+    facts = read_object(output, _name(folder / FACTS, output))
     model = as_text(facts.get("code_model"), _NAME) or None
     steps = [Step(step_id=1, source="user", message=as_text(facts.get("task")) or "(The task is not in AIDE's logs.)")]
     versions = versions_of_nodes(facts, folder, output.parent / "submissions")
@@ -71,14 +70,7 @@ def read_rollout(output: Path) -> Trajectory | None:
     )
 
 
-_RUN_PYTHON = {
-    "type": "function",
-    "function": {
-        "name": "run_python",
-        "description": "Run a solution in a new Python process.",
-        "parameters": {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
-    },
-}
+_RUN_PYTHON = function_tool("run_python", "Run a solution in a new Python process.", "code")
 
 
 @dataclass(frozen=True)
@@ -136,7 +128,6 @@ def _step(node: _Node, number: int, nodes: dict[str, _Node], model: str | None, 
         submission_version=version,
     )
     more = {"analysis": as_text(values.get("analysis")), "exc_type": as_text(values.get("exc_type"), _NAME)}
-    call = f"run-{number}"
     output = "".join(as_text(part) for part in as_list(values.get("_term_out")))
     return Step(
         step_id=number,
@@ -144,10 +135,7 @@ def _step(node: _Node, number: int, nodes: dict[str, _Node], model: str | None, 
         source="agent",
         model_name=model,
         message=as_text(values.get("plan")),
-        tool_calls=[
-            ToolCall(tool_call_id=call, function_name="run_python", arguments={"code": as_text(values.get("code"))})
-        ],
-        observation=Observation(results=[ObservationResult(source_call_id=call, content=as_text(output))]),
+        **called(f"run-{number}", "run_python", {"code": as_text(values.get("code"))}, output),
         extra={**facts.as_extra(), **{name: text for name, text in more.items() if text}},
     )
 
@@ -163,11 +151,3 @@ def _best(nodes: list[_Node]) -> str | None:
 
 def _name(path: Path, output: Path) -> str:
     return path.relative_to(output).as_posix()
-
-
-def _facts(output: Path, name: str) -> dict[str, Any]:
-    """What our driver notes beside the journal; AIDE itself has no such file."""
-    try:
-        return as_dict(read_native(output, name))
-    except InvalidRollout:
-        return {}

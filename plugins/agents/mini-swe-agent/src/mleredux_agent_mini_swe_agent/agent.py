@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
-from mleredux.plugin.agent import Agent, Build, Limits, libraries, read_options
+from mleredux.plugin.agent import AgentOptions, Build, llm_agent
+from pydantic import Field
 
-from mleredux_agent_mini_swe_agent.options import Options
 from mleredux_agent_mini_swe_agent.reader import read_rollout
 
 MINI = "mini-swe-agent==2.4.6"
@@ -25,35 +25,23 @@ REQUIRED = (
 """What its agent, model and environment import."""
 
 
-def configure(options: dict[str, Any]) -> Agent:
-    """The agent with the libraries that its options ask for.
+class Options(AgentOptions):
+    """Options and their defaults."""
 
-    Raises:
-        MlereduxError: An option makes no sense.
-    """
-    return agent.model_copy(update={"build": _build(read_options("mini-swe-agent", Options, options).libraries)})
-
-
-def _build(asked: str) -> Build:
-    wanted = libraries(asked)
-    return Build(
-        python=(*REQUIRED, *wanted.python),
-        python_alone=(MINI,),
-        debian=wanted.debian,
-        packages=("mleredux_agent_mini_swe_agent.driver",),
-    )
+    model: str = Field(default="gpt-4.1-mini", min_length=1)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=1)
+    steps: int = Field(default=0, ge=0)
+    command_timeout: int = Field(default=1800, ge=1)
+    actions: Literal["tools", "text"] = "tools"
 
 
-agent = Agent(
+agent = llm_agent(
     id="mini-swe-agent",
     title="mini-swe-agent: a language model with a shell",
-    command=("python", "-m", "mleredux_agent_mini_swe_agent.driver"),
-    build=_build(Options().libraries),
-    limits=Limits(time_limit=6 * 3600, cpus=2, memory_mb=8192),
-    network="gateway",
-    options=Options().model_dump(),
-    configure=configure,
+    driver="mleredux_agent_mini_swe_agent.driver",
+    options=Options,
+    build=Build(python=REQUIRED, python_alone=(MINI,)),
+    reader=read_rollout,
     isolated=True,
-    rollout_reader=read_rollout,
-    tags=("llm",),
 )

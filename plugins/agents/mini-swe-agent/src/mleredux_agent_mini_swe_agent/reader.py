@@ -7,34 +7,27 @@ from typing import Any
 
 from mleredux.plugin.rollout import (
     AgentInfo,
-    FinalMetrics,
-    Metrics,
     Observation,
     ObservationResult,
     Step,
     StepExtra,
     ToolCall,
     Trajectory,
-    as_count,
     as_dict,
     as_list,
     as_number,
     as_text,
     as_time,
+    function_tool,
     read_native,
+    sum_usage,
+    usage_of,
 )
 
 LOG = "mini-swe-agent.traj.json"
 MAX_MESSAGES = 50_000
 _NAME = 200
-_BASH = {
-    "type": "function",
-    "function": {
-        "name": "bash",
-        "description": "Execute a bash command",
-        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
-    },
-}
+_BASH = function_tool("bash", "Execute a bash command", "command")
 
 
 def read_rollout(output: Path) -> Trajectory | None:
@@ -64,7 +57,11 @@ def read_rollout(output: Path) -> Trajectory | None:
             tool_definitions=[_BASH],
         ),
         steps=steps,
-        final_metrics=_totals(steps, as_dict(info.get("model_stats"))),
+        final_metrics=sum_usage(
+            (step.metrics for step in steps),
+            cost=as_dict(info.get("model_stats")).get("instance_cost"),
+            steps=len(steps),
+        ),
         extra={"mini-swe-agent": {"exit_status": status}} if status else None,
     )
 
@@ -143,7 +140,7 @@ def _agent_step(number: int, message: dict[str, Any], results: list[dict[str, An
         reasoning_content=as_text(message.get("reasoning_content")) or None,
         tool_calls=list(calls.values()) or None,
         observation=Observation(results=found) if found else None,
-        metrics=_metrics(extra),
+        metrics=usage_of(as_dict(extra.get("response")).get("usage"), extra.get("cost")),
         llm_call_count=1,
         extra=facts.as_extra() or None,
     )
@@ -170,30 +167,3 @@ def _content(message: dict[str, Any]) -> str:
     if isinstance(content, list):
         return as_text("\n".join(as_text(as_dict(part).get("text")) for part in content))
     return as_text(content)
-
-
-def _metrics(extra: dict[str, Any]) -> Metrics | None:
-    usage = as_dict(as_dict(extra.get("response")).get("usage"))
-    metrics = Metrics(
-        prompt_tokens=as_count(usage.get("prompt_tokens")),
-        completion_tokens=as_count(usage.get("completion_tokens")),
-        cached_tokens=as_count(as_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        cost_usd=as_number(extra.get("cost")) or None,
-    )
-    return metrics if metrics.model_dump(exclude_none=True) else None
-
-
-def _totals(steps: list[Step], stats: dict[str, Any]) -> FinalMetrics:
-    made = [step.metrics for step in steps if step.metrics]
-
-    def total(name: str) -> int | None:
-        known = [value for metrics in made if (value := getattr(metrics, name)) is not None]
-        return sum(known) if known and sum(known) < 2**63 else None
-
-    return FinalMetrics(
-        total_prompt_tokens=total("prompt_tokens"),
-        total_completion_tokens=total("completion_tokens"),
-        total_cached_tokens=total("cached_tokens"),
-        total_cost_usd=as_number(stats.get("instance_cost")) or None,
-        total_steps=len(steps),
-    )

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import sys
 
-from mleredux_agent_aide.driver.clock import Clock, Stopped
-from mleredux_agent_aide.driver.settings import Settings
+from mleredux_agentkit import Clock, Stopped, Task
 
 
 def main() -> int:
     """Work until there is nothing left to do, or no time; the exit code."""
-    settings = Settings.from_env()
-    clock = Clock(settings.deadline)
+    task = Task()
+    clock = Clock(task.deadline)
     try:
         # Imports take seconds on a busy machine, and the end may come meanwhile.
         from mleredux_agent_aide.driver.work import work
 
-        return work(settings, clock)
+        return work(task, clock)
     except Stopped as stopped:
         print(f"stopped: {stopped}", flush=True)
-        return 0 if settings.submission.exists() else 1
+        return 0 if task.submission.exists() else 1
 
 
 if __name__ == "__main__":

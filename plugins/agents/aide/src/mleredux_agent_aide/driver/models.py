@@ -10,16 +10,11 @@ from typing import Any
 from aide import agent as aide_agent
 from aide import backend
 from aide.backend import backend_anthropic, backend_openai
+from mleredux_agentkit import NoMoreCalls, is_final
 
 NO_TEMPERATURE = -1.0
 """Stands for None in AIDE's configuration, whose temperatures are numbers."""
 LONGEST_WAIT = 60.0
-_FINAL_STATUS = (401, 402, 403)
-_FINAL_WORDS = ("budget", "insufficient_quota")
-
-
-class NoMoreCalls(BaseException):
-    """The models will not answer again in this run: the budget is spent, or the key is refused."""
 
 
 def use_gateway(options: dict[str, Any]) -> None:
@@ -55,19 +50,10 @@ def call(create: Callable[..., Any], retried: tuple[type[Exception], ...], *args
         try:
             return create(*args, **arguments)
         except Exception as error:
-            if is_final(error):
+            if is_final(getattr(error, "status_code", None), str(error)):
                 raise NoMoreCalls(str(error)) from error
             if not isinstance(error, retried):
                 raise
             print(f"the model does not answer ({error}); asking again in {wait:g} s", flush=True)
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
-
-
-def is_final(error: Exception) -> bool:
-    """Whether an error of a model's API comes again whenever it is asked."""
-    status = getattr(error, "status_code", None)
-    if status is None:
-        return False
-    said = str(error).lower()
-    return status in _FINAL_STATUS or (status == 429 and any(word in said for word in _FINAL_WORDS))

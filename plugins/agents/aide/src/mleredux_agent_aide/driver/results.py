@@ -9,8 +9,7 @@ from typing import Any
 
 from aide.journal import Journal, Node
 from aide.utils.config import save_run
-
-from mleredux_agent_aide.driver.settings import Settings
+from mleredux_agentkit import Task, copy, write
 
 KEPT_BYTES = 50_000_000
 """Larger submissions of nodes are not kept, only handed in."""
@@ -20,13 +19,13 @@ class Keeper:
     """Keeps what a run makes, each file whole or not at all.
 
     Args:
-        settings: Where things go.
+        task: Where things go.
         config: AIDE's configuration, whose `log_dir` is a place for it to write.
         facts: What the reader of the journal should know besides.
     """
 
-    def __init__(self, settings: Settings, config: Any, facts: dict[str, Any]) -> None:
-        self.settings, self.config = settings, config
+    def __init__(self, task: Task, config: Any, facts: dict[str, Any]) -> None:
+        self.task, self.logs, self.config = task, task.logs("aide"), config
         self.facts: dict[str, Any] = {**facts, "nodes": {}}
         self.staging = Path(config.log_dir)
         self.working = Path(config.workspace_dir) / "working"
@@ -43,7 +42,7 @@ class Keeper:
         node = journal[-1]
         made = self._made()
         if made.is_file() and not made.is_symlink():
-            kept = self.settings.scratch / "submissions" / f"{node.step:04d}{made.suffix}"
+            kept = self.task.scratch_dir / "submissions" / f"{node.step:04d}{made.suffix}"
             kept.parent.mkdir(exist_ok=True)
             shutil.move(made, kept)
             self._submissions[node.id] = kept
@@ -55,7 +54,7 @@ class Keeper:
         """Hand in what the last solution left, where it was not judged any more and nothing was handed in yet."""
         made = self._made()
         if self._handed_in is None and made.is_file() and not made.is_symlink():
-            copy(made, self.settings.submission)
+            self.task.submit(made)
             print("handed in what the last solution left", flush=True)
 
     def save(self, journal: Journal) -> None:
@@ -64,21 +63,19 @@ class Keeper:
         save_run(self.config, journal)
         (self.staging / "run.json").write_text(json.dumps(self.facts, indent=1), encoding="utf-8")
         for path in self.staging.iterdir():
-            copy(path, self.settings.logs / path.name)
+            copy(path, self.logs / path.name)
         best = journal.get_best_node(only_good=False)
-        code = self.settings.output / "code" / "best_solution.py"
-        code.parent.mkdir(parents=True, exist_ok=True)
-        code.write_text(best.code, encoding="utf-8")
+        write(self.task.output_dir / "code" / "best_solution.py", best.code)
 
     def _made(self) -> Path:
-        named = self.working / self.settings.submission.name
+        named = self.working / self.task.submission.name
         return named if named.exists() else self.working / "submission.csv"
 
     def _keep_submission(self, node: Node, path: Path) -> None:
         fact: dict[str, Any] = {"bytes": path.stat().st_size}
         if fact["bytes"] <= KEPT_BYTES:
             name = f"submissions/{path.name}"
-            copy(path, self.settings.logs / name)
+            copy(path, self.logs / name)
             fact["submission"] = name
         self.facts["nodes"][node.id] = fact
 
@@ -91,16 +88,8 @@ class Keeper:
         best = max(good, key=lambda node: node.metric) if good else candidates[0]
         if best is self._handed_in:
             return
-        copy(self._submissions[best.id], self.settings.submission)
+        self.task.submit(self._submissions[best.id])
         self._handed_in = best
         self.version += 1
         self.facts["nodes"][best.id]["version"] = self.version
         print(f"handed in the submission of node {best.step} ({best.metric})", flush=True)
-
-
-def copy(source: Path, target: Path) -> None:
-    """Copy a file such that the target is never half written."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.part")
-    shutil.copyfile(source, part)
-    part.replace(target)

@@ -1,4 +1,4 @@
-"""AIDE's agent, with what it says of its surroundings made true and its known crashes mended."""
+"""AIDE's agent, with what it says of its surroundings made true and its known crashes fixed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from aide.interpreter import ExecutionResult, Interpreter
 from aide.journal import Node
 from aide.utils import data_preview
 from aide.utils.metric import MetricValue
-
-from mleredux_agent_aide.driver.clock import Clock
+from mleredux_agentkit import Clock
 
 _LIBRARIES = (
     "numpy", "pandas", "scipy", "scikit-learn", "statsmodels", "lightgbm", "xgboost", "xgboost-cpu", "catboost",

@@ -12,40 +12,39 @@ from typing import Any
 from aide.interpreter import Interpreter
 from aide.journal import Journal
 from aide.utils.config import _load_cfg, prep_agent_workspace, prep_cfg
+from mleredux_agentkit import Clock, NoMoreCalls, Stopped, Task
 
-from mleredux_agent_aide.driver.clock import Clock, Stopped
-from mleredux_agent_aide.driver.models import NO_TEMPERATURE, NoMoreCalls, use_gateway
+from mleredux_agent_aide.driver.models import NO_TEMPERATURE, use_gateway
 from mleredux_agent_aide.driver.results import Keeper
 from mleredux_agent_aide.driver.search import SHORTEST_RUN, Executor, Search
-from mleredux_agent_aide.driver.settings import Settings
 
 FAILURES = 3
 """After so many steps without a node, one after the other, the work ends."""
 
 
-def work(settings: Settings, clock: Clock) -> int:
+def work(task: Task, clock: Clock) -> int:
     """Search for solutions until steps, time or calls are used up.
 
     Returns:
         The exit code: 0 where there is any solution.
     """
     multiprocessing.set_start_method("fork", force=True)  # AIDE's interpreter counts on it
-    random.seed(settings.seed)
-    options = settings.options
+    random.seed(task.seed)
+    options = task.options
     use_gateway(options)
-    config = configure(settings)
-    task = task_text(settings)
+    config = configure(task)
+    text = task_text(task)
     journal = Journal()
-    agent = Search(task_desc=task, cfg=config, journal=journal)
+    agent = Search(task_desc=text, cfg=config, journal=journal)
     interpreter = Interpreter(config.workspace_dir, timeout=options["exec_timeout"])
     executor = Executor(interpreter, clock, config, options["exec_timeout"])
     facts = {
         "aide": metadata.version("aideml"),
         "code_model": options["code_model"],
         "feedback_model": options["feedback_model"],
-        "task": task,
+        "task": text,
     }
-    keeper = Keeper(settings, config, facts)
+    keeper = Keeper(task, config, facts)
     try:
         search(agent, executor, keeper, clock, options["steps"])
     except (Stopped, NoMoreCalls) as end:
@@ -55,7 +54,7 @@ def work(settings: Settings, clock: Clock) -> int:
         interpreter.cleanup_session()
         keeper.at_end()
     print(f"{len(journal)} solutions, {len(journal.good_nodes)} of them good", flush=True)
-    return 0 if len(journal) or settings.submission.exists() else 1
+    return 0 if len(journal) or task.submission.exists() else 1
 
 
 def search(agent: Search, executor: Executor, keeper: Keeper, clock: Clock, steps: int) -> None:
@@ -81,11 +80,11 @@ def search(agent: Search, executor: Executor, keeper: Keeper, clock: Clock, step
         print(f"node {node.step} ({node.stage_name}): {state}", flush=True)
 
 
-def configure(settings: Settings) -> Any:
+def configure(task: Task) -> Any:
     """AIDE's configuration, and its workspace with links to the data."""
-    options, root = settings.options, settings.scratch / "aide"
+    options, root = task.options, task.scratch_dir / "aide"
     raw = _load_cfg(use_cli_args=False)
-    raw.data_dir, raw.goal = str(settings.data), settings.task
+    raw.data_dir, raw.goal = str(task.data_dir), task.name
     raw.log_dir, raw.workspace_dir = str(root / "logs"), str(root / "workspaces")
     raw.exp_name, raw.copy_data, raw.generate_report = "run", False, False
     raw.exec.timeout = options["exec_timeout"]
@@ -104,10 +103,10 @@ def configure(settings: Settings) -> Any:
     return config
 
 
-def task_text(settings: Settings) -> str:
+def task_text(task: Task) -> str:
     """What AIDE is told of the task: its description, and where its own files go."""
-    facts, name = settings.facts, settings.submission.name
-    lines = [settings.description.strip(), "", "# Files here", "", "- The data are in `./input` (read only)."]
+    facts, name = task.facts, task.submission.name
+    lines = [task.description.strip(), "", "# Files here", "", "- The data are in `./input` (read only)."]
     if facts.get("sample"):
         lines.append(f"- The form of a submission is that of `./input/{facts['sample']}`.")
     lines.append(f"- Write the predictions for the test data to `./working/{name}`.")

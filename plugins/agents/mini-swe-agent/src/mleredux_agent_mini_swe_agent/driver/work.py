@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,9 @@ from minisweagent.config import get_config_from_spec
 from minisweagent.environments.local import LocalEnvironment
 from minisweagent.models.litellm_model import LitellmModel
 from minisweagent.models.litellm_textbased_model import LitellmTextbasedModel
+from mleredux_agentkit import Task, speaks_anthropic, write
 
 LOG = "mini-swe-agent.traj.json"
-_ANTHROPIC = ("claude", "anthropic/")
 _SHORTEST = 5
 
 
@@ -24,14 +22,14 @@ class Environment(LocalEnvironment):  # type: ignore[misc]
     """Commands in this container, none beyond the deadline.
 
     Attributes:
-        deadline: Unix time.
+        task: Tells how much time is left.
     """
 
-    deadline: float
+    task: Task
 
     def execute(self, action: dict[str, Any], cwd: str = "", *, timeout: int | None = None) -> dict[str, Any]:
         """Run a command."""
-        left = max(_SHORTEST, int(self.deadline - time.time()))
+        left = max(_SHORTEST, int(self.task.left))
         result: dict[str, Any] = super().execute(action, cwd, timeout=min(timeout or self.config.timeout, left))
         return result
 
@@ -53,19 +51,17 @@ class Agent(DefaultAgent):  # type: ignore[misc]
         """Write the trajectory."""
         data: dict[str, Any] = self.serialize(*extra_dicts)
         if path:
-            part = path.with_name(f".{path.name}.part")
-            part.write_text(json.dumps(data, indent=1), encoding="utf-8")
-            part.replace(path)
+            write(path, json.dumps(data, indent=1))
         return data
 
 
-def work(options: dict[str, Any], deadline: float) -> str:
-    """Let the agent work.
+def work(task: Task) -> str:
+    """Run the agent.
 
     Returns:
         Its own word for how it ended.
     """
-    output = Path(os.environ["MLEREDUX_OUTPUT_DIR"])
+    options = task.options
     text = options["actions"] == "text"
     config = get_config_from_spec("mini_textbased.yaml" if text else "mini.yaml")
     arguments: dict[str, Any] = {**config["model"].get("model_kwargs", {})}
@@ -80,38 +76,27 @@ def work(options: dict[str, Any], deadline: float) -> str:
     # What is refused once is refused for ever.
     kind.abort_exceptions = [*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError, ImportError]
     environment = Environment(
-        **{**config["environment"], "cwd": str(output), "timeout": options["command_timeout"]},
+        **{**config["environment"], "cwd": str(task.output_dir), "timeout": options["command_timeout"]},
     )
-    environment.deadline = deadline
+    environment.task = task
     own = {name: config["agent"][name] for name in ("system_template", "instance_template")}
-    logs = output / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
     agent = Agent(
         kind(**given),
         environment,
         **own,
         step_limit=options["steps"],
         cost_limit=0,
-        wall_time_limit_seconds=max(1, int(deadline - time.time())),
-        output_path=logs / LOG,
+        wall_time_limit_seconds=max(1, int(task.left)),
+        output_path=task.output_dir / "logs" / LOG,
     )
     try:
-        return str(agent.run(task_text()).get("exit_status", "ended"))
+        return str(agent.run(task.prompt("solve a machine learning task.")).get("exit_status", "ended"))
     except Exception as error:  # it has noted the traceback in its trajectory
         return f"{type(error).__name__}: {error}"
 
 
 def model_name(name: str) -> str:
     """The model as LiteLLM shall reach it: Anthropic's by Anthropic's protocol, all others by OpenAI's."""
-    if name.startswith(_ANTHROPIC):
+    if speaks_anthropic(name):
         return f"anthropic/{name.removeprefix('anthropic/')}"
     return f"openai/{name.removeprefix('openai/')}"
-
-
-def task_text() -> str:
-    """What the agent is told."""
-    folder = Path(os.environ.get("MLEREDUX_TASK_DIR", "/task"))
-    parts = [
-        (folder / name).read_text(encoding="utf-8", errors="replace") for name in ("instructions.md", "description.md")
-    ]
-    return "solve a machine learning task.\n\n" + "\n\n".join(parts)
