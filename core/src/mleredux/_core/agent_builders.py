@@ -72,7 +72,8 @@ def llm_agent(
         reader: `reader(output)` makes a rollout of the program's own logs; None where the driver writes a
             `mleredux_agentkit.Trajectory`, or where the gateway's record is enough.
         limits: Default limits.
-        more: Further fields of `Agent`.
+        more: Further fields of `Agent`. Unless they say otherwise, it needs a sandbox that isolates, and its network is
+            the gateway.
     """
     made: Agent
 
@@ -94,7 +95,7 @@ def llm_agent(
         options=defaults.model_dump(),
         configure=configured,
         rollout_reader=reader,
-        **{"network": "gateway", "tags": ("llm",), **more},
+        **{"network": "gateway", "isolated": True, "tags": ("llm",), **more},
     )
     return made
 
@@ -201,7 +202,7 @@ def cli_agent(
         options: What options there are; the program finds them as JSON in `$MLEREDUX_OPTIONS`.
         limits: Default limits.
         more: Further fields of `Agent`: a `rollout_reader` of the program's own logs, say; without one, the rollout is
-            the gateway's record.
+            the gateway's record. Unless they say otherwise, it needs a sandbox that isolates.
     """
     made: Agent
 
@@ -218,6 +219,6 @@ def cli_agent(
         limits=limits,
         options=defaults.model_dump(),
         configure=configured,
-        **{"network": "gateway", "tags": ("llm",), **more},
+        **{"network": "gateway", "isolated": True, "tags": ("llm",), **more},
     )
     return made

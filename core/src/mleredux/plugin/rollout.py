@@ -27,6 +27,7 @@ from mleredux._core.rollout import (
 )
 from mleredux._core.rollout.models import AgentInfo
 from mleredux._core.rollout.native import (
+    add_usage,
     as_arguments,
     as_count,
     as_dict,
@@ -61,6 +62,7 @@ __all__ = [
     "SubmissionFact",
     "ToolCall",
     "Trajectory",
+    "add_usage",
     "as_arguments",
     "as_count",
     "as_dict",

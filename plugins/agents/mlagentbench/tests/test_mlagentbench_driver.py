@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux_agent_mlagentbench.driver.models import Models, NoMoreCalls
-from mleredux_agent_mlagentbench.options import Options
+from mleredux_agent_mlagentbench.agent import Options
+from mleredux_agent_mlagentbench.driver.models import Models
+from mleredux_agentkit import NoMoreCalls
 from mleredux_scripted_llm import ScriptedLlm
 
 RULES: dict[str, Any] = {
@@ -80,4 +81,4 @@ def test_inside_the_sandbox_it_needs_the_standard_library_alone() -> None:
     code += "print(*set(sys.modules) - before)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     own = {name.partition(".")[0] for name in loaded.split()} - set(sys.stdlib_module_names)
-    assert own == {"mleredux_agent_mlagentbench"}
+    assert own == {"mleredux_agent_mlagentbench", "mleredux_agentkit"}

@@ -120,9 +120,10 @@ def as_string(value: Any, limit: int = MAX_TEXT) -> str:
 
 
 def as_arguments(value: Any) -> dict[str, Any]:
-    """Arguments of a tool call that any document may hold; empty for what is not an object."""
+    """Arguments of a tool call that any document may hold, of an object or its JSON; empty for anything else."""
     try:
-        text = json.dumps(as_dict(value), ensure_ascii=False, default=str)
+        found = json.loads(value) if isinstance(value, str) else value
+        text = json.dumps(as_dict(found), ensure_ascii=False, default=str)
         return as_dict(json.loads(text.encode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return {}
@@ -190,31 +191,40 @@ def usage_of(found: Any, cost: Any = None) -> Metrics | None:
     return metrics if metrics.model_dump(exclude_none=True) else None
 
 
+def add_usage(calls: Iterable[Metrics | None]) -> Metrics | None:
+    """Tokens and cost of several calls together, as far as they are known; None where nothing is."""
+    known = [call for call in calls if call is not None]
+
+    def total(name: str) -> Any:
+        values = [value for call in known if (value := getattr(call, name)) is not None]
+        return sum(values) if values else None
+
+    metrics = Metrics(
+        prompt_tokens=as_count(total("prompt_tokens")),
+        completion_tokens=as_count(total("completion_tokens")),
+        cached_tokens=as_count(total("cached_tokens")),
+        cost_usd=as_number(total("cost_usd")),
+    )
+    return metrics if metrics.model_dump(exclude_none=True) else None
+
+
 def sum_usage(calls: Iterable[Metrics | None], *, cost: Any = None, steps: int | None = None) -> FinalMetrics | None:
-    """Sums over calls, as far as they are known; None where there is nothing to say.
+    """Totals of a rollout, as far as they are known; None where there is nothing to say.
 
     Args:
         calls: All calls of the run, those that made no step included.
         cost: Dollars in all where the log says so; zero counts as unknown.
         steps: Number of steps.
     """
-    known = [call for call in calls if call is not None]
-
-    def total(name: str) -> int | None:
-        return as_count(sum(values)) if (values := _values(known, name)) else None
-
+    total = add_usage(calls) or Metrics()
     final = FinalMetrics(
-        total_prompt_tokens=total("prompt_tokens"),
-        total_completion_tokens=total("completion_tokens"),
-        total_cached_tokens=total("cached_tokens"),
-        total_cost_usd=as_number(cost) or as_number(sum(_values(known, "cost_usd"))) or None,
+        total_prompt_tokens=total.prompt_tokens,
+        total_completion_tokens=total.completion_tokens,
+        total_cached_tokens=total.cached_tokens,
+        total_cost_usd=as_number(cost) or total.cost_usd,
         total_steps=steps,
     )
     return final if final.model_dump(exclude_none=True) else None
-
-
-def _values(calls: list[Metrics], name: str) -> list[Any]:
-    return [value for call in calls if (value := getattr(call, name)) is not None]
 
 
 def _first(usage: dict[str, Any], *names: str) -> int | None:

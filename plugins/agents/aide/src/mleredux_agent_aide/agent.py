@@ -56,5 +56,4 @@ agent = llm_agent(
     build=Build(python=REQUIRED, python_alone=(AIDE,)),
     reader=read_rollout,
     limits=Limits(time_limit=24 * 3600, cpus=2, memory_mb=8192),
-    isolated=True,
 )

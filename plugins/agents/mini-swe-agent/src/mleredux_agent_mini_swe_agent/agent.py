@@ -43,5 +43,4 @@ agent = llm_agent(
     options=Options,
     build=Build(python=REQUIRED, python_alone=(MINI,)),
     reader=read_rollout,
-    isolated=True,
 )

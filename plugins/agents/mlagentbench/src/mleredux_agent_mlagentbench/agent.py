@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from mleredux.plugin.agent import AgentOptions, Build, Limits, llm_agent
+from pydantic import Field
 
-from mleredux.plugin.agent import Agent, Build, Limits, libraries, read_options
-
-from mleredux_agent_mlagentbench.options import Options
 from mleredux_agent_mlagentbench.reader import read_rollout
 
 
-def configure(options: dict[str, Any]) -> Agent:
-    """The agent with the libraries that its options ask for.
+class Options(AgentOptions):
+    """Options by the names of MLAgentBench's runner, mostly with its defaults."""
 
-    Raises:
-        MlereduxError: An option makes no sense.
-    """
-    return agent.model_copy(update={"build": _build(read_options("mlagentbench", Options, options))})
+    llm_name: str = Field(default="gpt-4.1", min_length=1)
+    fast_llm_name: str | None = None
+    edit_script_llm_name: str | None = None
+    max_steps: int = Field(default=50, ge=1)
+    max_retries: int = Field(default=5, ge=1)
+    max_tokens: int = Field(default=4000, ge=1)
+    edit_script_llm_max_tokens: int = Field(default=4000, ge=1)
+    max_steps_in_context: int = Field(default=3, ge=1)
+    max_observation_steps_in_context: int = Field(default=3, ge=1)
+    temperature: float | None = Field(default=0.5, ge=0, le=2)
+    retrieval: bool = False
+    llm_retries: int = Field(default=5, ge=0)
+    source: str | None = Field(default=None, pattern=r"^https://\S+\.(tar\.gz|zip|whl)(#\S*)?$")
+    """Where pip gets MLAgentBench from: the archive of a commit. None: the base image has it."""
 
 
-def _build(options: Options) -> Build:
-    wanted = libraries(options.libraries)
-    return Build(
-        python=wanted.python,
-        python_alone=("dacite==1.9.2", *([options.source] if options.source else [])),
-        debian=wanted.debian,
-        packages=("mleredux_agent_mlagentbench.driver",),
-    )
-
-
-agent = Agent(
+agent = llm_agent(
     id="mlagentbench",
     title="MLAgentBench's ResearchAgent; MLAgentBench itself comes with -o source=URL, or the base image",
-    command=("python", "-m", "mleredux_agent_mlagentbench.driver"),
-    build=_build(Options()),
+    driver="mleredux_agent_mlagentbench.driver",
+    options=Options,
+    build=lambda options: Build(python_alone=tuple(filter(None, ("dacite==1.9.2", options.source)))),
+    reader=read_rollout,
     limits=Limits(time_limit=5 * 3600, cpus=2, memory_mb=8192),
-    network="gateway",
-    options=Options().model_dump(),
-    configure=configure,
-    isolated=True,
-    rollout_reader=read_rollout,
-    tags=("llm",),
 )

@@ -1,4 +1,4 @@
-"""MLAgentBench's logs as a rollout. What an agent left may be anything: what does not fit is passed over.
+"""MLAgentBench's logs as a rollout. What an agent left may be anything: what does not fit is ignored.
 
 `env_log/trace.json` has each action with its result and time; `agent_log/main_log` what the model said, those answers
 included that were no action; `usage.jsonl` the tokens of each call.
@@ -6,32 +6,32 @@ included that were no action; `usage.jsonl` the tokens of each call.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.rollout import (
     AgentInfo,
-    FinalMetrics,
-    InvalidRollout,
-    Metrics,
-    Observation,
-    ObservationResult,
     Step,
-    ToolCall,
     Trajectory,
+    add_usage,
+    as_arguments,
+    as_dict,
     as_objects,
-    read_below,
+    as_string,
+    as_time,
+    called,
+    read_lines,
+    read_log,
+    read_object,
+    sum_usage,
+    usage_of,
 )
 
 LOGS = "logs/mlagentbench"
-_MOST_BYTES = 64 << 20
 _MOST_STEPS = 10_000
-_LONGEST = 1 << 20
 _STEP = re.compile(r"^Step (\d{1,6}):\n\n\nAssistant:\n", re.MULTILINE)
 _ENTRIES = ("Reflection", "Research Plan and Status", "Fact Check", "Thought", "Action", "Action Input")
 _ENTRY = re.compile(rf"^\s*({'|'.join(_ENTRIES)}):", re.MULTILINE)
@@ -60,26 +60,24 @@ def read_rollout(output: Path) -> Trajectory | None:
     Returns:
         None where there are no logs, or nothing in them that could be read.
     """
-    trace = _json(_read(output, f"{LOGS}/env_log/trace.json"))
-    trace = trace if isinstance(trace, dict) else {}
+    trace = read_object(output, f"{LOGS}/env_log/trace.json")
     acted = [step for step in as_objects(trace.get("steps")) if isinstance(step.get("action"), dict)][:_MOST_STEPS]
-    said = list(_said(_clean(_read(output, f"{LOGS}/agent_log/main_log").decode("utf-8", "replace"))))
+    said = list(_said(read_log(output, f"{LOGS}/agent_log/main_log")))
     if not said and not acted:
         return None
-    lines = _read(output, f"{LOGS}/usage.jsonl").splitlines()
-    calls = [call for line in lines if isinstance(call := _json(line), dict)]
+    calls = read_lines(output, f"{LOGS}/usage.jsonl")
     steps: list[Json] = []
-    if problem := _text(trace.get("task_description")):
+    if problem := as_string(trace.get("task_description")):
         steps.append({"source": "user", "message": problem})
     steps += _steps(said, acted, _by_log(calls))
     return Trajectory(
         agent=AgentInfo(
             name="mlagentbench",
             version="ResearchAgent",
-            model_name=next((name for call in calls if (name := _text(call.get("model")))), None),
+            model_name=next((name for call in calls if (name := as_string(call.get("model")))), None),
         ),
         steps=[Step.model_validate({**step, "step_id": number}) for number, step in enumerate(steps, 1)],
-        final_metrics=_final(calls),
+        final_metrics=sum_usage(map(usage_of, calls)),
     )
 
 
@@ -97,25 +95,17 @@ def _steps(said: list[_Said], acted: list[Json], calls: dict[str, list[Json]]) -
 def _step(answer: _Said | None, index: int | None, action: Json | None, calls: list[Json]) -> Json:
     entries = answer.entries if answer else {}
     done = action["action"] if action else {}
-    name = _text(done.get("name")) or entries.get("Action", "").strip() or "unknown"
+    name = as_string(done.get("name")) or entries.get("Action", "").strip() or "unknown"
     given = entries.get("Action Input", "").strip()
-    arguments = done.get("args") if action else _json(given)
-    result = (_text(action.get("observation")) if action else None) or (answer.result if answer else "")
-    call = f"action_{index}" if index is not None else "action"
+    arguments = as_arguments(done.get("args") if action else given)
+    result = as_string(as_dict(action).get("observation")) or (answer.result if answer else "")
     thoughts = [f"{entry}: {text.strip()}" for entry, text in entries.items() if not entry.startswith("Action")]
     step: Json = {
         "source": "agent",
-        "timestamp": _time(action.get("timestamp")) if action else None,
+        "timestamp": as_time(as_dict(action).get("timestamp")),
         "message": "\n".join(thoughts),
-        "tool_calls": [
-            ToolCall(
-                tool_call_id=call,
-                function_name=name,
-                arguments=_plain(arguments) if isinstance(arguments, dict) else {"input": _text(arguments) or given},
-            )
-        ],
-        "observation": Observation(results=[ObservationResult(source_call_id=call, content=result)]),
-        "metrics": _metrics(calls) if calls else None,
+        **called("action" if index is None else f"action_{index}", name, arguments or {"input": given}, result),
+        "metrics": add_usage(map(usage_of, calls)),
         "llm_call_count": len(calls) or None,
     }
     if name == "Execute Script":
@@ -148,7 +138,7 @@ def _by_log(calls: list[Json]) -> dict[str, list[Json]]:
     """Calls by the log of MLAgentBench that holds them, which names the step."""
     found: dict[str, list[Json]] = {}
     for call in calls:
-        found.setdefault(_text(call.get("log")) or "", []).append(call)
+        found.setdefault(as_string(call.get("log")), []).append(call)
     return found
 
 
@@ -157,63 +147,3 @@ def _tool_calls(calls: dict[str, list[Json]], index: int | None) -> list[Json]:
         return []
     names = [name for name in calls if name.startswith(f"step_{index}_tool_log.log")]
     return [call for name in names for call in calls.pop(name)]
-
-
-def _metrics(calls: list[Json]) -> Metrics:
-    return Metrics(prompt_tokens=_sum(calls, "prompt_tokens"), completion_tokens=_sum(calls, "completion_tokens"))
-
-
-def _final(calls: list[Json]) -> FinalMetrics | None:
-    if not calls:
-        return None
-    return FinalMetrics(
-        total_prompt_tokens=_sum(calls, "prompt_tokens"), total_completion_tokens=_sum(calls, "completion_tokens")
-    )
-
-
-def _sum(calls: list[Json], name: str) -> int:
-    values = (call.get(name) for call in calls)
-    return sum(v for v in values if isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 1 << 40)
-
-
-def _read(output: Path, name: str) -> bytes:
-    """A log's bytes; nothing where there is none that may be read."""
-    try:
-        return read_below(output, name, max_bytes=_MOST_BYTES, cut=True)
-    except InvalidRollout:
-        return b""
-
-
-def _json(data: bytes | str) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _plain(value: Json) -> Json:
-    """What JSON can say again: text without lone surrogates, no NaN."""
-    return {
-        _clean(str(name)): _text(item) or "" if isinstance(item, str) else _sound(item) for name, item in value.items()
-    }
-
-
-def _sound(value: Any) -> Any:
-    try:
-        return json.loads(_clean(json.dumps(value, allow_nan=False, ensure_ascii=False)))
-    except ValueError:
-        return str(value)
-
-
-def _time(value: Any) -> str | None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e11:
-        return None
-    return datetime.fromtimestamp(value, UTC).isoformat(timespec="milliseconds")
-
-
-def _text(value: Any) -> str | None:
-    return _clean(value[:_LONGEST]) if isinstance(value, str) and value else None
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from mleredux.plugin.agent import Agent, Build, Limits, libraries, read_options
+from mleredux.plugin.agent import AgentOptions, Build, Limits, llm_agent
+from pydantic import Field
 
-from mleredux_agent_openhands.options import Options
 from mleredux_agent_openhands.reader import read_rollout
 
 _LINES = Path(__file__).with_name("requirements.txt").read_text(encoding="utf-8").splitlines()
@@ -15,36 +14,26 @@ OPENHANDS = tuple(line for line in _LINES if line and not line.startswith("#"))
 """Installed alone: OpenHands declares 190 packages, of which it imports these when it works by itself."""
 
 
-def configure(options: dict[str, Any]) -> Agent:
-    """The agent with the libraries that its options ask for.
+class Options(AgentOptions):
+    """Options with OpenHands' own defaults."""
 
-    Raises:
-        MlereduxError: An option makes no sense.
-    """
-    return agent.model_copy(update={"build": _build(read_options("openhands", Options, options).libraries)})
-
-
-def _build(asked: str) -> Build:
-    wanted = libraries(asked)
-    return Build(
-        python=wanted.python,
-        python_alone=OPENHANDS,
-        debian=("tmux", *wanted.debian),
-        packages=("mleredux_agent_openhands.driver",),
-    )
+    model: str = Field(default="gpt-5.6", min_length=1)
+    max_iterations: int = Field(default=500, ge=1)
+    reminders: int = Field(default=2, ge=0)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    reasoning_effort: str | None = "high"
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    llm_timeout: int = Field(default=300, ge=1)
+    llm_retries: int = Field(default=5, ge=0)
 
 
-agent = Agent(
+agent = llm_agent(
     id="openhands",
     title="OpenHands: a language model with a terminal and an editor",
-    command=("python", "-m", "mleredux_agent_openhands.driver"),
-    build=_build(Options().libraries),
+    driver="mleredux_agent_openhands.driver",
+    options=Options,
+    build=Build(python_alone=OPENHANDS, debian=("tmux",)),
+    reader=read_rollout,
     env={"NO_COLOR": "1", "PYTHON_COLORS": "0"},
     limits=Limits(time_limit=4 * 3600, cpus=2, memory_mb=8192),
-    network="gateway",
-    options=Options().model_dump(),
-    configure=configure,
-    isolated=True,
-    rollout_reader=read_rollout,
-    tags=("llm",),
 )

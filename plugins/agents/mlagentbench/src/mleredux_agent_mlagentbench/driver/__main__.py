@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import shutil
 import signal
 import sys
-import time
 import traceback
 from argparse import Namespace
 from types import FrameType
 from typing import Any
 
-from mleredux_agent_mlagentbench.driver.models import Models, NoMoreCalls
-from mleredux_agent_mlagentbench.driver.settings import Settings
+from mleredux_agentkit import NoMoreCalls, Stopped, Task, exit_now
+
+from mleredux_agent_mlagentbench.driver.models import Models
 
 _WITHOUT_RETRIEVAL = ["Retrieval from Research Log", "Append Summary to Research Log", "Reflection"]
+_INTRODUCTION = """\
+Solve the machine-learning task below. Your workspace is {}; its folder `data` holds the data. Scripts that you \
+execute must write the predictions to {}. Write a first valid submission early, then better ones."""
 
 
 def main() -> int:
     """Run the agent; the exit code is 0 where it ended by itself or in time, and there is a submission."""
-    settings = Settings.from_env()
+    task = Task()
     if importlib.util.find_spec("MLAgentBench") is None:
         print(
             "This image has no MLAgentBench. Name a base image in which `import MLAgentBench` works, with "
@@ -30,11 +32,10 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    settings.logs_dir.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, stop)
     failed = False
     try:
-        work(settings)
+        work(task)
     except Stopped as error:
         print(f"Stopped by {error}.", flush=True)
     except NoMoreCalls as error:
@@ -44,29 +45,25 @@ def main() -> int:
         failed = type(error).__name__ != "TimeoutException"
         print(traceback.format_exc() if failed else "Stopped by the deadline.", file=sys.stderr)
     finally:
-        close(settings)
-    handed_in = settings.submission.is_file()
-    if not handed_in:
-        print(f"There is no {settings.submission}.", flush=True)
-    return 0 if handed_in and not failed else 1
-
-
-class Stopped(BaseException):
-    """The sandbox asked to stop."""
+        close(task)
+    submitted = task.submission.is_file()
+    if not submitted:
+        print(f"There is no {task.submission}.", flush=True)
+    return 0 if submitted and not failed else 1
 
 
 def stop(number: int, _frame: FrameType | None) -> None:
-    """End what is going on."""
+    """End what is going on. MLAgentBench keeps the deadline by itself, with the same signal as the kit's clock."""
     raise Stopped(signal.Signals(number).name)
 
 
-def work(settings: Settings) -> None:
-    """Let the agent work.
+def work(task: Task) -> None:
+    """Run the ResearchAgent.
 
     Raises:
         Exception: MLAgentBench gave up, or its time is over.
     """
-    Models(settings.options, settings.logs_dir / "usage.jsonl").install()
+    Models(task.options, task.logs("mlagentbench") / "usage.jsonl").install()
     from MLAgentBench.agents.agent_research import ResearchAgent
     from MLAgentBench.environment import Environment
 
@@ -74,33 +71,33 @@ def work(settings: Settings) -> None:
         """An environment whose workspace is the sandbox's, and whose problem is the sandbox's task."""
 
         def _initialize_task_env(self) -> None:
-            self._research_problem = settings.problem()
-            self._work_dir = str(settings.work_dir)
-            settings.work_dir.mkdir(parents=True, exist_ok=True)
-            (settings.work_dir / "backup").mkdir(exist_ok=True)
-            link = settings.work_dir / "data"
+            workspace = task.output_dir / "code"
+            self._research_problem = task.prompt(_INTRODUCTION.format(workspace, task.submission))
+            self._work_dir = str(workspace)
+            (workspace / "backup").mkdir(parents=True, exist_ok=True)
+            link = workspace / "data"
             if not link.is_symlink():
-                link.symlink_to(settings.data_dir, target_is_directory=True)
+                link.symlink_to(task.data_dir, target_is_directory=True)
 
     import MLAgentBench.environment as module
 
     module.get_task_info = lambda _task: ("mleredux", "")
-    chosen = arguments(settings)
+    chosen = arguments(task)
     with TaskEnvironment(chosen) as env:
         print(f"ResearchAgent: {ResearchAgent(chosen, env).run(env)}", flush=True)
     env.save("final")
 
 
-def arguments(settings: Settings) -> Namespace:
+def arguments(task: Task) -> Namespace:
     """What MLAgentBench's runner would make of its command line."""
-    options: dict[str, Any] = settings.options
+    options: dict[str, Any] = task.options
     return Namespace(
         task="mleredux",
-        log_dir=str(settings.logs_dir),
-        work_dir=str(settings.work_dir.parent),
+        log_dir=str(task.logs("mlagentbench")),
+        work_dir=str(task.output_dir),
         max_steps=options["max_steps"],
         agent_max_steps=options["max_steps"],
-        max_time=max(1, int(settings.deadline - time.time())),
+        max_time=max(1, int(task.left)),
         device=0,
         python=sys.executable,
         interactive=False,
@@ -121,15 +118,12 @@ def arguments(settings: Settings) -> Namespace:
     )
 
 
-def close(settings: Settings) -> None:
+def close(task: Task) -> None:
     """Leave the code without the link to the data, and without the tools' copies of it."""
     with contextlib.suppress(FileNotFoundError):
-        (settings.work_dir / "data").unlink()
-    shutil.rmtree(settings.work_dir / "backup", ignore_errors=True)
+        (task.output_dir / "code" / "data").unlink()
+    shutil.rmtree(task.output_dir / "code" / "backup", ignore_errors=True)
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # scripts that still run would be waited for otherwise
+    exit_now(main())  # scripts that still run would be waited for otherwise

@@ -8,23 +8,29 @@ import threading
 from importlib.metadata import version
 from typing import Any
 
-from mleredux_agent_openhands.driver.settings import Settings
+from mleredux_agentkit import Task, speaks_anthropic, write
 
-_ANTHROPIC = ("anthropic/", "claude")
+_INTRODUCTION = """\
+You are to solve a machine-learning task by yourself. Train models on the data that is given, measure them on a part \
+of the data that you hold out, and submit predictions. Write a first valid submission early, then better ones. Keep \
+the code that makes the submission in the folder `code`. Run long programs with a timeout that fits the time left. \
+Stop when you can't do better."""
+_REMINDER = """\
+There is no file {} yet, so nothing would be graded. Nobody else will act: go on, and finish when the file is there \
+and valid."""
 
 
 class Work:
     """The conversation, and its log as it grows.
 
     Args:
-        settings: What the sandbox says.
+        task: What the sandbox says.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, task: Task) -> None:
+        self._task, self._logs = task, task.logs("openhands")
         self._lock = threading.Lock()
-        settings.logs_dir.mkdir(parents=True, exist_ok=True)
-        self._events = (settings.logs_dir / "events.jsonl").open("a", encoding="utf-8", errors="replace")
+        self._events = (self._logs / "events.jsonl").open("a", encoding="utf-8", errors="replace")
         self.conversation = self._converse()
 
     def run(self) -> None:
@@ -33,13 +39,13 @@ class Work:
         Raises:
             Exception: OpenHands gave up; mostly a language model that can't be reached.
         """
-        conversation, settings = self.conversation, self._settings
-        conversation.send_message(settings.prompt())
+        conversation, task = self.conversation, self._task
+        conversation.send_message(task.prompt(_INTRODUCTION))
         conversation.run()
-        for _ in range(int(settings.options["reminders"])):
-            if settings.submission.is_file() or self._status() != "finished":
+        for _ in range(int(task.options["reminders"])):
+            if task.submission.is_file() or self._status() != "finished":
                 break
-            conversation.send_message(settings.reminder())
+            conversation.send_message(_REMINDER.format(task.submission))
             conversation.run()
         print(f"OpenHands is {self._status()}.", flush=True)
 
@@ -50,12 +56,9 @@ class Work:
     def save_usage(self) -> None:
         """Write tokens and cost so far, by call and in all."""
         stats = self.conversation.conversation_stats.model_dump(mode="json")
-        place = self._settings.logs_dir / "usage.json"
         text = json.dumps({"openhands_version": version("openhands-sdk"), **stats}, indent=1)
         with self._lock:
-            temporary = place.with_suffix(".new")
-            temporary.write_text(text + "\n", encoding="utf-8")
-            temporary.replace(place)
+            write(self._logs / "usage.json", text + "\n")
 
     def _status(self) -> str:
         return str(self.conversation.state.execution_status.value)
@@ -72,10 +75,10 @@ class Work:
         from openhands.tools.preset.default import get_default_agent
 
         return Conversation(
-            agent=get_default_agent(llm=language_model(self._settings.options), cli_mode=True),
-            workspace=str(self._settings.output_dir),
+            agent=get_default_agent(llm=language_model(self._task.options), cli_mode=True),
+            workspace=str(self._task.output_dir),
             callbacks=[self._note],
-            max_iteration_per_run=int(self._settings.options["max_iterations"]),
+            max_iteration_per_run=int(self._task.options["max_iterations"]),
         )
 
 
@@ -94,7 +97,7 @@ def language_model(options: dict[str, Any]) -> Any:
         get_llm_provider(model)
     except BadRequestError:
         model = f"openai/{model}"
-    kind = "ANTHROPIC" if model.startswith(_ANTHROPIC) else "OPENAI"
+    kind = "ANTHROPIC" if speaks_anthropic(model) else "OPENAI"
     key = os.environ.get(f"{kind}_API_KEY")
     chosen = {name: options[name] for name in ("temperature", "reasoning_effort", "max_output_tokens")}
     return LLM(
