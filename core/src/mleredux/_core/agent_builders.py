@@ -210,7 +210,7 @@ def cli_agent(
         chosen = read_options(id, options, given)
         return made.model_copy(update={"command": recipe.start(chosen.model), "build": recipe.build(chosen.libraries)})
 
-    defaults = options.model_validate({"model": recipe.model})
+    defaults = options.model_construct(model=recipe.model)
     made = Agent(
         id=id,
         title=title,
@@ -218,7 +218,6 @@ def cli_agent(
         build=recipe.build(defaults.libraries),
         limits=limits,
         options=defaults.model_dump(),
-        configure=configured,
-        **{"network": "gateway", "isolated": True, "tags": ("llm",), **more},
+        **{"configure": configured, "network": "gateway", "isolated": True, "tags": ("llm",), **more},
     )
     return made

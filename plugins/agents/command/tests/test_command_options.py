@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mleredux._core.plugins import current
 from mleredux.errors import MlereduxError
-from mleredux_agent_command.agent import START
-from mleredux_agent_command.recipes import RECIPES
+from mleredux.plugin.agent import CommandRecipe
+from mleredux_agent_command.recipes import CLAUDE_CODE, CODEX
 
 
 def made(**options: Any) -> Any:
@@ -32,10 +33,10 @@ def test_without_npm_there_is_no_node() -> None:
 
 def test_a_recipe_is_an_installation_and_a_command() -> None:
     agent = made(recipe="claude-code", model="claude-opus-4-5")
-    assert agent.build.npm == (RECIPES["claude-code"].install.removeprefix("npm:"),)
-    assert agent.command[-2:] == (RECIPES["claude-code"].command, "claude-opus-4-5")
+    assert agent.build.npm == (CLAUDE_CODE.install.removeprefix("npm:"),)
+    assert agent.command[-2:] == (CLAUDE_CODE.command, "claude-opus-4-5")
     assert made(recipe="codex", command="codex --version").command[-2] == "codex --version"
-    assert made(recipe="codex").command[-1] == RECIPES["codex"].model
+    assert made(recipe="codex").command[-1] == CODEX.model
 
 
 def test_an_image_or_context_of_ones_own_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_the_command_finds_prompt_model_and_a_home(tmp_path: Path) -> None:
     variables = {f"MLEREDUX_{name.upper()}_DIR": str(tmp_path / name) for name in ("task", "output", "scratch")}
     command = 'pwd; echo "$MLEREDUX_MODEL"; cat "$MLEREDUX_PROMPT_FILE"; touch "$HOME/x"; exit 3'
     ran = subprocess.run(
-        ["sh", "-c", START, "command", command, "a model"],
+        CommandRecipe(command).start("a model"),
         env={"PATH": os.environ["PATH"], **variables},
         capture_output=True,
         text=True,
@@ -80,3 +81,27 @@ def test_the_command_finds_prompt_model_and_a_home(tmp_path: Path) -> None:
     assert ran.returncode == 3, ran.stderr
     assert ran.stdout == f"{tmp_path}/output\na model\nHow.\n\nWhat.\n\n"
     assert (tmp_path / "scratch" / "home" / "x").is_file()
+
+
+def test_a_recipe_of_another_distribution_is_found_by_its_entry_point(tmp_path: Path) -> None:
+    folder = tmp_path / "tiny_recipe-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-recipe\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[mleredux.recipes]\ntiny = tiny_recipe:RECIPE\nbad = tiny_recipe:BAD\n")
+    (tmp_path / "tiny_recipe.py").write_text(
+        "from mleredux.plugin.agent import CommandRecipe\n"
+        "RECIPE = CommandRecipe('tiny \"$MLEREDUX_PROMPT_FILE\"', install='pip:tiny==1.0', model='small')\nBAD = 7\n"
+    )
+    program = (
+        "from mleredux._core.plugins import current\n"
+        "agent = current().agent('command', {'recipe': 'tiny', 'libraries': 'none'})\n"
+        "print(agent.command[-2:], agent.build.python)\n"
+        "try:\n    current().agent('command', {'recipe': 'bad'})\n"
+        "except Exception as error:\n    print(error)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    made, refused = ran.stdout.splitlines()
+    assert made == """('tiny "$MLEREDUX_PROMPT_FILE"', 'small') ('tiny==1.0',)""", ran.stderr
+    assert refused.startswith("The recipe 'bad' of tiny-recipe can't be loaded (TypeError: ")

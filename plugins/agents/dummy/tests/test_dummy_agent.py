@@ -60,7 +60,7 @@ def test_inside_the_sandbox_it_needs_the_standard_library_alone() -> None:
     )
     loaded = subprocess.run([sys.executable, "-I", "-c", code], check=True, capture_output=True, text=True).stdout
     own = {name.partition(".")[0] for name in loaded.split()} - set(sys.stdlib_module_names)
-    assert own == {"mleredux_agent_dummy"}
+    assert own == {"mleredux_agent_dummy", "mleredux_agentkit"}
 
 
 @pytest.mark.parametrize("check", testing.checks("dummy"))

@@ -15,6 +15,7 @@ from mleredux_agent_baseline.fit import Choice, candidates_for
 from mleredux_agent_baseline.journal import Journal
 from mleredux_agent_baseline.models import Candidate
 from mleredux_agent_baseline.search import OutOfTime, Search, Trial
+from mleredux_agent_baseline.settings import search_end
 from mleredux_agent_baseline.solve import Prepared, predict, useful_threads
 from mleredux_agent_baseline.submission import write_submission
 
@@ -23,7 +24,7 @@ class Work:
     """The agent at work. `run` goes through the stages after the sample was handed in."""
 
     def __init__(self, journal: Journal) -> None:
-        self.journal, self.settings, self.facts = journal, journal.settings, journal.facts
+        self.journal, self.task, self.facts = journal, journal.task, journal.facts
         self.log, self.rollout = journal.log, journal.rollout
         self.threads = 1
         self._last_write, self._blended = 0.0, 0
@@ -35,7 +36,7 @@ class Work:
         except (NotForBaseline, ValueError, OSError, KeyError) as error:
             self.log(f"this task is not one for the baseline: {error}; the sample is handed in")
             self.rollout.say(
-                f"This task is not one for the baseline: {error}. The sample submission stays.", {"is_buggy": True}
+                f"This task is not one for the baseline: {error}. The sample submission stays.", is_buggy=True
             )
             self.journal.validate()
             return
@@ -47,31 +48,31 @@ class Work:
 
     def look(self) -> Prepared:
         """Read the tables and infer what there is to predict."""
-        settings = self.settings
+        task = self.task
         started = time.time()
-        deadline = started + 0.2 * (settings.deadline - started)
+        deadline = started + 0.2 * (task.deadline - started)
         prepared = Prepared(
-            settings.data_dir, self.facts, seed=settings.seed, memory_mb=settings.memory_mb,
-            max_rows=settings.options["max_rows"], deadline=deadline,
+            task.data_dir, self.facts, seed=task.seed, memory_mb=task.memory_mb,
+            max_rows=task.options["max_rows"], deadline=deadline,
         )  # fmt: skip
         found = prepared.describe()
-        self.threads = useful_threads(prepared, settings.cpus)
+        self.threads = useful_threads(prepared, task.cpus)
         for line in [f"metric: {self.facts.metric or 'unknown'}", *found.splitlines()]:
             self.log(line)
         self.rollout.act(
             "Find out what there is to predict, and from what.",
-            "inspect_tables", {"data_dir": str(settings.data_dir)}, found,
-            {"stage": "explore", "metric_name": self.facts.metric, "seconds": round(time.time() - started, 2)},
+            "inspect_tables", {"data_dir": str(task.data_dir)}, found,
+            stage="explore", metric_name=self.facts.metric, seconds=round(time.time() - started, 2),
         )  # fmt: skip
         return prepared
 
     def make_search(self, prepared: Prepared) -> Search:
         """The folds, and what the candidates have in common."""
-        settings, profile = self.settings, prepared.profile
-        end = settings.search_end(prepared.train.size, _models(prepared), heavy=bool(profile.texts or profile.images))
+        task, profile = self.task, prepared.profile
+        end = search_end(task, prepared.train.size, _models(prepared), heavy=bool(profile.texts or profile.images))
         return Search(
-            prepared.features, prepared.heads, self.facts.metric, folds=settings.options["folds"],
-            seed=settings.seed, threads=self.threads, end=end,
+            prepared.features, prepared.heads, self.facts.metric, folds=task.options["folds"],
+            seed=task.seed, threads=self.threads, end=end,
         )  # fmt: skip
 
     def try_all(self, prepared: Prepared, search: Search) -> list[Trial]:
@@ -88,7 +89,7 @@ class Work:
             if time.time() + sum(trial.fit_seconds for trial in trials[:1]) > search.end:
                 self.log("no time for further candidates")
                 break
-            if len(trials) >= self.settings.options["candidates"]:
+            if len(trials) >= self.task.options["candidates"]:
                 self.log("no further candidates were asked for")
                 break
             trial = self.try_one(candidate, heads, search)
@@ -113,23 +114,21 @@ class Work:
         except OutOfTime:
             self.log(f"{candidate.name}: would take too long")
             extra = {**facts, "skipped": True, "seconds": round(time.time() - started, 2)}
-            self.rollout.act(message, "cross_validate", arguments, "stopped: it would take too long", extra)
+            self.rollout.act(message, "cross_validate", arguments, "stopped: it would take too long", **extra)
             return None
         except Exception as error:  # any model may fail on any data; the next one may not
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
             self.log(f"{candidate.name}: failed ({why})")
             extra = {**facts, "is_buggy": True, "seconds": round(time.time() - started, 2)}
-            self.rollout.act(message, "cross_validate", arguments, f"failed: {why}", extra)
+            self.rollout.act(message, "cross_validate", arguments, f"failed: {why}", **extra)
             return None
         self.log(f"{candidate.name}: {metric.name} {trial.score:.5f} ± {trial.spread:.5f} in {trial.seconds:.1f} s")
         self.rollout.act(
             message, "cross_validate", arguments,
             f"{metric.name} {trial.score:.6g} (standard deviation over folds {trial.spread:.3g})",
-            {
-                **facts, "is_buggy": False, "validation_metric": trial.score, "cv_score": trial.score,
-                "cv_std": trial.spread, "fold_scores": trial.fold_scores, "by_target": trial.by_target,
-                "warnings": trial.warnings, "seconds": round(trial.seconds, 2),
-            },
+            **facts, is_buggy=False, validation_metric=trial.score, cv_score=trial.score, cv_std=trial.spread,
+            fold_scores=trial.fold_scores, by_target=trial.by_target, warnings=trial.warnings,
+            seconds=round(trial.seconds, 2),
         )  # fmt: skip
         return trial
 
@@ -140,7 +139,7 @@ class Work:
 
     def write(self, prepared: Prepared, search: Search, stage: str) -> None:
         """Blend what was tried so far, fit it to all rows, and hand it in."""
-        settings, started = self.settings, time.time()
+        task, started = self.task, time.time()
         choices = [
             select(search.predictions[place], search.truth(place), search.metrics[place], labels=head.form == "label")
             for place, head in enumerate(prepared.heads)
@@ -150,12 +149,12 @@ class Work:
             for place, chosen in enumerate(choices)
         ]
         score, metric = float(np.mean(scores)), search.main_metric
-        predictions = predict(prepared, choices, self.facts.metric, settings.seed, self.threads, self.log)
+        predictions = predict(prepared, choices, self.facts.metric, task.seed, self.threads, self.log)
         write_solution(
-            settings.output_dir / "code" / "solution.py", self.facts, choices, settings.seed, settings.cpus,
-            settings.memory_mb, settings.options["max_rows"],
+            task.output_dir / "code" / "solution.py", self.facts, choices, task.seed, task.cpus,
+            task.memory_mb, task.options["max_rows"],
         )  # fmt: skip
-        write_submission(prepared.tables.sample_path, settings.submission, prepared.heads, predictions)
+        write_submission(prepared.tables.sample_path, task.submission, prepared.heads, predictions)
         self.journal.version += 1
         self._last_write, self._blended = time.time(), len(search.predictions[0])
         blend = {head.name: _weights(chosen) for head, chosen in zip(prepared.heads, choices, strict=True)}
@@ -165,13 +164,10 @@ class Work:
         self.rollout.act(
             "Blend the best candidates, fit them to all training rows, and hand in the predictions.",
             "write_submission", {"blend": blend},
-            f"{metric.name} {score:.6g} on held-out folds; wrote {settings.submission.name} and code/solution.py",
-            {
-                "node_id": f"blend {self.journal.version}", "stage": stage, "model": "blend", "is_buggy": False,
-                "metric_name": metric.name, "lower_is_better": metric.lower_is_better, "validation_metric": score,
-                "cv_score": score, "submission_version": self.journal.version,
-                "seconds": round(time.time() - started, 2),
-            },
+            f"{metric.name} {score:.6g} on held-out folds; wrote {task.submission.name} and code/solution.py",
+            node_id=f"blend {self.journal.version}", stage=stage, model="blend", is_buggy=False,
+            metric_name=metric.name, lower_is_better=metric.lower_is_better, validation_metric=score, cv_score=score,
+            submission_version=self.journal.version, seconds=round(time.time() - started, 2),
         )  # fmt: skip
 
 

@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from mleredux.plugin.agent import libraries
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from mleredux.plugin.agent import CliOptions, install_parts
+from pydantic import field_validator, model_validator
 
-from mleredux_agent_command.recipes import RECIPES
-
-KINDS = ("npm", "pip", "apt")
+from mleredux_agent_command.recipes import recipe_names
 
 
-class Options(BaseModel):
+class Options(CliOptions):
     """Options and their defaults; empty texts ask for nothing."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     command: str = ""
     recipe: str = ""
     install: str = ""
-    model: str = ""
-    libraries: str = "tabular"
     image: str = ""
     context: str = ""
 
     @field_validator("recipe")
     @classmethod
     def _is_known(cls, value: str) -> str:
-        if value and value not in RECIPES:
-            raise ValueError(f"there are the recipes {', '.join(RECIPES)}")
-        return value
-
-    @field_validator("libraries")
-    @classmethod
-    def _are_known(cls, value: str) -> str:
-        libraries(value)
+        if value and value not in recipe_names():
+            raise ValueError(f"there are the recipes {', '.join(recipe_names())}")
         return value
 
     @field_validator("install")
     @classmethod
     def _names_its_kinds(cls, value: str) -> str:
-        for part in parts(value):
-            kind, colon, name = part.partition(":")
-            if kind not in KINDS or not colon or not name:
-                raise ValueError(f"{part!r} is not of the form npm:NAME@VERSION, pip:NAME==VERSION or apt:NAME")
-            if kind == "pip" and "=" not in name:
-                raise ValueError(f"{part!r} names no version (pip:NAME==VERSION)")
+        install_parts(value)
         return value
 
     @model_validator(mode="after")
@@ -56,8 +39,3 @@ class Options(BaseModel):
         if self.install and (self.image or self.context):
             raise ValueError("nothing is installed into an image or context of your own")
         return self
-
-
-def parts(install: str) -> list[str]:
-    """The parts of an option `install`, which semicolons separate."""
-    return [part for part in (piece.strip() for piece in install.split(";")) if part]

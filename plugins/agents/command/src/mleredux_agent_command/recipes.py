@@ -1,24 +1,43 @@
-"""Known programs: what is installed, and how they are started without a terminal, led to the run's gateway."""
+"""Known programs, by entry points in the group `mleredux.recipes`: ours, and those of other distributions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from importlib import metadata
+
+from mleredux.errors import NotFound, PluginError
+from mleredux.plugin.agent import CommandRecipe
+
+GROUP = "mleredux.recipes"
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """A program.
+def recipe_names() -> list[str]:
+    """Names of all recipes that are installed."""
+    return sorted({point.name for point in metadata.entry_points(group=GROUP)})
 
-    Attributes:
-        install: As the option `install`.
-        command: As the option `command`. `$MLEREDUX_PROMPT_FILE` holds what the agent is told, `$MLEREDUX_MODEL` the
-            model.
-        model: Asked for where the user names none.
+
+def find_recipe(name: str) -> CommandRecipe:
+    """A recipe by its name.
+
+    Raises:
+        NotFound: There is no such recipe.
+        PluginError: It can't be imported, is not a recipe, or two distributions have one of this name.
     """
-
-    install: str
-    command: str
-    model: str
+    points = list(metadata.entry_points(group=GROUP, name=name))
+    if not points:
+        raise NotFound(f"There is no recipe {name!r}.", hint=f"Recipes are: {', '.join(recipe_names())}.")
+    owners = [point.dist.name if point.dist else point.value for point in points]
+    if len(points) > 1:
+        raise PluginError(f"The recipe {name!r} is in {' and in '.join(owners)}.", hint="Uninstall one of them.")
+    try:
+        recipe = points[0].load()
+        if not isinstance(recipe, CommandRecipe):
+            raise TypeError(f"{points[0].value} is not a CommandRecipe")
+    except Exception as error:
+        raise PluginError(
+            f"The recipe {name!r} of {owners[0]} can't be loaded ({type(error).__name__}: {error}).",
+            hint=f"Fix or reinstall {owners[0]}.",
+        ) from error
+    return recipe
 
 
 _CLAUDE_CODE = """\
@@ -51,7 +70,5 @@ exec codex exec --model "$MLEREDUX_MODEL" --skip-git-repo-check --dangerously-by
     --json - <"$MLEREDUX_PROMPT_FILE" >logs/codex.jsonl
 """
 
-RECIPES = {
-    "claude-code": Recipe("npm:@anthropic-ai/claude-code@2.1.330", _CLAUDE_CODE, "claude-sonnet-4-5"),
-    "codex": Recipe("npm:@openai/codex@0.169.0", _CODEX, "gpt-5.5"),
-}
+CLAUDE_CODE = CommandRecipe(_CLAUDE_CODE, "npm:@anthropic-ai/claude-code@2.1.330", "claude-sonnet-4-5")
+CODEX = CommandRecipe(_CODEX, "npm:@openai/codex@0.169.0", "gpt-5.5")

@@ -13,7 +13,7 @@ dummy = Agent(
     id="dummy",
     title="Submits the sample submission",
     command=("python", "-m", "mleredux_agent_dummy"),
-    build=Build(packages=("mleredux_agent_dummy",)),
+    build=Build(packages=("mleredux_agent_dummy", "mleredux_agentkit")),
     limits=Limits(time_limit=120, cpus=1, memory_mb=512),
     tags=("no-llm",),
 )
