@@ -17,9 +17,8 @@ AGENT = '[agent]\nid = "x"\ncommand = ["python", "x.py"]\n'
     [
         (None, ["There is no mleredux-agent.toml"]),
         ("[agent", ["is no TOML"]),
-        ("", ["agent: is missing", "build: is missing"]),
-        (AGENT + "[build]\n", ["build: give exactly one of `dockerfile` and `python`"]),
-        (AGENT + '[build]\ndockerfile = "D"\npython = ["."]\n', ["give exactly one"]),
+        ("", ["agent: is missing"]),
+        (AGENT + '[build]\ndockerfile = "D"\npython = ["."]\n', ["give only one of `dockerfile` and `python`"]),
         (AGENT + '[build]\ndockerfile = "../Dockerfile"\n', ["build.dockerfile", "must lie inside"]),
         (AGENT + '[build]\ndockerfile = "Dockerfile"\n', ["names Dockerfile, which is not there"]),
         (AGENT + '[build]\npython = ["."]\n', ["names pyproject.toml, which is not there"]),

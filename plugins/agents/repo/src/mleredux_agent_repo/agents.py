@@ -26,8 +26,8 @@ RUN python3 -m venv --system-site-packages /opt/venv
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1
 COPY . {place}
 WORKDIR {place}
-RUN python -m pip install --no-cache-dir --disable-pip-version-check {requirements}
 """
+_INSTALL = "RUN python -m pip install --no-cache-dir --disable-pip-version-check {requirements}\n"
 
 
 def agent_of(reference: str) -> Agent:
@@ -51,7 +51,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         title=about.title or about.id,
         command=tuple(about.command),
         build=Build(
-            context=source.folder if build.dockerfile else _with_dockerfile(source, build.python or []),
+            context=source.folder if build.dockerfile else _with_dockerfile(source, build.python),
             dockerfile=build.dockerfile or _GENERATED,
             writable_root=build.writable_root,
             time_limit=build.time_limit,
@@ -74,7 +74,9 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
 def _with_dockerfile(source: Source, requirements: list[str]) -> Path:
     """The agent's folder with a Dockerfile of ours, beside the untouched one in the cache."""
     place = source.root.with_name(f"{source.root.name}-{len(source.folder.relative_to(source.root).parts)}-built")
-    text = _DOCKERFILE.format(place=AGENT_DIR, requirements=" ".join(_quoted(item) for item in requirements))
+    text = _DOCKERFILE.format(place=AGENT_DIR)
+    if requirements:
+        text += _INSTALL.format(requirements=" ".join(_quoted(item) for item in requirements))
     target = place / source.folder.relative_to(source.root)
     if not (target / _GENERATED).is_file() or (target / _GENERATED).read_text(encoding="utf-8") != text:
         with tempfile.TemporaryDirectory(prefix=".building-", dir=place.parent) as scratch:

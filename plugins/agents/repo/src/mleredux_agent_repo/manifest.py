@@ -73,11 +73,11 @@ class AgentTable(_Table):
 
 
 class BuildTable(_Table):
-    """`[build]`: exactly one of `dockerfile` and `python`."""
+    """`[build]`: `dockerfile` or `python`; without it, nothing is installed."""
 
     dockerfile: Inside | None = None
     """Takes `ARG BASE_IMAGE`; its context is the folder of the manifest."""
-    python: list[str] | None = None
+    python: list[str] = []
     """What pip installs: `.` for the folder itself as a package, `-r requirements.txt`, `name==version`."""
     time_limit: Seconds = Field(default=1800, gt=0, le=7200)
     max_image: Megabytes = Field(default=10240, gt=0)
@@ -85,9 +85,9 @@ class BuildTable(_Table):
 
     @model_validator(mode="after")
     def _one_way(self) -> BuildTable:
-        if (self.dockerfile is None) == (self.python is None):
-            raise ValueError("give exactly one of `dockerfile` and `python`")
-        for item in self.python or ():
+        if self.dockerfile is not None and self.python:
+            raise ValueError("give only one of `dockerfile` and `python`")
+        for item in self.python:
             words = item.split()
             if words[:1] == ["-r"] and len(words) == 2:
                 _inside(words[1])
@@ -141,7 +141,7 @@ class Manifest(_Table):
     """All of it."""
 
     agent: AgentTable
-    build: BuildTable
+    build: BuildTable = BuildTable()
     environment: EnvironmentTable = EnvironmentTable()
     limits: LimitsTable = LimitsTable()
     options: dict[str, Any] = {}
@@ -188,8 +188,8 @@ def _needed(manifest: Manifest) -> list[str]:
     build = manifest.build
     if build.dockerfile:
         return [build.dockerfile]
-    listed = [item.split()[1] for item in build.python or () if item.startswith("-r ")]
-    package = any(item == "." or item.startswith(".[") for item in build.python or ())
+    listed = [item.split()[1] for item in build.python if item.startswith("-r ")]
+    package = any(item == "." or item.startswith(".[") for item in build.python)
     return [*listed, *(["pyproject.toml"] if package else [])]
 
 
