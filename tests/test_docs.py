@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from mleredux._core.models import CAUSES, State
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-_BLOCK = re.compile(r"^```(\w+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -95,37 +93,3 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-@pytest.mark.slow
-def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
-    """All its commands, in order, in one shell, in an empty folder; its output blocks occur in what they print."""
-    script, expected = ["set -eux"], []
-    for language, file, content in _BLOCK.findall((DOCS / "tutorial.md").read_text()):
-        if file:
-            script.append(f"cat > '{file}' <<'END_OF_FILE'\n{content}END_OF_FILE")
-        elif language == "sh":
-            script.append(content)
-        elif language == "text":
-            expected += content.splitlines()
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL"))}
-    ended = subprocess.run(
-        ["bash", "-c", "\n".join(script)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=tmp_path,
-        env={**kept, "MLEREDUX": str(ROOT), "XDG_CACHE_HOME": str(tmp_path / "cache"), "COLUMNS": "120"}
-        | ({"UV_CACHE_DIR": cache} if (cache := _uv_cache()) else {}),
-    )
-    assert ended.returncode == 0, ended.stdout[-4000:]
-    printed = {" ".join(line.split()) for line in ended.stdout.splitlines()}
-    assert len(expected) >= 2
-    assert [line for line in expected if " ".join(line.split()) not in printed] == []
-
-
-def _uv_cache() -> str | None:
-    """Where uv keeps what it has fetched already, so that the test does not fetch it again."""
-    from_environment = os.environ.get("UV_CACHE_DIR")
-    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uv"
-    return from_environment or (str(usual) if usual.is_dir() else None)

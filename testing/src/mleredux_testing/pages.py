@@ -1,0 +1,88 @@
+"""Running the shell commands of Markdown pages, so that what they tell people to type works.
+
+A block in the language `sh` is run, unless `no-run: REASON` follows on its fence. A block with `file=PATH` on its fence
+is written to that path. Each line of a block in the language `text` must occur in what the page's commands print.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+_FENCE = re.compile(r"^```([\w-]*)[ ]*([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^(\s+|\$ )(\S*/)?(mleredux|pip install|uv (pip|run|sync)|python3? -m)\s")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page: its language, what follows that on the fence, and its content."""
+
+    language: str
+    info: str
+    content: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is a shell block that is run."""
+        return self.language == "sh" and not self.info
+
+    @property
+    def file(self) -> str | None:
+        """The path that it is written to, if it is a file."""
+        return self.info.removeprefix("file=") if self.info.startswith("file=") else None
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The fenced blocks of a page, in order."""
+    for match in _FENCE.finditer(page.read_text(encoding="utf-8")):
+        yield Block(match[1], match[2].strip(), match[3])
+
+
+def unchecked_commands(page: Path) -> list[str]:
+    """Lines that look like commands but stand in no `sh` fence: nothing would run them."""
+    text = page.read_text(encoding="utf-8")
+    rest = _FENCE.sub(lambda match: match[3] if match[1] in ("", "console", "bash", "shell") else "", text)
+    return [line.strip() for line in rest.splitlines() if _COMMAND.match(line)]
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())
+
+
+def script(page: Path) -> tuple[str, list[str]]:
+    """The page as one shell script, and the lines that it must print."""
+    lines, expected = ["set -eux"], []
+    for block in blocks(page):
+        if block.file:
+            lines.append(
+                f"mkdir -p \"$(dirname '{block.file}')\"\n"
+                f"cat > '{block.file}' <<'END_OF_FILE'\n{block.content}END_OF_FILE"
+            )
+        elif block.runs:
+            lines.append(block.content)
+        elif block.language == "text":
+            expected += block.content.splitlines()
+    return "\n".join(lines), expected
+
+
+def run_page(page: Path, folder: Path, variables: Mapping[str, str]) -> None:
+    """Run the commands of a page in an empty folder, in order, in one shell.
+
+    Raises:
+        AssertionError: One of them fails, or an expected line is not printed.
+    """
+    commands, expected = script(page)
+    ended = subprocess.run(
+        ["bash", "-c", commands],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+        env=dict(variables),
+    )
+    assert ended.returncode == 0, f"{page}: {ended.stdout[-4000:]}"
+    printed = {" ".join(line.split()) for line in ended.stdout.splitlines()}
+    assert [line for line in expected if " ".join(line.split()) not in printed] == []

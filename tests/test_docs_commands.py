@@ -1,0 +1,56 @@
+"""The commands of the documentation work as they are written, each page in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from mleredux_testing.pages import blocks, run_page, unchecked_commands
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+_ENGINE = re.compile(r"docker|podman|repo:|agent check")
+
+
+def _with_commands() -> list[object]:
+    """Pages that have commands, marked by what these need."""
+    found = []
+    for page in PAGES:
+        commands = "".join(block.content for block in blocks(page) if block.runs)
+        if commands:
+            marks = [pytest.mark.slow, *([pytest.mark.docker] if _ENGINE.search(commands) else [])]
+            found.append(pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks))
+    return found
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Prepared data that pages share."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.mark.parametrize("page", _with_commands())
+def test_the_commands_of_a_page_work(page: Path, tmp_path: Path, data: Path) -> None:
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL")) or name == "MLEREDUX_BASE_IMAGE"
+    }
+    cache = {"UV_CACHE_DIR": found} if (found := _uv_cache()) else {}
+    ours = {"MLEREDUX": str(ROOT), "MLEREDUX_DATA": str(data), "XDG_CACHE_HOME": str(tmp_path / ".cache")}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    run_page(page, tmp_path, {**kept, **ours, **cache, "PATH": path, "COLUMNS": "120"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_stands_where_it_is_run(page: Path) -> None:
+    assert unchecked_commands(page) == [], "put them into a fence `sh`, or `sh no-run: REASON`"
+
+
+def _uv_cache() -> str | None:
+    """Where uv keeps what it has fetched already, so that it is not fetched again."""
+    usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uv"
+    return os.environ.get("UV_CACHE_DIR") or (str(usual) if usual.is_dir() else None)
