@@ -107,7 +107,7 @@ class Task(Model):
     leaderboard: Path | None = None
     """A CSV with a column `score`, best first (may be compressed)."""
     checksums: dict[str, dict[str, str]] = {}
-    """`{"public": {path: md5}, "private": {path: md5}}` of prepared files, where published."""
+    """MD5 sums of prepared files, where published: `"public"` or `"private"` → path → sum."""
     resources: Resources = Resources()
     category: str = "Tabular"
     complexity: Literal["low", "medium", "high"] | None = None

@@ -1,10 +1,12 @@
-"""The Python SDK of a mleredux service.
+"""The Python SDK of the mleredux server.
 
+```python
 from mleredux_client import Client
 
 with Client("http://127.0.0.1:8765", token="mlr_…") as client:
     run = client.run("digits", agent="baseline", time_limit=60).wait()
     print(run.status, run.score, run.medal)
+```
 """
 
 from mleredux_client._async.artifacts import AsyncArtifactFile, AsyncArtifacts

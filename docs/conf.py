@@ -1,0 +1,109 @@
+"""The documentation site: `uv run sphinx-build -W docs build/docs`."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import tomllib
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+import mleredux_client  # noqa: F401 – autodoc would import it with TYPE_CHECKING set, which its models do not bear
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/mleredux/mleredux"
+PACKAGES = "reference/packages"
+"""Where the READMEs of the distributions become pages, made anew by each build."""
+
+project = "mleredux"
+author = "The mleredux developers"
+version = release = version_of("mleredux")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["reference/schemas", "reference/examples"]
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+
+default_role = "code"
+suppress_warnings = ["ref.python"]  # the client and core have errors of the same names
+autodoc_member_order = "groupwise"
+autodoc_typehints = "description"
+autodoc_default_options = {"exclude-members": "model_config,model_fields,model_computed_fields,model_post_init"}
+
+html_theme = "furo"
+html_title = f"mleredux {version}"
+html_static_path = ["_static"]
+html_copy_source = False
+html_show_sphinx = False
+
+_LINK = re.compile(r"\]\(([^)#\s:]+)(#[^)]*)?\)")
+
+
+def _distributions() -> dict[str, str]:
+    """Folder → distribution of everything in the workspace."""
+    return {
+        str(path.parent.relative_to(ROOT)): tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]
+        for pattern in ("core", "testing", "plugins/*", "plugins/*/*")
+        for path in ROOT.glob(f"{pattern}/pyproject.toml")
+    }
+
+
+DISTRIBUTIONS = _distributions()
+
+
+def _led_to(text: str, folder: str, page: str) -> str:
+    """The text with its links, relative to a folder of the repository, leading to pages of the site or the repository."""
+
+    def link(match: re.Match[str]) -> str:
+        path, anchor = posixpath.normpath(posixpath.join(folder, match[1])), match[2] or ""
+        at, name = posixpath.split(path)
+        if path.startswith("docs/"):
+            target = posixpath.relpath(path.removeprefix("docs/"), posixpath.dirname(page) or ".")
+        elif name == "README.md" and at in DISTRIBUTIONS:
+            target = posixpath.relpath(f"{PACKAGES}/{DISTRIBUTIONS[at]}.md", posixpath.dirname(page) or ".")
+        else:
+            target = f"{REPOSITORY}/blob/main/{path}"
+        return f"]({target}{anchor})"
+
+    return _LINK.sub(link, text)
+
+
+def _write_pages(app: Sphinx) -> None:
+    """Pages of files that lie elsewhere: a page for each distribution, their list, and the project's own."""
+    for name in ("changelog", "contributing"):
+        text = (ROOT / f"{name.upper()}.md").read_text(encoding="utf-8")
+        (Path(app.srcdir) / f"{name}.md").write_text(_led_to(text, "", name), encoding="utf-8")
+    folder = Path(app.srcdir) / PACKAGES
+    folder.mkdir(exist_ok=True)
+    for path, name in DISTRIBUTIONS.items():
+        text = (ROOT / path / "README.md").read_text(encoding="utf-8")
+        (folder / f"{name}.md").write_text(_led_to(text, path, f"{PACKAGES}/{name}"), encoding="utf-8")
+    names = "\n".join(sorted(DISTRIBUTIONS.values()))
+    (folder / "index.md").write_text(f"# Packages\n\n```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n", encoding="utf-8")
+
+
+def _lead_out(app: Sphinx, page: str, source: list[str]) -> None:
+    """Lead links of pages that leave the docs to where the site has, or the repository keeps, what they name."""
+    if not page.startswith((PACKAGES, "changelog", "contributing")):
+        source[0] = _led_to(source[0], posixpath.dirname(f"docs/{page}"), page)
+
+
+def _read_fences(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Make fenced blocks of docstrings the blocks of reStructuredText."""
+    inside, made = False, list[str]()
+    for line in lines:
+        if line.strip().startswith("```"):
+            inside = not inside
+            made += ["", f".. code-block:: {line.strip()[3:] or 'text'}", ""] if inside else [""]
+        else:
+            made.append(f"    {line}" if inside else line)
+    lines[:] = made
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _read_fences)
+    app.connect("builder-inited", _write_pages)
+    app.connect("source-read", _lead_out)
