@@ -15,8 +15,9 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mleredux._core.api import grade_jsonl
 from mleredux._core.models import Ledger, Report
-from mleredux._core.stages.grade import ONLINE, grade, make_report, score_in_child
+from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_child, score_in_children
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import InvalidSubmission, TaskBroken
 
@@ -138,6 +139,33 @@ def test_a_grader_that_hangs_is_ended(toy: Any, tmp_path: Path) -> None:
         score_in_child(task, path, prepared.private, toy.catalogue, seconds=4)
     below = psutil.Process().children(recursive=True)  # others may be grading on this machine
     assert not [one for one in below if "mleredux._core.stages.grade_child" in _command(one)]
+
+
+def test_what_fells_a_grader_costs_no_other_submission_of_the_batch(toy: Any, tmp_path: Path) -> None:
+    jobs = []
+    for number, name in enumerate(["toy", "toy-crashes", "toy", "toy-eats-memory", "toy-hangs", "toy-exits", "toy"]):
+        (tmp_path / str(number)).mkdir()
+        task, prepared, path = copy_of_sample(toy, name, tmp_path / str(number))
+        jobs.append(Job(task, path, prepared.private))
+    results = score_in_children(jobs, toy.catalogue, workers=2, seconds=15)
+    assert [getattr(result, "value", None) for result in results] == [0.5, None, 0.5, None, None, None, 0.5]
+    sentences = ["code -11", "more memory than its limit", "longer than 15 seconds", "code 3"]
+    for result, sentence in zip([results[1], *results[3:6]], sentences, strict=True):
+        assert isinstance(result, InvalidSubmission) and sentence in result.message
+
+
+def test_a_list_of_submissions_is_graded_by_one_process(toy: Any, tmp_path: Path) -> None:
+    _, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    parents = tmp_path / "parents"
+    (prepared.private / "say-process").write_text(str(parents))  # tells the toy grader to write its process id there
+    lines = [{"competition_id": "toy", "submission_path": str(path)}] * 5 + [
+        {"competition_id": "toy", "submission_path": None}
+    ]
+    (tmp_path / "listed.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    report, _ = grade_jsonl(tmp_path / "listed.jsonl", data_dir=toy.data.path)
+    assert [one["score"] for one in report["competition_reports"]] == [0.5] * 5 + [None]
+    assert report["total_runs_with_submissions"] == report["total_valid_submissions"] == 5
+    assert len(set(parents.read_text().split())) == 1
 
 
 def test_a_grader_is_ended_with_the_program_that_asked_it(toy: Any, until: Any) -> None:

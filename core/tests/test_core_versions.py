@@ -64,11 +64,11 @@ def test_bad_versions_are_sentences_among_scores(toy: Any, prepared: Prepared, v
 def test_equal_versions_and_the_graded_one_are_scored_once(
     toy: Any, prepared: Prepared, version: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Path] = []
+    asked: list[Any] = []
 
-    def counting(task: Any, submissions: list[Path], *rest: Any, **more: Any) -> Any:
-        asked.extend(submissions)
-        return original(task, submissions, *rest, **more)
+    def counting(jobs: list[Any], *rest: Any, **more: Any) -> Any:
+        asked.extend(jobs)
+        return original(jobs, *rest, **more)
 
     original = module.ask_child
     monkeypatch.setattr(module, "ask_child", counting)

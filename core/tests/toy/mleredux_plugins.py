@@ -65,6 +65,9 @@ def score(given: GradingInput) -> float:
         answers = {row["id"]: row["y"] for row in csv.DictReader(file)}
     with given.submission.open() as file:
         predicted = {row["id"]: row["y"] for row in csv.DictReader(file)}
+    if (where := given.private / "say-process").exists():
+        with Path(where.read_text()).open("a") as said:
+            said.write(f"{os.getpid()}\n")
     if "die" in predicted and (given.private / "die").exists():
         os._exit(9)
     if set(answers) != set(predicted):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,9 @@ from mleredux._core.plugins import Catalogue, current
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import NotFound
+
+BYTES_PER_GRADER = 64 * 2**20
+"""How much one grading process takes on before a second one, which has to import the graders too, is worth it."""
 
 
 def tasks(**wanted: Any) -> list[dict[str, Any]]:
@@ -155,23 +157,25 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
         TaskBroken: The task is at fault, not the submission.
     """
     from mleredux._core.stages.grade import grade as grade_stage
-    from mleredux._core.submissions.validation import open_regular
 
     prepared = prepare(task, data_dir=data_dir)
-    path = Path(submission)
-    problem = None if str(submission) else "does not exist"
-    try:
-        open_regular(path).close()
-    except OSError as error:
-        problem = problem or str(error)
+    path, problem = _regular(submission)
     return grade_stage(
-        current().task(task),
-        None if problem else path,
-        prepared.private,
-        current(),
-        problem=problem,
-        shown_path=str(path),
+        current().task(task), path, prepared.private, current(), problem=problem, shown_path=str(submission)
     )
+
+
+def _regular(submission: Path | str | None) -> tuple[Path | None, str | None]:
+    """A submission's path; None where it is no regular file, and the reason."""
+    from mleredux._core.submissions.validation import open_regular
+
+    if not submission or not str(submission):
+        return None, "does not exist"
+    try:
+        open_regular(Path(submission)).close()
+    except OSError as error:
+        return None, str(error)
+    return Path(submission), None
 
 
 def grade_jsonl(
@@ -191,15 +195,36 @@ def grade_jsonl(
     Raises:
         MlereduxError: A line is malformed; the message says which.
     """
+    from mleredux._core.stages.grade import Job, score_in_children
+    from mleredux._core.stages.grade import grade as grade_stage
     from mleredux._core.stages.jsonl import aggregate, read_listed, write_report
 
     lines = read_listed(Path(listed))
-    for name in dict.fromkeys(line.competition_id for line in lines):
-        prepare(name, data_dir=data_dir)
-    with ThreadPoolExecutor(max_workers=int(machine().cpus) or 1) as pool:
-        reports = list(
-            pool.map(lambda line: grade(line.submission_path or "", line.competition_id, data_dir=data_dir), lines)
+    private = {
+        name: prepare(name, data_dir=data_dir).private for name in dict.fromkeys(line.competition_id for line in lines)
+    }
+    tasks = {name: current().task(name) for name in private}
+    checked = [_regular(line.submission_path) for line in lines]
+    jobs = [
+        Job(tasks[line.competition_id], path, private[line.competition_id])
+        for line, (path, _) in zip(lines, checked, strict=True)
+        if path is not None
+    ]
+    size = sum(job.submission.stat().st_size for job in jobs)
+    workers = min(int(machine().cpus) or 1, 1 + size // BYTES_PER_GRADER)
+    scored = iter(score_in_children(jobs, current(), workers=workers))
+    reports = [
+        grade_stage(
+            tasks[line.competition_id],
+            path,
+            private[line.competition_id],
+            current(),
+            problem=problem,
+            shown_path=line.submission_path or "",
+            scored=next(scored) if path is not None else None,
         )
+        for line, (path, problem) in zip(lines, checked, strict=True)
+    ]
     total = aggregate(reports)
     return total, write_report(total, Path(output_dir)) if output_dir is not None else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -12,10 +13,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mleredux._core.data import as_prepared
 from mleredux._core.medals import medals, percentile, read_leaderboard
@@ -45,6 +47,14 @@ def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Ca
     return score if isinstance(score, Score) else Score(value=float(score))
 
 
+class Job(NamedTuple):
+    """A submission to score, and the answers."""
+
+    task: Task
+    submission: Path
+    private: Path
+
+
 def score_in_child(
     task: Task,
     submission: Path,
@@ -56,41 +66,76 @@ def score_in_child(
     cancelled: Callable[[], bool] = lambda: False,
     notes: list[str] | None = None,
 ) -> Score:
-    """Score a submission in a child process.
+    """Score a submission in a child process; see `score_in_children`.
 
     Args:
         notes: Gets what the ledger should say of how it was scored.
-
-    An exception in the grader that is no `InvalidSubmission` is laid at the submission's door only where the task's own
-    sample submission can be scored; else the task is broken.
 
     Raises:
         InvalidSubmission: The submission can't be scored.
         TaskBroken: The task's grader or answers are at fault.
     """
-    [result] = ask_child(
-        task, [submission], private, catalogue, seconds=seconds, memory_mb=memory_mb, cancelled=cancelled
-    )
-    if notes is not None and result.get("offline") is False:
+    limits: dict[str, Any] = {"seconds": seconds, "memory_mb": memory_mb, "cancelled": cancelled, "notes": notes}
+    [result] = score_in_children([Job(task, submission, private)], catalogue, **limits)
+    if isinstance(result, InvalidSubmission):
+        raise result
+    return result
+
+
+def score_in_children(
+    jobs: Sequence[Job], catalogue: Catalogue, *, workers: int = 1, notes: list[str] | None = None, **limits: Any
+) -> list[Score | InvalidSubmission]:
+    """Score submissions in as many child processes at a time, one after the other in each.
+
+    An exception in the grader that is no `InvalidSubmission` is laid at the submission's door only where the task's own
+    sample submission can be scored; else the task is broken.
+
+    Args:
+        limits: As those of `ask_child`.
+
+    Raises:
+        TaskBroken: A task's grader or answers are at fault.
+    """
+    order = [number for start in range(workers) for number in range(start, len(jobs), workers)]
+    with ThreadPoolExecutor(workers) as pool:
+        asked = pool.map(lambda start: _ask_for_all(jobs[start::workers], catalogue, **limits), range(workers))
+        answers = dict(zip(order, itertools.chain(*asked), strict=True))
+    if notes is not None and any(answer.get("offline") is False for answer in answers.values()):
         notes.append(ONLINE)
-    if "score" in result:
-        return Score.model_validate(result["score"])
-    if "invalid" in result:
-        raise InvalidSubmission(result["invalid"])
-    sample = private.parent / "public" / (task.submission.sample or "")
-    if sample.is_file() and not submission.samefile(sample):
-        [control] = ask_child(
-            task, [sample], private, catalogue, seconds=seconds, memory_mb=memory_mb, cancelled=cancelled
-        )
-        if "score" in control:
-            raise InvalidSubmission(f"The submission could not be scored: {result['error']}.")
-    raise TaskBroken(f"Grading {task.id} failed: {result['error']}.", hint="The task's answers or grader are at fault.")
+    samples: dict[str, Job] = {}
+    for number, job in enumerate(jobs):
+        sample = job.private.parent / "public" / (job.task.submission.sample or "")
+        if "error" in answers[number] and sample.is_file() and not job.submission.samefile(sample):
+            samples[job.task.id] = job._replace(submission=sample)
+    controls = dict(zip(samples, _ask_for_all(list(samples.values()), catalogue, **limits), strict=True))
+    return [_result(job, answers[number], controls.get(job.task.id)) for number, job in enumerate(jobs)]
+
+
+def _result(job: Job, answer: dict[str, Any], control: dict[str, Any] | None) -> Score | InvalidSubmission:
+    if "score" in answer:
+        return Score.model_validate(answer["score"])
+    if "invalid" in answer:
+        return InvalidSubmission(answer["invalid"])
+    if control is not None and "score" in control:
+        return InvalidSubmission(f"The submission could not be scored: {answer['error']}.")
+    raise TaskBroken(
+        f"Grading {job.task.id} failed: {answer['error']}.", hint="The task's answers or grader are at fault."
+    )
+
+
+def _ask_for_all(jobs: Sequence[Job], catalogue: Catalogue, **limits: Any) -> list[dict[str, Any]]:
+    """Ask as many children as it takes; where one was felled by a job behind others, that job is asked again alone."""
+    answers: list[dict[str, Any]] = []
+    while len(answers) < len(jobs):
+        found = ask_child(jobs[len(answers) :], catalogue, **limits)
+        if len(found) > 1 and found[-1].get("felled"):
+            found.pop()
+        answers += found
+    return answers
 
 
 def ask_child(
-    task: Task,
-    submissions: Sequence[Path],
-    private: Path,
+    jobs: Sequence[Job],
     catalogue: Catalogue,
     *,
     seconds: float = GRADING_SECONDS,
@@ -103,22 +148,20 @@ def ask_child(
         seconds: How long scoring one of them may take.
 
     Returns:
-        For each `{"score": …}`, `{"invalid": sentence}` or `{"error": end of a sentence}`. Where the child dies, that
-        is the error of the one it was at; those behind it are missing.
+        For each `{"score": …}`, `{"invalid": sentence}` or `{"error": end of a sentence}`. Where the child dies or its
+        memory runs out, that is the error of the one it was at, `felled` too; those behind it are missing.
 
     Raises:
         Cancelled: Somebody stopped the run.
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-grade-") as folder:
         request = Path(folder) / "request.json"
-        answers = [Path(folder) / f"answer-{number}.json" for number in range(len(submissions))]
+        answers = [Path(folder) / f"answer-{number}.json" for number in range(len(jobs))]
         request.write_text(
             json.dumps(
                 {
-                    "task": task.id,
-                    "submissions": [str(submission.resolve()) for submission in submissions],
+                    "jobs": [(task.id, str(path.resolve()), str(private.resolve())) for task, path, private in jobs],
                     "answers": [str(answer) for answer in answers],
-                    "private": str(private.resolve()),
                     "block": catalogue.block,
                     "load": _requested(catalogue),
                     "memory_mb": min(memory_mb, machine().memory_mb),
@@ -143,11 +186,11 @@ def ask_child(
                     os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
             results = [json.loads(answer.read_bytes()) for answer in answers if answer.exists()]
-            if len(results) < len(submissions):
+            if len(results) < len(jobs) and not (results and results[-1].get("felled")):
                 errors.seek(max(0, errors.seek(0, os.SEEK_END) - 2000))
                 last = errors.read().decode(errors="replace").strip().splitlines()
-                ended = ended or f"the grader's process ended with code {child.returncode}"
-                results.append({"error": f"{ended}: {last[-1]}" if last else ended})
+                reason = ended or f"the grader's process ended with code {child.returncode}"
+                results.append({"error": f"{reason}: {last[-1]}" if last else reason, "felled": ended is None})
             return results
 
 
@@ -250,12 +293,14 @@ def grade(
     limit: str | None = None,
     ledger: Ledger | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    scored: Score | InvalidSubmission | None = None,
 ) -> Report:
     """Grade a submission, good or bad: what can't be scored gets `valid_submission: false` and one sentence.
 
     Args:
         submission: The file; None where there is none, with the reason in `problem`.
         shown_path: The path to name in the report.
+        scored: What `score_in_children` made of it; None where it is still to be scored.
 
     Raises:
         TaskBroken: The task is at fault, not the submission.
@@ -267,15 +312,14 @@ def grade(
         exists = problem is not None and "does not exist" not in problem
         return make_report(task, None, path=path, exists=exists, message=message, limit=limit, ledger=ledger)
     notes: list[str] = []
-    score: Score | None = None
-    refusal: str | None = None
-    try:
-        score = score_in_child(task, submission, private, catalogue, cancelled=cancelled, notes=notes)
-    except InvalidSubmission as error:
-        refusal = str(error)
+    if scored is None:
+        job = Job(task, submission, private)
+        [scored] = score_in_children([job], catalogue, cancelled=cancelled, notes=notes)
     if ledger is not None and notes:
         ledger = ledger.model_copy(update={"notes": (*ledger.notes, *notes)})
-    value, details = (score.value, score.details) if score else (None, None)
-    return make_report(
-        task, value, path=path, exists=True, message=refusal, details=details, limit=limit, ledger=ledger
-    )
+    result: dict[str, Any]
+    if isinstance(scored, InvalidSubmission):
+        result = {"score": None, "message": str(scored)}
+    else:
+        result = {"score": scored.value, "details": scored.details}
+    return make_report(task, **result, path=path, exists=True, limit=limit, ledger=ledger)

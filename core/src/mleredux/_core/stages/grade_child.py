@@ -27,7 +27,7 @@ def main(request_path: str) -> None:
     """Score what the request names, one by one.
 
     Each answer is a file: `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`, with `offline`: whether
-    there was no network.
+    there was no network. Where memory runs out, this process is not fit for the next one, and ends.
     """
     request = json.loads(Path(request_path).read_bytes())
     offline = leave_network()
@@ -40,11 +40,13 @@ def main(request_path: str) -> None:
 
     catalogue = Catalogue(block=request["block"], load=request["load"])
     set_current(catalogue)
-    for submission, answer in zip(request["submissions"], request["answers"], strict=True):
+    for (task, submission, private), answer in zip(request["jobs"], request["answers"], strict=True):
         temporary = Path(answer + ".part")
-        answered = {**score(catalogue, request, Path(submission)), "offline": offline}
+        answered = {**score(catalogue, task, Path(submission), Path(private)), "offline": offline}
         temporary.write_text(json.dumps(answered), encoding="utf-8")
         temporary.replace(answer)
+        if answered.get("felled"):
+            return
 
 
 def leave_network() -> bool:
@@ -72,20 +74,20 @@ def limit_memory(limit: int) -> None:
         resource.setrlimit(number, (value, value))
 
 
-def score(catalogue: Catalogue, request: dict[str, Any], submission: Path) -> dict[str, Any]:
+def score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> dict[str, Any]:
     """Score one submission by the hook."""
     from mleredux.errors import InvalidSubmission, MlereduxError
 
     try:
-        task = catalogue.task(request["task"])
-        found = catalogue.hook("mleredux_grade")(task=task, submission=submission, private=Path(request["private"]))
+        task = catalogue.task(name)
+        found = catalogue.hook("mleredux_grade")(task=task, submission=submission, private=private)
         if found is None:
             return {"error": f"no plugin grades {task.id}"}
         return {"score": found.model_dump(mode="python")}
     except InvalidSubmission as error:
         return {"invalid": str(error)}
     except MemoryError:
-        return {"error": "scoring needed more memory than its limit"}
+        return {"error": "scoring needed more memory than its limit", "felled": True}
     except MlereduxError as error:
         return {"error": str(error).rstrip(".")}
     except Exception as error:  # a grader may raise anything; the parent tells it of the task

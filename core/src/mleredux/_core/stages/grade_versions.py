@@ -11,7 +11,7 @@ from typing import Any
 from mleredux._core.data import as_prepared
 from mleredux._core.models import Report, Task, VersionScore
 from mleredux._core.plugins import Catalogue
-from mleredux._core.stages.grade import ask_child, make_report
+from mleredux._core.stages.grade import Job, ask_child, make_report
 from mleredux._core.store.run import SubmissionVersion
 
 BATCH = 16
@@ -56,7 +56,8 @@ def grade_versions(
     until = time.monotonic() + seconds
     while wanted and (left := until - time.monotonic()) > 0:
         batch = list(wanted.items())[:BATCH]
-        answers = ask_child(task, [path for _, path in batch], private, catalogue, seconds=left, cancelled=cancelled)
+        jobs = [Job(task, path, private) for _, path in batch]
+        answers = ask_child(jobs, catalogue, seconds=left, cancelled=cancelled)
         for (digest, _), answer in zip(batch, answers, strict=False):
             results[digest] = answer
             del wanted[digest]
