@@ -54,7 +54,7 @@ DISTRIBUTIONS = _distributions()
 
 
 def _led_to(text: str, folder: str, page: str) -> str:
-    """The text with its links, relative to a folder of the repository, leading to pages of the site or the repository."""
+    """The text with its links, relative to a folder of the repository, led to pages of the site or the repository."""
 
     def link(match: re.Match[str]) -> str:
         path, anchor = posixpath.normpath(posixpath.join(folder, match[1])), match[2] or ""
