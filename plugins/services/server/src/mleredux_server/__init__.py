@@ -5,7 +5,7 @@ from __future__ import annotations
 from mleredux.plugin import Ref, hookimpl
 
 mleredux_contract = 2
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 @hookimpl
