@@ -1,11 +1,18 @@
 """Writes the pages and tables of the docs that are made from the code: `python docs/generate.py [--check]`.
 
-`hooks.md` and `cli.md` are made whole; in other pages, what stands between `<!-- made: NAME -->` and `<!-- end -->`.
+`hooks.md`, `cli.md` and `api-plugin.md` are made whole; in other pages, what stands between `<!-- made: NAME -->` and
+`<!-- end -->`.
 """
 
 from __future__ import annotations
 
+import ast
+import importlib
+import importlib.util
 import inspect
+import itertools
+import json
+import pkgutil
 import re
 import sys
 from collections.abc import Callable
@@ -14,7 +21,7 @@ from typing import Any
 
 import click
 import mleredux_competition_mlebench
-from mleredux import hookspecs
+from mleredux import __version__, hookspecs, plugin
 from mleredux._core.cli.root import COMMANDS, root
 from mleredux._core.cli.server import note_server
 from mleredux._core.models import CAUSES, Model, Report, RunSpec, RunUse, Task
@@ -27,6 +34,7 @@ from mleredux._core.store.states import TRANSITIONS
 
 DOCS = Path(__file__).parent
 REFERENCE = DOCS / "reference"
+SINCE = REFERENCE / "since.json"
 _MADE = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _BY = "<!-- Made by docs/generate.py; don't edit. -->\n"
 
@@ -224,6 +232,92 @@ def fixed_variants() -> dict[str, Any]:
     return {name: variant for name, variant in found.items() if variant is not None}
 
 
+def surface_page() -> str:
+    """What plugins are written with: each module of `mleredux.plugin`, and each of its names."""
+    since = known_since()
+    lines = [
+        _BY,
+        "# What plugins are written with",
+        "",
+        "A plugin imports from `mleredux.plugin`, `mleredux.errors` and `mleredux` ([sdk.md](sdk.md)) and nothing else "
+        "of mleredux; what is private starts with an underscore. What is here changes only with an entry in the "
+        "changelog.",
+    ]
+    for name in facades():
+        module = importlib.import_module(name)
+        lines += ["", f"## {name}", "", *_documented(inspect.getdoc(module) or ""), ""]
+        for public in sorted(module.__all__, key=str.lower):
+            kind, signature, text = described(name, public)
+            added = since.get(f"{name}.{public}", "?")
+            lines.append(f"- `{public}{signature}` · {kind} · since {added}<br>{text}")
+    return "\n".join(lines) + "\n"
+
+
+def facades() -> list[str]:
+    """The public modules that plugins import from."""
+    return ["mleredux.plugin", *(f"mleredux.plugin.{found.name}" for found in pkgutil.iter_modules(plugin.__path__))]
+
+
+def public_names() -> set[str]:
+    """Every name that plugins may import, with its module."""
+    return {f"{name}.{public}" for name in facades() for public in importlib.import_module(name).__all__}
+
+
+def known_since() -> dict[str, str]:
+    """The version that brought each public name; for one that was taken away, `0.2, removed in 0.4`."""
+    found: dict[str, str] = json.loads(SINCE.read_text(encoding="utf-8")) if SINCE.exists() else {}
+    return found
+
+
+def described(module: str, name: str) -> tuple[str, str, str]:
+    """Kind, signature and first paragraph of a public name."""
+    value = getattr(importlib.import_module(module), name)
+    if inspect.isclass(value):
+        kind = "exception" if issubclass(value, BaseException) else "class"
+        return kind, "", _first(inspect.getdoc(value))
+    written = _text_beneath(module, name)
+    if written:
+        return "value", "", _first(written)
+    signature = (
+        re.sub(r"<function .*? at 0x\w+>", "…", str(inspect.signature(value))).replace("'", "")
+        if inspect.isroutine(value)
+        else ""
+    )
+    return ("function" if signature else "value"), signature, _first(inspect.getdoc(value) if signature else "")
+
+
+def _documented(text: str) -> list[str]:
+    """A docstring as Markdown: what is indented after `::` is code."""
+    prose, mark, code = text.partition("::\n\n")
+    return [prose + ":", "", "```python", inspect.cleandoc(code), "```"] if mark else [prose]
+
+
+def _first(text: str | None) -> str:
+    return " ".join((text or "").partition("\n\n")[0].split())
+
+
+def _text_beneath(module: str, name: str) -> str:
+    """The string beneath an assignment, in the module that a public one imports the name from."""
+    for node in ast.walk(_tree(module)):
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if (alias.asname or alias.name) == name and isinstance(node, ast.ImportFrom) and node.module:
+                body = _tree(node.module).body
+                for one, following in itertools.pairwise(body):
+                    targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
+                    if any(isinstance(target, ast.Name) and target.id == alias.name for target in targets):
+                        text = following.value if isinstance(following, ast.Expr) else None
+                        return str(text.value) if isinstance(text, ast.Constant) else ""
+                return _text_beneath(node.module, alias.name)
+    return ""
+
+
+def _tree(module: str) -> ast.Module:
+    found = importlib.util.find_spec(module)
+    assert found is not None
+    assert found.origin is not None
+    return ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "states": states_table,
     "causes": causes_table,
@@ -241,7 +335,11 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def pages() -> dict[Path, str]:
     """Every page that is made, or holds something made, as it must be."""
-    made = {REFERENCE / "hooks.md": hooks_page(), REFERENCE / "cli.md": cli_page()}
+    made = {
+        REFERENCE / "hooks.md": hooks_page(),
+        REFERENCE / "cli.md": cli_page(),
+        REFERENCE / "api-plugin.md": surface_page(),
+    }
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
         if path not in made and _MADE.search(text):
@@ -251,6 +349,10 @@ def pages() -> dict[Path, str]:
 
 def main() -> int:
     """Write what is not current, or with `--check` name it."""
+    if "--check" not in sys.argv:
+        here = ".".join(__version__.split(".")[:2])
+        since = {**dict.fromkeys(public_names(), here), **known_since()}
+        SINCE.write_text(json.dumps(dict(sorted(since.items())), indent=1) + "\n", encoding="utf-8")
     stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if "--check" not in sys.argv:

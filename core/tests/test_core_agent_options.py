@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from mleredux._core.agent_options import libraries, read_options
-from mleredux._core.api import plan
 from mleredux._core.models import Agent, Build
+from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref
 from mleredux.errors import MlereduxError, PluginError
 from pydantic import BaseModel, Field, field_validator

@@ -260,7 +260,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "wordy": ("mleredux_contract = 'two'", "which is no number"),
     "declaration": (
         "from mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): return ['a task']",
-        "a str was given where a mleredux._core.models.Task (or a Ref to one) belongs); mend mleredux_register_tasks",
+        "a str was given where a mleredux.plugin.task.Task (or a Ref to one) belongs); mend mleredux_register_tasks",
     ),
     "exits later": (
         "import sys\nfrom mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): sys.exit(1)",

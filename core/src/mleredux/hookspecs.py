@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from mleredux._core.store import Run
 
 CONTRACT_VERSION = 2
+"""The version of the hooks; a plugin states the one it was made for as `mleredux_contract`."""
 CHANGED_HOOKS = {2: ("mleredux_run_agent",)}
 """Hooks that each version changed: a plugin made for an older one is loaded where it implements none of them."""
 PROJECT = "mleredux"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a function of a plugin as the implementation of the hook of that name."""
 
 
 # The four stages

@@ -12,7 +12,7 @@ import tempfile
 import mleredux
 import pandas as pd
 from bike_hours.task import HERE, task
-from mleredux._core.medals import thresholds
+from mleredux.plugin.task import thresholds
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import Ridge

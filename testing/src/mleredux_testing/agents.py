@@ -90,7 +90,7 @@ def _check_declaration(findings: Findings, agent: Agent) -> None:
 def _check_run(
     findings: Findings, agent: Agent, catalogue: Catalogue, tmp: Path, asked: tuple[str, str, float, dict[str, Any]]
 ) -> None:
-    from mleredux._core.api import plan
+    from mleredux._core.plans import plan
 
     task, sandbox, time_limit, options = asked
     limits = {"time_limit": time_limit, "memory_mb": min(agent.limits.memory_mb, machine().memory_mb), "gpus": 0}

@@ -1,4 +1,16 @@
-"""TODO agent"""
+"""For authors of agents: what starts an agent, and what it may use.
+
+An agent is a declaration; the program itself runs in a sandbox, where there is no mleredux::
+
+    from mleredux.plugin.agent import Agent, Limits
+
+    agent = Agent(
+        id="my-agent",
+        title="Submits the sample",
+        command=("python", "-m", "my_package"),
+        limits=Limits(time_limit=600),
+    )
+"""
 
 from __future__ import annotations
 
@@ -6,7 +18,7 @@ from mleredux._core.agent_builders import AgentOptions, CliOptions, CommandRecip
 from mleredux._core.agent_options import Libraries, libraries, read_options
 from mleredux._core.models import Agent, Attempts, Build, Limits, Outcome, Smoke
 from mleredux._core.models.agent import Network
-from mleredux._core.plugins.summaries import check_and_summarise
+from mleredux._core.plugins.summaries import check_and_summarise as summary_of
 from mleredux._core.protocols import Launch, Session
 
 __all__ = [
@@ -23,10 +35,10 @@ __all__ = [
     "Outcome",
     "Session",
     "Smoke",
-    "check_and_summarise",
     "cli_agent",
     "install_parts",
     "libraries",
     "llm_agent",
     "read_options",
+    "summary_of",
 ]

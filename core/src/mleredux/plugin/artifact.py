@@ -1,9 +1,22 @@
-"""TODO artifact"""
+"""For authors of artifact producers, which make files of a run that has ended, and for whoever reads runs.
+
+A producer yields the files that it wrote below the run's folder::
+
+    from mleredux.plugin import hookimpl
+    from mleredux.plugin.artifact import Artifact, Run
+
+    @hookimpl
+    def mleredux_produce_artifacts(run: Run) -> list[Artifact]:
+        words = len(run.agent_log.read_bytes().split())
+        (run.path / "words.txt").write_text(f"{words}\\n")
+        return [Artifact(path="words.txt", media_type="text/plain", producer="words")]
+"""
 
 from __future__ import annotations
 
 from mleredux._core.models import CAUSES, Artifact, Cause, Event, LlmUse, Manifest, Report, RunSpec, State, VersionScore
-from mleredux._core.sandboxes.timeline import FILE, Sample, read_timeline
+from mleredux._core.sandboxes.timeline import FILE as TIMELINE_FILE
+from mleredux._core.sandboxes.timeline import Sample, read_timeline
 from mleredux._core.stages.produce import add_artifact
 from mleredux._core.store import Run, RunStore, default_runs_dir
 from mleredux._core.store.run import SCORES_FILE
@@ -11,8 +24,8 @@ from mleredux._core.store.states import final_state
 
 __all__ = [
     "CAUSES",
-    "FILE",
     "SCORES_FILE",
+    "TIMELINE_FILE",
     "Artifact",
     "Cause",
     "Event",

@@ -1,8 +1,20 @@
-"""TODO command"""
+"""For authors of commands: options and output that all commands share, and access to plugins and data.
+
+A command is a click command, registered under its name::
+
+    import click
+
+    from mleredux.plugin.command import json_option, print_json
+
+    @click.command()
+    @json_option
+    def command(as_json: bool) -> None:
+        '''Count to three.'''
+        print_json([1, 2, 3]) if as_json else click.echo("1 2 3")
+"""
 
 from __future__ import annotations
 
-from mleredux._core.api import plan
 from mleredux._core.cli.backend import Backend, Batch, Record, RunPage, RunRequest, RunView, backend
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.groups import CommandGroup
@@ -20,7 +32,6 @@ from mleredux._core.cli.root import catalogue
 from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_options, see_through
 from mleredux._core.cli.server import SERVER_VARIABLE, server_of
 from mleredux._core.data import DataStore
-from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue, current
 
 __all__ = [
@@ -33,7 +44,6 @@ __all__ = [
     "DataStore",
     "Duration",
     "Megabytes",
-    "Pipeline",
     "Progress",
     "Record",
     "RunPage",
@@ -44,7 +54,6 @@ __all__ = [
     "current",
     "data_dir_option",
     "json_option",
-    "plan",
     "print_facts",
     "print_json",
     "print_table",

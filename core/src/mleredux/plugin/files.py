@@ -1,27 +1,41 @@
-"""TODO files"""
+"""For whoever handles files: those that agents wrote (hostile) and one's own (whole or not at all).
+
+Names, sizes and links in an agent's folder may be anything; these functions follow no link::
+
+    from mleredux.plugin.artifact import Run
+    from mleredux.plugin.files import open_below
+
+    def first_part(run: Run) -> bytes:
+        with open_below(run.output_dir, "notes/log.json") as file:
+            return file.read(1 << 20)
+"""
 
 from __future__ import annotations
 
 from mleredux._core.locations import cache_dir
-from mleredux._core.masks import Mask, forms
+from mleredux._core.masks import Mask
+from mleredux._core.masks import forms as secret_forms
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.trees import remove_tree
-from mleredux._core.submissions.intake import Found, IntakeLimits, disk_usage, media_type, readable, walk
+from mleredux._core.submissions.intake import Found as FoundFile
+from mleredux._core.submissions.intake import IntakeLimits, disk_usage, media_type
+from mleredux._core.submissions.intake import readable as readable_path
+from mleredux._core.submissions.intake import walk as walk_files
 from mleredux._core.submissions.validation import open_below, open_regular
 
 __all__ = [
     "FileLock",
-    "Found",
+    "FoundFile",
     "IntakeLimits",
     "Mask",
     "cache_dir",
     "disk_usage",
-    "forms",
     "media_type",
     "open_below",
     "open_regular",
-    "readable",
+    "readable_path",
     "remove_tree",
-    "walk",
+    "secret_forms",
+    "walk_files",
     "write_atomically",
 ]

@@ -1,4 +1,14 @@
-"""TODO grader"""
+"""For authors of graders: a metric with its declaration, and how tables are read, checked and matched.
+
+The names that work on tables need `mleredux[tables]` and are imported when they are first used::
+
+    from mleredux.plugin.grader import Grader, GradingInput, Score
+
+    def score(given: GradingInput) -> Score:
+        return Score(value=float(len(given.submission.read_bytes())))
+
+    GRADER = Grader(id="size", title="Size in bytes", direction="minimize", score=score)
+"""
 
 from __future__ import annotations
 

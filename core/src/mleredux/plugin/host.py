@@ -1,30 +1,44 @@
-"""TODO host"""
+"""For services that prepare tasks, run agents and grade submissions by themselves, as `mleredux-server` does.
+
+Scripts rather use `mleredux.prepare`, `mleredux.run` and `mleredux.grade`::
+
+    from mleredux.plugin.command import current
+    from mleredux.plugin.host import grade, prepare
+"""
 
 from __future__ import annotations
 
 from mleredux._core.locations import looks_prepared
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plans import plan
 from mleredux._core.plugins.catalogue import set_current
-from mleredux._core.records import agent_record, listed, task_record
-from mleredux._core.sandboxes.processes import birth
-from mleredux._core.sandboxes.slots import Slot, Slots, machine
+from mleredux._core.records import agent_record, task_record
+from mleredux._core.records import listed as list_records
+from mleredux._core.sandboxes.processes import birth as process_birth
+from mleredux._core.sandboxes.slots import Slot, Slots
+from mleredux._core.sandboxes.slots import machine as machine_slots
 from mleredux._core.stages.grade import grade
-from mleredux._core.stages.jsonl import aggregate, read_listed, write_report
+from mleredux._core.stages.jsonl import aggregate as aggregate_reports
+from mleredux._core.stages.jsonl import read_listed as read_jsonl
+from mleredux._core.stages.jsonl import write_report
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 
 __all__ = [
+    "Pipeline",
     "Slot",
     "Slots",
     "agent_record",
-    "aggregate",
-    "birth",
+    "aggregate_reports",
     "grade",
-    "listed",
+    "list_records",
     "looks_prepared",
-    "machine",
+    "machine_slots",
+    "plan",
     "prepare",
-    "read_listed",
+    "process_birth",
+    "read_jsonl",
     "read_schema",
     "set_current",
     "task_record",

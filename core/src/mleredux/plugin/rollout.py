@@ -1,4 +1,15 @@
-"""TODO rollout"""
+"""For whoever reads or writes rollouts: what an agent did, step by step, as an ATIF document.
+
+An agent's reader turns its native log into one::
+
+    from pathlib import Path
+
+    from mleredux.plugin.rollout import AgentInfo, Step, Trajectory, write_rollout
+
+    def write(path: Path) -> None:
+        steps = [Step(step_id=1, source="agent", message="I try a linear model.")]
+        write_rollout(Trajectory(agent=AgentInfo(name="my-agent", version="1"), steps=steps), path)
+"""
 
 from __future__ import annotations
 
@@ -15,6 +26,7 @@ from mleredux._core.rollout import (
     SubmissionFact,
     ToolCall,
     Trajectory,
+    check_rollout,
     dump_rollout,
     parse_rollout,
     problems_in,
@@ -73,6 +85,7 @@ __all__ = [
     "as_text",
     "as_time",
     "called",
+    "check_rollout",
     "dump_rollout",
     "function_tool",
     "parse_rollout",

@@ -1,4 +1,25 @@
-"""TODO task"""
+"""For authors of tasks: declarations, and tools that prepare data.
+
+A task is an object that a plugin registers under its id::
+
+    from pathlib import Path
+
+    from mleredux.plugin.task import Metric, Submission, Task
+
+    def prepare(raw: Path, public: Path, private: Path) -> None:
+        (public / "sample_submission.csv").write_text("hour,height\\n1,0\\n")
+        (private / "answers.csv").write_text("hour,height\\n1,2.5\\n")
+
+    task = Task(
+        id="tides",
+        title="Tides",
+        description=Path("description.md"),
+        prepare=prepare,
+        submission=Submission(id_columns=("hour",), target_columns=("height",)),
+        metric=Metric(grader="rmse"),
+        direction="minimize",
+    )
+"""
 
 from __future__ import annotations
 
@@ -9,7 +30,7 @@ from mleredux._core.medals import read_leaderboard, thresholds
 from mleredux._core.models import Competition, Metric, Resources, Submission, Task, Thresholds
 from mleredux._core.models.base import ID_PATTERN, Model
 from mleredux._core.models.grader import Direction
-from mleredux._core.progress import tell
+from mleredux._core.progress import tell as tell_progress
 
 __all__ = [
     "ID_PATTERN",
@@ -26,7 +47,7 @@ __all__ = [
     "installation_salt",
     "md5",
     "read_leaderboard",
-    "tell",
+    "tell_progress",
     "thresholds",
     "unpack",
 ]

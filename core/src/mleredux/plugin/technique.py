@@ -1,4 +1,15 @@
-"""TODO technique"""
+"""For authors of techniques: questions that can be asked of any task, such as `cv@digits`.
+
+A technique makes a task of another one::
+
+    from mleredux.plugin.task import Task
+    from mleredux.plugin.technique import Technique
+
+    def derive(task: Task, variant: str | None) -> Task:
+        return task.model_copy(update={"id": f"small@{task.id}", "kind": "technique", "base": task})
+
+    technique = Technique(id="small", title="The same with less data", derive=derive)
+"""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from typing import Any
 import mleredux
 import pytest
 import yaml
-from mleredux._core.api import plan
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
+from mleredux._core.plans import plan
 from mleredux._core.plugins.catalogue import current, set_current
 from mleredux._core.rollout import read_rollout, step_extra
 from mleredux._core.store import Run, RunStore

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from mleredux._core.api import plan
 from mleredux._core.data import DataStore
 from mleredux._core.pipeline import Pipeline
+from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore

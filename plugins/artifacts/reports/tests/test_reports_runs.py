@@ -8,10 +8,10 @@ from pathlib import Path
 
 import mleredux_testing as testing
 import pytest
-from mleredux._core.api import plan
 from mleredux._core.data import DataStore
 from mleredux._core.models import State
 from mleredux._core.pipeline import Pipeline
+from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.rollout import check_rollout, run_extra, step_extra

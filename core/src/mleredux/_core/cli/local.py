@@ -128,7 +128,7 @@ class LocalBackend:
 
     def _plan(self, request: RunRequest) -> list[dict[str, Any]]:
         """One set of fields for each run, all checked before the first run is made."""
-        from mleredux._core.api import plan
+        from mleredux._core.plans import plan
 
         if not request.agents:
             known = ", ".join(self._catalogue.entries("agents")) or "none is installed"

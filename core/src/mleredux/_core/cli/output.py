@@ -16,18 +16,21 @@ from mleredux._core.cli.server import local_option
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else there."
 )
+"""The option `--json` of a click command; the command gets `as_json`."""
 runs_dir_option = local_option(
     "--runs-dir",
     type=click.Path(file_okay=False),
     help="Where runs are kept; ./runs by default. [env: MLEREDUX_RUNS_DIR]",
     why="the server has its own folder of runs.",
 )
+"""The option `--runs-dir` of a click command; the command gets `runs_dir`."""
 data_dir_option = local_option(
     "--data-dir",
     type=click.Path(file_okay=False),
     help="Where data is kept; the user's cache folder by default. [env: MLEREDUX_DATA]",
     why="the server has its own folder of data.",
 )
+"""The option `--data-dir` of a click command; the command gets `data_dir`."""
 
 
 def print_json(content: Any) -> None:

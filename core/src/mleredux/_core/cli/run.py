@@ -14,6 +14,7 @@ from mleredux._core.cli.server import local_option, server_option
 
 EXIT_AGENT_FAILED = 3
 EXIT_ENVIRONMENT_BROKE = 4
+"""The exit code of a command whose run failed for the environment or the task, not for the agent."""
 EXIT_CANCELLED = 130
 _LIMITS = (
     *("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace"),

@@ -15,6 +15,7 @@ import click
 Place = Literal["here", "server", "both"]
 """Where a command works: on this machine only (what is not said otherwise), on a server only, or on either."""
 SERVER_VARIABLE = "MLEREDUX_SERVER"
+"""The environment variable with the URL of a server."""
 _OPTION = "--server"
 _META = "mleredux.server"
 _EXPLICIT = "mleredux.server.explicit"

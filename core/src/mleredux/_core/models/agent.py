@@ -11,6 +11,7 @@ from pydantic import Field
 from mleredux._core.models.base import ID_PATTERN, Model
 
 Network = Literal["none", "gateway", "open"]
+"""What an agent reaches: nothing, language models through the gateway, or the internet."""
 
 
 class Limits(Model):
@@ -96,7 +97,7 @@ class Agent(Model):
     """Whether it runs only in sandboxes that are a security boundary: it runs code that nobody has read. What else it
     needs of a sandbox follows from `build`, `network` and `limits`."""
     rollout_reader: Callable[[Path], Any] | None = None
-    """`reader(output)` makes a `mleredux._core.rollout.Trajectory` (or None) of native logs, where the agent leaves no
+    """`reader(output)` makes a `mleredux.plugin.rollout.Trajectory` (or None) of native logs, where the agent leaves no
     `rollout/trajectory.json`."""
     tags: tuple[str, ...] = ()
     smoke: Smoke | None = None

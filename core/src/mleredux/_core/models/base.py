@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""The regular expression that ids match."""
 
 
 class Model(BaseModel):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mleredux._core.models.task import Task
 
 Direction = Literal["maximize", "minimize"]
+"""Whether larger or smaller scores are better."""
 
 
 @dataclass(frozen=True)

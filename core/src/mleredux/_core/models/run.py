@@ -61,6 +61,7 @@ CAUSES: dict[Cause, CausePolicy] = {
     Cause.TASK_BROKEN: CausePolicy(False, False, "the task's data or grader failed, not the agent"),
     Cause.CANCELLED: CausePolicy(False, False, "somebody stopped the run"),
 }
+"""What follows from each cause: whether the stage is tried again, and whether the run counts against the agent."""
 
 
 class Outcome(Model):

@@ -92,7 +92,7 @@ class Task(Model):
     fetch: Callable[[Path], None] | None = None
     """`fetch(raw)` writes the raw files into an empty folder; None where they come with `--from`. It may keep half a
     download in the folder `download` beside it, to go on after an interruption; that goes once the raw files are there.
-    How far it has come, it tells with `mleredux._core.progress.tell`."""
+    How far it has come, it tells with `mleredux.plugin.task.tell_progress`."""
     fetch_leaderboard: Callable[[Path], None] | None = None
     """`fetch_leaderboard(path)` writes a fresh leaderboard: a CSV with a column `score`, best first."""
     submission: Submission = Submission()

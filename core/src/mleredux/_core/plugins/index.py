@@ -11,9 +11,7 @@ import contextlib
 import importlib.util
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -126,6 +124,9 @@ def _holds(record: dict[str, Any] | None, plugin: Plugin) -> bool:
 
 def _describe(plugins: list[Plugin]) -> dict[str, Any]:
     """Records of plugins, each imported in another process; one that ends that process takes no other along."""
+    import subprocess
+    import tempfile
+
     records: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="mleredux-") as folder:
         request, answer = Path(folder, "request.json"), Path(folder, "answer.jsonl")

@@ -59,11 +59,11 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         place = {"place": item.place} if hasattr(item, "place") else {}
         return {"id": item.name, "title": item.get_short_help_str(limit=80), **place}
     expected = {
-        "tasks": "a mleredux._core.models.Task",
-        "techniques": "a mleredux._core.models.Technique",
-        "agents": "a mleredux._core.models.Agent",
-        "graders": "a mleredux._core.models.Grader",
-        "sandboxes": "an object with the methods of mleredux._core.protocols.Sandbox",
+        "tasks": "a mleredux.plugin.task.Task",
+        "techniques": "a mleredux.plugin.technique.Technique",
+        "agents": "a mleredux.plugin.agent.Agent",
+        "graders": "a mleredux.plugin.grader.Grader",
+        "sandboxes": "an object with the methods of mleredux.plugin.sandbox.Sandbox",
         "commands": "a click.Command",
     }[kind]
     raise TypeError(f"a {type(item).__name__} was given where {expected} (or a Ref to one) belongs")

@@ -7,12 +7,22 @@ particular to ML engineering goes into its `extra` fields, by the convention of 
 from mleredux._core.rollout.documents import (
     MAX_BYTES,
     InvalidRollout,
+    check_rollout,
     dump_rollout,
     parse_rollout,
+    problems_in,
     read_rollout,
     write_rollout,
 )
-from mleredux._core.rollout.extras import RunExtra, StepExtra, SubmissionFact, run_extra, step_extra, with_run_extra
+from mleredux._core.rollout.extras import (
+    RunExtra,
+    StepExtra,
+    SubmissionFact,
+    json_schema,
+    run_extra,
+    step_extra,
+    with_run_extra,
+)
 from mleredux._core.rollout.models import (
     SCHEMA_VERSION,
     AgentInfo,
@@ -26,10 +36,9 @@ from mleredux._core.rollout.models import (
     SubagentTrajectoryRef,
     ToolCall,
     Trajectory,
-    json_schema,
     text_of,
 )
-from mleredux._core.rollout.validation import Problem, check_rollout, problems_in
+from mleredux._core.rollout.validation import Problem
 
 __all__ = [
     "MAX_BYTES",

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from mleredux._core.rollout.models import Trajectory
+from mleredux._core.rollout.validation import Problem, problem_of, problems_of
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import MlereduxError
 
@@ -41,15 +42,29 @@ def parse_rollout(data: bytes) -> Trajectory:
     Raises:
         InvalidRollout: They are not JSON, or break a rule of the format.
     """
-    from mleredux._core.rollout.validation import problem_of
-
     try:
         return Trajectory.model_validate(parse_json(data))
     except ValidationError as error:
         raise InvalidRollout(
             f"The rollout breaks a rule of its format: {problem_of(error)}.",
-            hint="`mleredux._core.rollout.check_rollout` names every problem.",
+            hint="`mleredux.plugin.rollout.check_rollout` names every problem.",
         ) from None
+
+
+def check_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Problem]:
+    """What is wrong with the document in a file (only so many problems are named); empty where it is valid."""
+    try:
+        return problems_in(read_bytes(path, max_bytes=max_bytes))
+    except InvalidRollout as error:
+        return [Problem("$", error.message.rstrip("."))]
+
+
+def problems_in(data: bytes) -> list[Problem]:
+    """What is wrong with the document in these bytes; empty where it is valid."""
+    try:
+        return problems_of(parse_json(data))
+    except InvalidRollout as error:
+        return [Problem("$", error.message.rstrip("."))]
 
 
 def dump_rollout(trajectory: Trajectory) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mleredux._core.rollout.models import Step, Trajectory
+from mleredux._core.rollout.models import SCHEMA_VERSION, Step, Trajectory
 
 RUN_KEY = "mleredux"
 
@@ -129,3 +129,21 @@ def _tolerant(model: type[_Model], values: Mapping[str, Any]) -> _Model:
     except ValidationError as error:
         wrong = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
         return model.model_validate({name: value for name, value in values.items() if name not in wrong})
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of a document, with `StepExtra` and `RunExtra` among its `$defs`.
+
+    It says all that JSON schema can say; step numbers, references to tool calls and unique ids are left
+    to `check_rollout`.
+    """
+    schema = Trajectory.model_json_schema()
+    for convention in (StepExtra, RunExtra):
+        own = convention.model_json_schema()
+        schema["$defs"] |= own.pop("$defs", {})
+        schema["$defs"][convention.__name__] = own
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Rollout of mleredux ({SCHEMA_VERSION})",
+        **schema,
+    }

@@ -360,23 +360,3 @@ def text_of(message: Message | None) -> str:
         for part in message
     ]
     return "\n".join(pieces)
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of a document, with `StepExtra` and `RunExtra` among its `$defs`.
-
-    It says all that JSON schema can say; step numbers, references to tool calls and unique ids are left
-    to `check_rollout`.
-    """
-    from mleredux._core.rollout.extras import RunExtra, StepExtra
-
-    schema = Trajectory.model_json_schema()
-    for convention in (StepExtra, RunExtra):
-        own = convention.model_json_schema()
-        schema["$defs"] |= own.pop("$defs", {})
-        schema["$defs"][convention.__name__] = own
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"Rollout of mleredux ({SCHEMA_VERSION})",
-        **schema,
-    }

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from mleredux._core.rollout.documents import MAX_BYTES, InvalidRollout, parse_json, read_bytes
 from mleredux._core.rollout.models import BRANCHES, Step, Trajectory
 
 MAX_PROBLEMS = 100
@@ -43,20 +41,8 @@ class Problem:
         return f"{self.path}: {self.message}"
 
 
-def check_rollout(path: Path, *, max_bytes: int = MAX_BYTES) -> list[Problem]:
-    """What is wrong with the document in a file (at most `MAX_PROBLEMS` named); empty where it is valid."""
-    try:
-        return problems_in(read_bytes(path, max_bytes=max_bytes))
-    except InvalidRollout as error:
-        return [Problem("$", error.message.rstrip("."))]
-
-
-def problems_in(data: bytes) -> list[Problem]:
-    """What is wrong with the document in these bytes; empty where it is valid."""
-    try:
-        document = parse_json(data)
-    except InvalidRollout as error:
-        return [Problem("$", error.message.rstrip("."))]
+def problems_of(document: Any) -> list[Problem]:
+    """What is wrong with a document (at most `MAX_PROBLEMS` named); empty where it is valid."""
     found: dict[Problem, None] = {}
     for problem in _problems(document, ""):
         if len(found) == MAX_PROBLEMS:

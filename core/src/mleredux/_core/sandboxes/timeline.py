@@ -12,6 +12,7 @@ from pathlib import Path
 from mleredux._core.protocols import Usage
 
 FILE = "resources.csv"
+"""The file below `logs` of a run with its samples of resources."""
 COLUMNS = ("seconds", "memory_mb", "cpu_seconds", "processes", "gpu_percent", "gpu_memory_mb")
 _SAMPLES = 1000
 _GPU_SECONDS = 5.0

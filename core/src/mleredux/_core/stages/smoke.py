@@ -57,7 +57,7 @@ def _record(agent: Agent, built: Built) -> Path:
 
 
 def _execute(context: StageContext, pipeline: Pipeline, folder: Path) -> Run:
-    from mleredux._core.api import plan
+    from mleredux._core.plans import plan
 
     spec, smoke = context.run.spec, context.agent.smoke
     assert smoke is not None

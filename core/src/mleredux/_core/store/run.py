@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mleredux._core.sandboxes.timeline import Sample
 
 SCORES_FILE = "scores.json"
+"""The file of a run with the scores of each version of its submission."""
 _CANCEL_FILE = ".cancel"
 
 Observer = Callable[["Run", Event], None]

@@ -11,6 +11,7 @@ from mleredux._core.tables.table import is_missing
 from mleredux.errors import InvalidSubmission
 
 Array = npt.NDArray[Any]
+"""A NumPy array of any type and shape."""
 
 Missing = Literal["refuse", "blank", "nan"]
 """What a missing cell of text counts as: a refusal, the empty text, or the text `nan`."""

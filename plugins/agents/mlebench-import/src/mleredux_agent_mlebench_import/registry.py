@@ -48,7 +48,7 @@ def imported() -> dict[str, dict[str, Any]]:
 
 def register(agents: list[Agent], copy: str) -> list[str]:
     """Give agents of a copy their names; those that named others before are given back."""
-    from mleredux.plugin.agent import check_and_summarise
+    from mleredux.plugin.agent import summary_of
 
     known = imported()
     replaced = []
@@ -56,7 +56,7 @@ def register(agents: list[Agent], copy: str) -> list[str]:
         name = (agent.reference or agent.id).removeprefix("mlebench:").partition("@")[0]
         if name in known and known[name]["copy"] != copy:
             replaced.append(name)
-        summary = {**check_and_summarise("agents", agent), "id": f"mlebench:{name}"}
+        summary = {**summary_of("agents", agent), "id": f"mlebench:{name}"}
         known[name] = {"copy": copy, "summary": summary}
     _write(home() / _NAMES, json.dumps(dict(sorted(known.items())), indent=1))
     return replaced
@@ -102,7 +102,7 @@ def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None
 
     Args:
         folder: In MLE-bench's layout.
-        libraries: What the environment `agent` holds, in the words of `mleredux._core.agent_options.libraries`.
+        libraries: What the environment `agent` holds, in the words of `mleredux.plugin.agent.libraries`.
         env_image: A ready image to be taken for `mlebench-env`.
 
     Raises:

@@ -59,7 +59,8 @@ def command(
 def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, logs: Path | None, tell: Any) -> bool:
     """The smoke run in a store of its own, building included."""
     from mleredux.plugin.artifact import RunStore
-    from mleredux.plugin.command import DataStore, Pipeline, plan
+    from mleredux.plugin.command import DataStore
+    from mleredux.plugin.host import Pipeline, plan
 
     smoke = agent.smoke
     assert smoke is not None and agent.reference is not None

@@ -89,7 +89,8 @@ def reproduce(
         MlereduxError: The run is not finished, has no graded submission, or left no code to run.
     """
     from mleredux.plugin.artifact import add_artifact
-    from mleredux.plugin.command import DataStore, Pipeline, plan
+    from mleredux.plugin.command import DataStore
+    from mleredux.plugin.host import Pipeline, plan
 
     report = run.report
     if not run.state.final or report is None or not report.valid_submission:

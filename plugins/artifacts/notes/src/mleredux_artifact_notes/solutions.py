@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.files import IntakeLimits, open_below, walk
+from mleredux.plugin.files import IntakeLimits, open_below, walk_files
 from mleredux.plugin.rollout import Step, step_extra
 
 MAX_SOLUTIONS = 500
@@ -91,7 +91,7 @@ def _of_versions(run: Run) -> Iterator[Solution]:
 def read_code(folder: Path) -> dict[str, str]:
     """Text files of a folder that an agent wrote, by path, each of at most `MAX_CODE` bytes; links are not followed."""
     files: dict[str, str] = {}
-    for found in walk(folder, _LIMITS):
+    for found in walk_files(folder, _LIMITS):
         if found.reason is not None:
             continue
         path = os.fsdecode(found.path)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from mleredux.plugin.files import Found, IntakeLimits, walk
+from mleredux.plugin.files import FoundFile, IntakeLimits, walk_files
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _DECEIVING = re.compile(
@@ -77,7 +77,7 @@ def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excer
                 os.close(handle)
 
 
-def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> Iterator[Found]:
+def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> Iterator[FoundFile]:
     """All things below a folder of the run; nothing where it, or a folder on the way to it, is a link.
 
     Args:
@@ -90,7 +90,7 @@ def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> It
         place = place / part
         if place.is_symlink() or not place.is_dir():
             return iter(())
-    return walk(place, limits or IntakeLimits())
+    return walk_files(place, limits or IntakeLimits())
 
 
 def text_of(data: bytes) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.files import IntakeLimits, media_type, readable
+from mleredux.plugin.files import IntakeLimits, media_type, readable_path
 
 from mleredux_artifact_reports.agent_files import excerpt, files_below, terminal_text
 from mleredux_artifact_reports.numbers import size
@@ -74,7 +74,7 @@ def _log(run: Run, path: bytes, *, main: bool = False) -> LogView | None:
     # A short file is all head; a long one is cut at the start of a line.
     data = log.head or log.tail.partition(b"\n")[2] or log.tail
     left = size(log.size - len(data)) if log.left_out else ""
-    return LogView(readable(path), link_to(path), size(log.size), terminal_text(data).rstrip(), left, main)
+    return LogView(readable_path(path), link_to(path), size(log.size), terminal_text(data).rstrip(), left, main)
 
 
 def artifacts_of(run: Run) -> tuple[list[ArtifactRow], int]:
@@ -94,6 +94,6 @@ def artifacts_of(run: Run) -> tuple[list[ArtifactRow], int]:
                 continue
             shown += 1
             link = link_to(path) if file.reason is None else ""
-            name = readable(path)
+            name = readable_path(path)
             rows.append(ArtifactRow(name, link, "", media_type(name), size(file.size), producer, file.reason or ""))
     return rows, more

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from mleredux.plugin.artifact import Event, Run
-from mleredux.plugin.files import IntakeLimits, readable
+from mleredux.plugin.files import IntakeLimits, readable_path
 from mleredux.plugin.rollout import (
     AgentInfo,
     FinalMetrics,
@@ -124,7 +124,7 @@ def _from_code(run: Run) -> Iterator[_Moment]:
         if file is None:
             continue
         shown += 1
-        name = f"output/code/{readable(found.path)}"
+        name = f"output/code/{readable_path(found.path)}"
         time = datetime.fromtimestamp(max(0.0, min(file.modified, 4e9)), UTC)
         words = f"Left the code {name}:\n\n```\n{text_of(file.head)}{_left_out(file)}\n```"
         yield _Moment(time, "agent", words, {"extra": {"file": name}})

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.files import IntakeLimits, open_below, readable, walk
+from mleredux.plugin.files import IntakeLimits, open_below, readable_path, walk_files
 
 Kind = Literal["code", "action", "log"]
 MAX_TEXT = 1 << 20
@@ -48,7 +48,7 @@ def texts_of(run: Run) -> list[Text]:
 def code_of(run: Run) -> list[Text]:
     """Programs in the output folder; links are not followed."""
     found = []
-    for item in walk(run.output_dir, _LIMITS):
+    for item in walk_files(run.output_dir, _LIMITS):
         name = os.fsdecode(item.path)
         if item.reason is not None or not name.endswith(_ENDINGS):
             continue
@@ -57,7 +57,7 @@ def code_of(run: Run) -> list[Text]:
                 data = file.read(MAX_TEXT)
         except OSError:
             continue  # gone meanwhile, or a link in its place
-        found.append(Text(f"output/{readable(item.path)}", "code", data.decode("utf-8", "replace")))
+        found.append(Text(f"output/{readable_path(item.path)}", "code", data.decode("utf-8", "replace")))
     return found
 
 

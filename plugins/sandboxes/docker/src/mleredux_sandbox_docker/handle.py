@@ -24,7 +24,7 @@ _GONE = Exit(code=None, signal=9)
 
 
 class DockerHandle:
-    """Implements `mleredux._core.protocols.Handle` for a container.
+    """Implements `mleredux.plugin.sandbox.Handle` for a container.
 
     Args:
         client: The engine.

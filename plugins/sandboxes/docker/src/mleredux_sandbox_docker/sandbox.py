@@ -26,7 +26,7 @@ _START_HINT = "`mleredux doctor` looks at the engine; its own log says more (`jo
 
 
 class DockerSandbox:
-    """Implements `mleredux._core.protocols.Sandbox` with a Docker engine.
+    """Implements `mleredux.plugin.sandbox.Sandbox` with a Docker engine.
 
     Args:
         runtime: The OCI runtime (`runsc` for gVisor, `sysbox-runc`); else that of `MLEREDUX_DOCKER_RUNTIME`,

@@ -76,7 +76,7 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
 
 
 class RunGateway:
-    """Implements `mleredux._core.protocols.Gateway`."""
+    """Implements `mleredux.plugin.gateway.Gateway`."""
 
     def __init__(self, run: Run, agent: Agent, token: str, proxy: Proxy, meter: Meter) -> None:
         self.url = ""

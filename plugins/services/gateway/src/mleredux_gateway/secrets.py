@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 
-from mleredux.plugin.files import forms
+from mleredux.plugin.files import secret_forms
 
 MASK = "*****"
 
@@ -20,10 +20,10 @@ def run_token(salt: bytes, run_id: str) -> str:
 
 
 class Mask:
-    """Replaces secrets in texts, in all forms that `mleredux._core.masks` knows."""
+    """Replaces secrets in texts, in all forms that `mleredux.plugin.files` knows."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._bytes = forms(secrets)
+        self._bytes = secret_forms(secrets)
         self._texts = [form.decode("utf-8", "surrogateescape") for form in self._bytes]
 
     def text(self, value: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.host import Slot, Slots, machine
+from mleredux.plugin.host import Slot, Slots, machine_slots
 from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -97,7 +97,7 @@ class Stored(Collector):
     """
 
     def __init__(self, service: Service, fresh: float = _FRESH_SECONDS) -> None:
-        self._service, self._fresh, self._has = service, fresh, machine()
+        self._service, self._fresh, self._has = service, fresh, machine_slots()
         self._lock = threading.Lock()
         self._until, self._numbers, self._answers = 0.0, Numbers(), False
 

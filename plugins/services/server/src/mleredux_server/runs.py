@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mleredux._core import api
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import Run, RunSpec, RunStore
-from mleredux.plugin.host import Slots
+from mleredux.plugin.host import Slots, plan
 from mleredux.plugin.sandbox import fitting, needs_of
 from sqlalchemy.orm import Session
 
@@ -59,7 +58,7 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
     Raises:
         MlereduxError: It can't be done here.
     """
-    fields = api.plan(
+    fields = plan(
         service.catalogue,
         request.task,
         request.agent,

@@ -12,7 +12,7 @@ from pathlib import Path
 from mleredux.errors import DataError, MlereduxError
 from mleredux.plugin.files import remove_tree, write_atomically
 from mleredux.plugin.grader import Verdict
-from mleredux.plugin.host import machine, read_schema, validate
+from mleredux.plugin.host import machine_slots, read_schema, validate
 from mleredux.plugin.task import Task
 from sqlalchemy.orm import Session
 
@@ -53,7 +53,7 @@ def make_submission(service: Service, caller: Caller, upload: Upload, claim: Cla
     row.created_at, row.status = now(), "queued"
     if not is_prepared(service, task):
         row.message = "The task's data are prepared first, which may take long."
-    job = Job(kind="grade", memory_mb=min(_GRADER_MB, machine().memory_mb // 2), disk_mb=-(-upload.size // 2**20))
+    job = Job(kind="grade", memory_mb=min(_GRADER_MB, machine_slots().memory_mb // 2), disk_mb=-(-upload.size // 2**20))
     name = f"submission{Path(task.submission.file).suffix}"
     project = upload.fields.get("project") or None
 

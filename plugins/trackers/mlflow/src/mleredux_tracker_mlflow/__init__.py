@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Event, Run
+    from mleredux.plugin.tracker import Event, Run
 
 mleredux_contract = 2
 

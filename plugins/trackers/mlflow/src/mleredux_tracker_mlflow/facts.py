@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from mleredux.plugin.artifact import Event, LlmUse, Report, Run, State
+from mleredux.plugin.tracker import Event, LlmUse, Report, Run, State
 
 from mleredux_tracker_mlflow.masks import masked, masked_text
 

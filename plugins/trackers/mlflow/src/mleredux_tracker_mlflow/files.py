@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 
-from mleredux.plugin.artifact import Artifact, Run
 from mleredux.plugin.files import open_below
+from mleredux.plugin.tracker import Artifact, Run
 
 from mleredux_tracker_mlflow.facts import has_secret_options
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Event, Run, State
+from mleredux.plugin.tracker import Event, Run, State
 
 from mleredux_tracker_mlflow.masks import masked_text
 from mleredux_tracker_mlflow.settings import Settings, read_settings

@@ -9,7 +9,7 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.command import json_option, print_json
 
 if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Run, RunStore
+    from mleredux.plugin.tracker import Run, RunStore
 
     from mleredux_tracker_mlflow.upload import Sender
 

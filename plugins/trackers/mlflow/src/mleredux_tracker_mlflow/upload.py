@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Run
+from mleredux.plugin.tracker import Run
 
 from mleredux_tracker_mlflow.connection import (
     Metric,

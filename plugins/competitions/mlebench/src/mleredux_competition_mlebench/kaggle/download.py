@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import DataError
 from mleredux.plugin.files import write_atomically
-from mleredux.plugin.task import DamagedArchive, md5, tell, unpack
+from mleredux.plugin.task import DamagedArchive, md5, tell_progress, unpack
 
 from mleredux_competition_mlebench.kaggle.sentences import Refusal, as_error
 
@@ -49,7 +49,7 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
                 archive.unlink()
                 if attempt == _DOWNLOADS:
                     raise Refusal("damaged", reason=_reason(error)) from error
-                tell("the archive came damaged, once more", lasting=True)
+                tell_progress("the archive came damaged, once more", lasting=True)
         for name, address in data.others:
             _talk({"what": "file", "address": address, "competition": data.competition, "target": str(raw / name)})
     except Refusal as refusal:
@@ -84,7 +84,7 @@ def _check(data: KaggleData, archive: Path, told: str | None) -> None:
     Raises:
         DamagedArchive: It is not what was sent. (What is broken inside is found while it is unpacked.)
     """
-    tell("checking the archive")
+    tell_progress("checking the archive")
     found = md5(archive)
     if found == data.md5:
         return
@@ -93,7 +93,7 @@ def _check(data: KaggleData, archive: Path, told: str | None) -> None:
     if not zipfile.is_zipfile(archive):
         raise DamagedArchive("it is no complete zip archive")
     if data.md5 is not None:
-        tell(
+        tell_progress(
             f"Kaggle's archive has MD5 {found}, published is {data.md5}: it may be packed anew; "
             "the prepared files will tell",
             lasting=True,
@@ -130,7 +130,7 @@ def _talk(request: dict[str, Any]) -> dict[str, Any]:
     )
     with child:
         try:
-            tell("asking Kaggle")
+            tell_progress("asking Kaggle")
             assert child.stdout is not None
             for line in child.stdout:
                 event = json.loads(line)
@@ -140,9 +140,9 @@ def _talk(request: dict[str, Any]) -> dict[str, Any]:
                 if "refused" in event:
                     raise Refusal(event["refused"], **event["facts"])
                 if "waiting" in event:
-                    tell(f"waiting {event['waiting']:.0f} s before asking again")
+                    tell_progress(f"waiting {event['waiting']:.0f} s before asking again")
                 else:
-                    tell("downloading", event["bytes"], event["total"])
+                    tell_progress("downloading", event["bytes"], event["total"])
         finally:
             child.kill()
     raise Refusal("unforeseen", reason=f"its process ended with code {child.returncode}")

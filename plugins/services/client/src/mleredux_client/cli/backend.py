@@ -73,14 +73,14 @@ class ServerBackend:
 
     def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
         """Grade each line of a `submission.jsonl`, some at once."""
-        from mleredux.plugin.host import aggregate, read_listed, write_report
+        from mleredux.plugin.host import aggregate_reports, read_jsonl, write_report
 
-        lines = read_listed(listed)
+        lines = read_jsonl(listed)
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
             reports = list(
                 pool.map(lambda line: self.grade(line.submission_path, line.competition_id, project=project), lines)
             )
-        total = aggregate(reports)
+        total = aggregate_reports(reports)
         return total, write_report(total, output_dir) if output_dir is not None else None
 
     def validate(self, submission: Path, task: str) -> Verdict:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from mleredux.plugin.agent import Agent
-from mleredux.plugin.host import agent_record, listed
+from mleredux.plugin.host import agent_record, list_records
 from mleredux.plugin.sandbox import fitting, needs_of
 
 from mleredux_server.problems import Problem
@@ -88,6 +88,6 @@ def _without_paths(value: Any) -> Any:
 
 
 def _page(request: Request, kind: str, paging: Paging) -> tuple[list[dict[str, Any]], str | None]:
-    rows = listed(service_of(request).catalogue, kind)
+    rows = list_records(service_of(request).catalogue, kind)
     items, cursor = paging.of_known(rows, lambda row: str(row["id"]))
     return list(items), cursor

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from mleredux.plugin.files import readable
+from mleredux.plugin.files import readable_path
 
 from mleredux_server.files.access import Cover, open_inside
 from mleredux_server.files.masks import masks_of
@@ -98,7 +98,7 @@ async def log_answer(
         file = await run_in_threadpool(open_inside, folder, name, cover)
     except OSError:
         raise missing from None
-    return send_file(request, file, path=readable(name), media_type="text/plain")
+    return send_file(request, file, path=readable_path(name), media_type="text/plain")
 
 
 def _logs(run: SeenRun) -> list[LogView]:
@@ -109,7 +109,7 @@ def _logs(run: SeenRun) -> list[LogView]:
             for entry in entries:
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode) and not entry.name.startswith(b".") and len(found) < _MOST_LOGS:
-                    found.append(LogView(name=readable(entry.name), size=status.st_size))
+                    found.append(LogView(name=readable_path(entry.name), size=status.st_size))
     except OSError:
         return found
     return sorted(found, key=lambda log: log.name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from mleredux.plugin.artifact import FILE, SCORES_FILE, Report, read_timeline
+from mleredux.plugin.artifact import SCORES_FILE, TIMELINE_FILE, Report, read_timeline
 from mleredux.plugin.rollout import Trajectory
 from pydantic import TypeAdapter, ValidationError
 
@@ -59,9 +59,9 @@ def get_resources(run_id: str, caller: Reader, request: Request) -> Resources:
     """What the agent used over its time, so far."""
     run = run_of(service_of(request), caller, run_id)
     try:
-        with open_inside(run.path, f"logs/{FILE}".encode()) as file:
+        with open_inside(run.path, f"logs/{TIMELINE_FILE}".encode()) as file:
             if file.size > _MAX_BYTES:
-                raise Problem("conflict", f"{FILE} of run {run.id} is too large.")
+                raise Problem("conflict", f"{TIMELINE_FILE} of run {run.id} is too large.")
             samples = read_timeline(Path(f"/proc/self/fd/{file.file.fileno()}"))
     except OSError:
         if not run.ended:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from mleredux.plugin.host import listed, looks_prepared, task_record
+from mleredux.plugin.host import list_records, looks_prepared, task_record
 
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.tasks import TaskDetail, TaskView
@@ -32,7 +32,7 @@ def list_tasks(
 ) -> Page[TaskView]:
     """Tasks that are installed, in order of their ids."""
     service = service_of(request)
-    rows = listed(service.catalogue, "tasks", sets=sets or (), category=category, technique=technique)
+    rows = list_records(service.catalogue, "tasks", sets=sets or (), category=category, technique=technique)
     if q:
         wanted = q.casefold()
         rows = [row for row in rows if wanted in row["id"].casefold() or wanted in str(row.get("title")).casefold()]

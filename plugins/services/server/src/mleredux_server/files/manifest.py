@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from mleredux.plugin.artifact import Artifact, Manifest
-from mleredux.plugin.files import IntakeLimits, media_type, readable, walk
+from mleredux.plugin.files import IntakeLimits, media_type, readable_path, walk_files
 from pydantic import ValidationError
 
 from mleredux_server.files.access import Cover, Opened, open_inside, read_inside
@@ -85,9 +85,9 @@ def live(run: SeenRun) -> Listing:
     """What lies in a run's folders now, as far as limits go; without hashes, as it may change."""
     found = {}
     for folder, producer in _LIVE_FOLDERS:
-        for one in walk(run.path / folder, _LIVE):
+        for one in walk_files(run.path / folder, _LIVE):
             if one.reason is None:
-                path = f"{folder}/{readable(one.path)}"
+                path = f"{folder}/{readable_path(one.path)}"
                 found[path] = Artifact(path=path, media_type=media_type(path), size=one.size, producer=producer)
     return Listing(dict(sorted(found.items())))
 

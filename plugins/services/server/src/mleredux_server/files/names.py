@@ -6,7 +6,7 @@ import hashlib
 import re
 from urllib.parse import quote
 
-from mleredux.plugin.files import readable
+from mleredux.plugin.files import readable_path
 
 MAX_PATH = 4096
 """Bytes that a path may have for the kernel; longer ones are not there."""
@@ -20,7 +20,7 @@ _UNSAFE = frozenset('<>:"|?*\\')
 
 
 def path_of(text: str) -> bytes | None:
-    """The path below a run that a manifest writes so (`mleredux._core.submissions.intake.readable`).
+    """The path below a run that a manifest writes so (`mleredux.plugin.files.readable_path`).
 
     Returns:
         The path as bytes; None where no file may be named so: it is absolute, climbs, has empty parts, or is not
@@ -36,7 +36,7 @@ def path_of(text: str) -> bytes | None:
         parts.append(_unescaped(byte, short, long, plain))
         position = found.end()
     path = b"".join((*parts, text[position:].encode("utf-8", "surrogatepass")))
-    if readable(path) != text or len(path) >= MAX_PATH:
+    if readable_path(path) != text or len(path) >= MAX_PATH:
         return None
     return None if any(part in (b"", b".", b"..") for part in path.split(b"/")) else path
 

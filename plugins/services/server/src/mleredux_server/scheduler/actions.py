@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused
 from mleredux.plugin.artifact import CAUSES, Cause, Run, State
-from mleredux.plugin.command import Pipeline
 from mleredux.plugin.files import remove_tree
+from mleredux.plugin.host import Pipeline
 from sqlalchemy import delete, func, select, update
 
 from mleredux_server.database.tables import Audit, Job, Project, RunRow, User, now

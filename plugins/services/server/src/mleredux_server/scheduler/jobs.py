@@ -14,7 +14,7 @@ import structlog
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Cause, Run, State
 from mleredux.plugin.files import FileLock
-from mleredux.plugin.host import birth
+from mleredux.plugin.host import process_birth
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
@@ -59,7 +59,7 @@ class Started:
     @property
     def worker_lives(self) -> bool:
         """Whether the process that was given the job is there."""
-        return self.pid is not None and self.birth is not None and birth(self.pid) == self.birth
+        return self.pid is not None and self.birth is not None and process_birth(self.pid) == self.birth
 
 
 class Jobs:

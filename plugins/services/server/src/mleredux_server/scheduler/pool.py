@@ -16,7 +16,7 @@ from typing import Any
 
 import structlog
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import birth
+from mleredux.plugin.host import process_birth
 
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
@@ -171,7 +171,7 @@ class Pool:
             env=variables,
             start_new_session=True,
         )
-        worker = WorkerProcess(lane, process, birth(process.pid))
+        worker = WorkerProcess(lane, process, process_birth(process.pid))
         assert process.stdin is not None
         with contextlib.suppress(OSError):
             process.stdin.write(self._hello)

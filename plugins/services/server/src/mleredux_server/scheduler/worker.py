@@ -19,9 +19,9 @@ from typing import IO, Any
 import psutil
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import RunStore
-from mleredux.plugin.command import Catalogue, DataStore, Pipeline
+from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.files import FileLock, write_atomically
-from mleredux.plugin.host import set_current
+from mleredux.plugin.host import Pipeline, set_current
 
 from mleredux_server.scheduler.worklog import WorkLog
 from mleredux_server.settings import Settings

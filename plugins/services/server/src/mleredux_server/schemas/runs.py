@@ -17,7 +17,7 @@ NetworkName = Literal["none", "gateway", "open"]
 
 
 class LimitsAsked(BaseModel):
-    """Limits that differ from the agent's own; see `mleredux._core.models.Limits`."""
+    """Limits that differ from the agent's own; see `mleredux.plugin.agent.Limits`."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.command import Pipeline
 from mleredux.plugin.files import disk_usage
+from mleredux.plugin.host import Pipeline
 
 from mleredux_server.work import WorkContext
 

@@ -1,0 +1,18 @@
+"""For authors of trackers, which tell others of a run while it goes on.
+
+A tracker implements the hook that gets each event of a run in order::
+
+    from mleredux.plugin import hookimpl
+    from mleredux.plugin.tracker import Event, Run
+
+    @hookimpl
+    def mleredux_run_event(run: Run, event: Event) -> None:
+        print(run.id, event.type)
+"""
+
+from __future__ import annotations
+
+from mleredux._core.models import Artifact, Event, LlmUse, Report, State
+from mleredux._core.store import Run, RunStore
+
+__all__ = ["Artifact", "Event", "LlmUse", "Report", "Run", "RunStore", "State"]

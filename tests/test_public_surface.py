@@ -1,0 +1,92 @@
+"""What plugins may import is documented, says since when it is there, and is all that ours import."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+from types import ModuleType
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def _generate() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = _generate()
+KNOWN_CYCLES = [  # where a function makes what its module describes
+    ("submissions.documents", "submissions.validation"),
+    ("cli.backend", "cli.local"),
+    ("cli.backend", "cli.root"),
+]
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    described = {name: generate.described(*name.rsplit(".", 1))[2] for name in generate.public_names()}
+    assert [name for name, text in sorted(described.items()) if not text.endswith((".", ":"))] == []
+    assert len(described) > 150
+
+
+def test_every_public_name_says_since_when_it_is_there_and_none_goes_away_in_silence() -> None:
+    since = generate.known_since()
+    there = {name for name, version in since.items() if "removed" not in version}
+    assert generate.public_names() - there == set(), "write them: python docs/generate.py"
+    assert there - generate.public_names() == set(), "a removed name stays in since.json: `0.2, removed in 0.3`"
+    assert all(re.fullmatch(r"\d+\.\d+(, removed in \d+\.\d+)?", version) for version in since.values())
+
+
+@pytest.mark.parametrize("name", generate.facades())
+def test_the_example_of_each_module_runs(name: str) -> None:
+    text = inspect.getdoc(importlib.import_module(name)) or ""
+    prose, mark, code = text.partition("::\n\n")
+    assert len(prose.splitlines()) >= 3 and mark, "it says who uses it, and shows how"
+    exec(compile(inspect.cleandoc(code), name, "exec", dont_inherit=True), {"__name__": "example"})
+
+
+@pytest.mark.parametrize("name", generate.facades())
+def test_importing_a_module_costs_little(name: str) -> None:
+    """What agents, tasks and commands import when they are listed; data and engines come when they are used."""
+    heavy = ["numpy", "pandas", "sklearn", "docker", "matplotlib", "aiohttp", "requests", "importlib_metadata"]
+    if name.rpartition(".")[2] not in ("command", "host"):
+        heavy += ["click", "rich", "psutil"]
+    code = f"import sys, {name}; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_examples_templates_and_docs_show_only_what_is_public() -> None:
+    shown = [*ROOT.glob("examples/**/*.py"), *ROOT.glob("core/src/mleredux/templates/**/*.tmpl"), *ROOT.glob("**/*.md")]
+    own = [path for path in shown if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)]
+    assert len(own) > 60
+    assert [str(path) for path in own if re.search(r"(import|from) mleredux\._core", path.read_text())] == []
+
+
+def test_what_imports_what_is_as_the_contracts_say() -> None:
+    """`lint-imports`, with the contracts of `.importlinter`."""
+    program = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, env={**os.environ})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("package", ["mleredux", "mleredux_testing"])
+def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
+    """Imports inside functions count too; those for type checkers alone do not."""
+    graph = grimp.build_graph(package, exclude_type_checking_imports=True, cache_dir=None)
+    for importer, imported_one in KNOWN_CYCLES if package == "mleredux" else ():
+        graph.remove_import(importer=f"mleredux._core.{importer}", imported=f"mleredux._core.{imported_one}")
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imported).prepare()  # raises CycleError, which names the modules
