@@ -351,7 +351,9 @@ def main() -> int:
     """Write what is not current, or with `--check` name it."""
     if "--check" not in sys.argv:
         here = ".".join(__version__.split(".")[:2])
-        since = {**dict.fromkeys(public_names(), here), **known_since()}
+        there = public_names()
+        known = {name: version for name, version in known_since().items() if name in there or version != here}
+        since = {**dict.fromkeys(there, here), **known}
         SINCE.write_text(json.dumps(dict(sorted(since.items())), indent=1) + "\n", encoding="utf-8")
     stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:

@@ -28,7 +28,8 @@ def placed(command: _Command) -> _Command:
         envvar="MLEREDUX_DATABASE",
         help="As given to `serve`; SQLite in the runs directory without.",
     )
-    return runs_dir_option(database(json_option(command)))
+    placed_command: _Command = runs_dir_option(database(json_option(command)))
+    return placed_command
 
 
 @contextmanager
