@@ -2,9 +2,9 @@
 """Make a release by one command, in the workspace's environment: `uv run python .ci/release.py VERSION`.
 
 It sets the version of every distribution and the bounds between them, writes the changelog from the fragments in
-`changes/`, builds all wheels into `dist/`, checks them, commits and tags. `--check` builds and checks the wheels as they
-are, and changes nothing: each wheel is installed alone (with what it depends on) into an environment of its own, is
-imported, and the commands of its README are run there.
+`changes/`, builds all wheels into `dist/`, checks them, commits and tags. `--check` builds and checks the wheels as
+they are, and changes nothing: each wheel is installed alone (with what it depends on) into an environment of its own,
+is imported, and the commands of its README are run there.
 """
 
 from __future__ import annotations
