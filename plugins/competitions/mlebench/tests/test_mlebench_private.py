@@ -23,19 +23,21 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config"
 
 
-def _test_ids(shared: Path, data: Path, name: str) -> tuple[Competition, set[Any]]:
+def _test_rows(shared: Path, data: Path, name: str) -> tuple[Competition, set[Any]]:
+    """The task, and what is in its test rows beside their ids."""
     catalogue = Catalogue()
     task: Any = catalogue.task(name)
     source = shared / "data" / "kaggle" / "spaceship-titanic" / "spaceship-titanic.zip"
     done = prepare(task, catalogue, DataStore(data), source=source)
-    return task, set(pd.read_csv(done.private / "test.csv")["PassengerId"])
+    rows = pd.read_csv(done.private / "test.csv", dtype=str).drop(columns="PassengerId").fillna("")
+    return task, set(rows.itertuples(index=False, name=None))
 
 
 @pytest.mark.shared
 def test_the_split_is_the_installations_own_and_stays(shared: Path, tmp_path: Path, installation: Path) -> None:
-    _, published = _test_ids(shared, tmp_path / "1", "spaceship-titanic")
-    task, ours = _test_ids(shared, tmp_path / "1", "spaceship-titanic+private")
-    _, again = _test_ids(shared, tmp_path / "2", "spaceship-titanic+private")
+    _, published = _test_rows(shared, tmp_path / "1", "spaceship-titanic")
+    task, ours = _test_rows(shared, tmp_path / "1", "spaceship-titanic+private")
+    _, again = _test_rows(shared, tmp_path / "2", "spaceship-titanic+private")
     assert len(ours) == len(published) == 870
     assert ours == again
     assert len(ours & published) < len(ours) / 4, "about a tenth is in both by chance"
@@ -43,7 +45,7 @@ def test_the_split_is_the_installations_own_and_stays(shared: Path, tmp_path: Pa
     assert task.checksums == {}
 
     salt_path().unlink()
-    other, elsewhere = _test_ids(shared, tmp_path / "3", "spaceship-titanic+private")
+    other, elsewhere = _test_rows(shared, tmp_path / "3", "spaceship-titanic+private")
     assert elsewhere != ours
     assert other.version != task.version, "data split by another salt are another version"
 
@@ -60,6 +62,43 @@ def test_a_damaged_salt_is_a_sentence(installation: Path) -> None:
     salt_path().write_text("no salt")
     with pytest.raises(MlereduxError, match="salt"):
         installation_salt()
+
+
+@pytest.mark.shared
+def test_a_look_up_by_id_or_row_in_published_data_fails(shared: Path, tmp_path: Path) -> None:
+    catalogue = Catalogue()
+    task: Any = catalogue.task("spaceship-titanic+private")
+    source = shared / "data" / "kaggle" / "spaceship-titanic" / "spaceship-titanic.zip"
+    done = prepare(task, catalogue, DataStore(tmp_path), source=source)
+    with zipfile.ZipFile(source) as archive, archive.open("train.csv") as file:
+        kaggle = pd.read_csv(file)
+    answers, sample = (pd.read_csv(path) for path in (done.private / "test.csv", done.public / "sample_submission.csv"))
+    assert list(answers["PassengerId"]) == list(sample["PassengerId"])
+    assert not set(answers["PassengerId"]) & set(kaggle["PassengerId"])
+    by_row = (kaggle["Transported"][: len(answers)].to_numpy() == answers["Transported"].to_numpy()).mean()
+    assert by_row < 0.6, "half are right by chance"
+    assert "closed network" in task.note and "new ids" in task.note
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("dog-breed-identification", "test/{}.jpg"),
+        ("bms-molecular-translation", "test/{0[0]}/{0[1]}/{0[2]}/{0}.png"),
+        ("hotel-id-2021-fgvc8", "test_images/{}"),
+    ],
+)
+def test_files_follow_the_new_ids(name: str, file: str, shared: Path, tmp_path: Path) -> None:
+    task: Any = Catalogue().task(name)
+    with zipfile.ZipFile(shared / "golden" / name / "raw.zip") as archive:
+        archive.extractall(tmp_path / "raw")
+    task.prepare.with_settings(salt=b"secret")(tmp_path / "raw", tmp_path / "public", tmp_path / "private")
+    sample = pd.read_csv(tmp_path / "public" / "sample_submission.csv", dtype=str)
+    ids = list(sample[task.submission.id_columns[0]])
+    assert ids and all(one.startswith("t0") for one in ids)
+    assert all((tmp_path / "public" / file.format(one)).is_file() for one in ids)
+    assert len([*(tmp_path / "public" / file.partition("/")[0]).rglob("*.*g")]) == len(set(ids))
 
 
 @pytest.mark.shared

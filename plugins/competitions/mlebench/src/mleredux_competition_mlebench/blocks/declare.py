@@ -101,18 +101,24 @@ def competition(
 
 
 def private(task: Competition) -> Competition:
-    """The same task, split by a secret of this installation: answers found or rebuilt elsewhere don't fit."""
+    """The same task, split by a secret of this installation: answers found or rebuilt elsewhere don't fit.
+
+    Test rows get new ids and a new order where the recipe can rename all that names them; what is in them stays.
+    """
     assert isinstance(task.prepare, Preparation)
+    renames = isinstance(task.prepare.recipe, TableSplit) and task.prepare.recipe.renames
     salt = installation_salt()
     return task.model_copy(
         update={
             "id": f"{task.id}+private",
             "raw_id": task.raw_id,
             # Data split by another salt are of another version, and prepared again.
-            "version": f"{task.version}+private.{fingerprint(salt)}",
+            "version": f"{task.version}+private2.{fingerprint(salt)}",
             "prepare": task.prepare.with_settings(salt=salt),
             "checksums": {},
             "variants": {},
-            "note": "The test set is this installation's own: thresholds and leaderboard are of the published split.",
+            "note": f"The test set is this installation's own{', with new ids' if renames else ''}: thresholds and "
+            "leaderboard are of the published split. Its rows and files are still Kaggle's, so only a closed network "
+            "keeps an agent from looking them up.",
         }
     )

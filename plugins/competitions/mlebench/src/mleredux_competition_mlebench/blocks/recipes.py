@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mleredux_competition_mlebench.blocks.contents import Zip
+from mleredux_competition_mlebench.blocks.splits import take
 from mleredux_competition_mlebench.blocks.tables import filled, one_hot, texts
 from mleredux_competition_mlebench.blocks.workspace import Workspace
 
@@ -21,6 +23,21 @@ Group = str | Callable[[Workspace, "pd.DataFrame"], "pd.Series[Any]"]
 def columns(names: Columns) -> tuple[str, ...]:
     """One name or several, as several."""
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def with_new_ids(train: pd.DataFrame, test: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
+    """The test rows with ids that count them: above those of training where numbers, else texts with file endings."""
+    import pandas as pd
+
+    new: dict[str, Any] = {}
+    for name in ids:
+        numbers, values = pd.factorize(test[name])
+        if pd.api.types.is_numeric_dtype(test[name]):
+            new[name] = numbers + max(train[name].max(), test[name].max()) + 1
+        else:
+            endings = [re.search(r"(\.[A-Za-z]+)?$", str(value))[0] for value in values]  # type: ignore[index]
+            new[name] = [f"t{number:06d}{endings[number]}" for number in numbers]
+    return test.assign(**new)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +66,15 @@ class FilesOfRows:
     folders: bool = False
     zipped: bool = False
 
-    def __call__(self, w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
-        """Note where each file goes."""
+    def __call__(self, w: Workspace, train: pd.DataFrame, test: pd.DataFrame, shown: Any = None) -> None:
+        """Note where each file goes; `shown` are the test rows under new ids, where they get some."""
         tree = w.tree(self.tree, self.inside)
-        sides = ((self.train, train, self.train_name), (self.test, test, self.test_name))
-        for target, rows, name in sides:
+        named = test if shown is None else shown
+        sides = ((self.train, train, train, self.train_name), (self.test, test, named, self.test_name))
+        for target, rows, new, name in sides:
             if target is not None:
                 pick = tree.pick_folders if self.folders else tree.pick
-                files = pick(texts(rows, self.source), texts(rows, name or self.source))
+                files = pick(texts(rows, self.source), texts(new, name or self.source))
                 w.public(target, Zip(files) if self.zipped else files)
 
 
@@ -130,6 +148,11 @@ class TableSplit:
         """Columns to predict in submissions."""
         return self.classes or columns(self.targets)
 
+    @property
+    def renames(self) -> bool:
+        """Whether a secret split gives the test rows new ids and a new order: where no file names ids by itself."""
+        return self.after is None and all(isinstance(also, FilesOfRows) for also in self.files)
+
     def __call__(self, w: Workspace) -> None:
         """Note every file of the preparation."""
         ids, targets = columns(self.ids), columns(self.targets)
@@ -142,8 +165,15 @@ class TableSplit:
         else:
             group = self.group(w, rows) if callable(self.group) else self.group
             train, test = w.split_groups(rows, group, self.test_size or 0.1, self.seed, joined=self.joined)
-        for also in self.files:
-            also(w, train, test)
+        if w.settings.salt is not None and self.renames:
+            test = take(test, w.shuffled(len(test)))
+            shown = with_new_ids(train, test, ids)
+            for also in self.files:
+                also(w, train, test, shown)  # type: ignore[call-arg]
+            test = shown
+        else:
+            for also in self.files:
+                also(w, train, test)
         train, test = self.after(w, train, test) if self.after else (train, test)
         hidden = test.drop(columns=list(targets))
         answers = one_hot(test, ids, targets[0], self.classes) if self.classes else test

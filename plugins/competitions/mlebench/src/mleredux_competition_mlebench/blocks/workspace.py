@@ -99,6 +99,12 @@ class Workspace:
         digest = hashlib.blake2b(str(published).encode(), key=self.settings.salt[:64], digest_size=4).digest()
         return int.from_bytes(digest, "big")
 
+    def shuffled(self, count: int) -> Any:
+        """Positions 0 to count-1 in a secret order."""
+        import numpy as np
+
+        return np.random.RandomState(self.seed(count)).permutation(count)
+
     def split(
         self, items: Any, test_size: float | None = 0.1, seed: int = 0, *, train_size: float | None = None,
         stratify: Any = None,
