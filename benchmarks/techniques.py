@@ -1,4 +1,4 @@
-"""All six techniques on starter competitions and real data: the reference agent, gaming agents and a perfect one.
+"""All techniques on starter competitions and real data: the reference agent, gaming agents and a perfect one.
 
 `python benchmarks/techniques.py --markdown docs/reference/techniques-results.md [--kaggle ../shared/data/kaggle]`
 
@@ -26,14 +26,13 @@ from mleredux._core.models import GradingInput
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
-from mleredux_techniques import facts, gaming
-from mleredux_techniques.dataset import Dataset, load, save
-from mleredux_techniques.efficacy import measure
-from mleredux_techniques.grading import combined, score
-from mleredux_techniques.perfect import perfect
-from mleredux_techniques.preparing import TRUTH_FILE
-from mleredux_techniques.sampling import sampled
-from mleredux_techniques.schemas import DOCUMENTS
+from mleredux_techniques._kit.dataset import save
+from mleredux_techniques._kit.grader import carry_out
+from mleredux_techniques._kit.sample import sampled
+from mleredux_techniques.kit import TRUTH_FILE, Dataset, Instance, combined, load, score
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
+from technique_documents import BOUND, KINDS, TECHNIQUES, perfect, play, read
 
 STARTER = ("breast-cancer", "cell-nuclei", "diabetes", "digits", "wine")
 KAGGLE = (
@@ -66,7 +65,7 @@ def main() -> None:
             continue
         source = options.kaggle / base / f"{base}.zip" if base in KAGGLE else None
         prepare(catalogue.task(base), catalogue, data, source=source)
-        for technique in DOCUMENTS:
+        for technique in TECHNIQUES:
             for variant in variants:
                 name = f"{technique}{variant}@{base}"
                 if name in known and options.again_gaming and "refused" not in known[name]:
@@ -91,7 +90,7 @@ def main() -> None:
 
 
 def row(name: str, technique: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
-    """Scores of all agents on one task; the reason where the technique makes no sense of it."""
+    """Scores of all agents on one task; the reason where the technique does not apply to it."""
     try:
         prepared = prepare(catalogue.task(name), catalogue, data)
     except MlereduxError as error:
@@ -108,34 +107,34 @@ def row(name: str, technique: str, catalogue: Catalogue, data: DataStore) -> dic
 
 def gamed(technique: str, prepared: Prepared, truth: dict[str, Any]) -> dict[str, Any]:
     """What each gaming agent gets at most."""
-    return {kind: at_most(technique, gaming.play(kind, technique, prepared.public), truth) for kind in gaming.KINDS}
+    return {kind: at_most(technique, play(kind, technique, prepared.public), truth) for kind in KINDS}
 
 
 def at_most(technique: str, content: dict[str, Any], truth: dict[str, Any]) -> dict[str, Any]:
     """The facts of a document, which its score never exceeds; 0 where the reader refuses it."""
     try:
-        document = DOCUMENTS[technique].model_validate_json(json.dumps(content))
+        document = read(technique, content)
     except ValueError:
         return {"score": 0.0}
-    return {"score": round(facts.module(technique).assess(document, truth).score, 3)}
+    return {"score": round(TECHNIQUES[technique].assess(document, truth).score, 3)}
 
 
 def analyst(technique: str, prepared: Prepared) -> dict[str, Any]:
     """What the agent `analyst` answers, without a sandbox."""
     from mleredux_agent_analyst.tables import read
 
-    answer: dict[str, Any] = import_module(f"mleredux_agent_analyst.{technique}").analyse(read(prepared.public))
+    answer: dict[str, Any] = import_module(f"mleredux_agent_analyst.answers.{technique}").analyse(read(prepared.public))
     return answer
 
 
 def grade(technique: str, content: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """Facts, efficacy and score; a document that the reader refuses scores nothing."""
     try:
-        document = DOCUMENTS[technique].model_validate_json(json.dumps(content))
+        document = read(technique, content)
     except ValueError:
         return {"score": 0.0, "facts": None, "efficacy": None}
-    told = facts.module(technique).assess(document, truth)
-    part = measure(technique, document, dataset)
+    told = TECHNIQUES[technique].assess(document, truth)
+    part = carry_out(TECHNIQUES[technique], document, Instance(dataset, truth, _Made()))  # type: ignore[arg-type]
     value = round(combined(told.score, part.score), 3)
     return {"score": value, "facts": told.score, "efficacy": part.score, "uncertainty": part.uncertainty}
 
@@ -144,18 +143,16 @@ def times() -> list[list[Any]]:
     """CPU seconds of one grading, by rows of the table and technique."""
     found = []
     for size in SIZES:
-        for technique in DOCUMENTS:
+        for technique in TECHNIQUES:
             dataset = made_up(size)
             with tempfile.TemporaryDirectory() as folder:
                 private = Path(folder)
-                truth = facts.module(technique).truth(dataset)
-                if technique == "leakage":
-                    dataset = Dataset(**{**vars(dataset), "planted": {"leaks": truth["leaks"]}})
+                truth = TECHNIQUES[technique].truth(dataset)
                 (private / TRUTH_FILE).write_text(json.dumps(truth), encoding="utf-8")
                 save(sampled(dataset), private)
                 document = perfect(technique, private)
                 began = time.process_time()
-                score(technique, document, GradingInput(private, private, _Made(), {}))  # type: ignore[arg-type]
+                score(TECHNIQUES[technique], document, GradingInput(private, private, _Made(), {}))  # type: ignore[arg-type]
                 found.append([size, technique, round(time.process_time() - began, 1)])
                 print(found[-1], flush=True)
     return found
@@ -163,6 +160,7 @@ def times() -> list[list[Any]]:
 
 class _Made:
     id = "made-up"
+    base = None
 
 
 def made_up(rows: int) -> Dataset:
@@ -201,7 +199,7 @@ def write(known: dict[str, Any], command: str) -> str:
     tasks = {name: found for name, found in known.items() if "@" in name}
     scored = {name: found for name, found in tasks.items() if "refused" not in found}
     refused = {name: found["refused"] for name, found in tasks.items() if "refused" in found}
-    rows = [["task", "analyst", "its facts", "its efficacy", "perfect", *gaming.KINDS]]
+    rows = [["task", "analyst", "its facts", "its efficacy", "perfect", *KINDS]]
     for name, found in scored.items():
         one = found["analyst"]
         rows.append(
@@ -211,13 +209,13 @@ def write(known: dict[str, Any], command: str) -> str:
                 _number(one["facts"]),
                 "–" if one["efficacy"] is None else f"{one['efficacy']:.2f} ± {one['uncertainty']:.2f}",
                 _number(found["perfect"]["score"]),
-                *(_number(found[kind]["score"]) for kind in gaming.KINDS),
+                *(_number(found[kind]["score"]) for kind in KINDS),
             ]
         )
     summary = [
         ["technique", "tasks", "decided", "analyst: lowest, mean, highest", "perfect: lowest", "gaming: highest"]
     ]
-    for technique in DOCUMENTS:
+    for technique in TECHNIQUES:
         held = [found for name, found in scored.items() if name.partition("@")[0].partition("+")[0] == technique]
         own = [found["analyst"]["score"] for found in held]
         summary.append(
@@ -227,18 +225,18 @@ def write(known: dict[str, Any], command: str) -> str:
                 str(sum(found["perfect"]["efficacy"] is not None for found in held)),
                 f"{min(own):.2f}, {np.mean(own):.2f}, {max(own):.2f}",
                 f"{min(found['perfect']['score'] for found in held):.2f}",
-                f"{max(found[kind]['score'] for found in held for kind in gaming.KINDS):.2f}",
+                f"{max(found[kind]['score'] for found in held for kind in KINDS):.2f}",
             ]
         )
     taken = [
-        ["rows", *DOCUMENTS],
+        ["rows", *TECHNIQUES],
         *([f"{size:,}", *(f"{taken:.1f} s" for rows, _, taken in timed if rows == size)] for size in SIZES),
     ]
     return PAGE.format(
         command=command,
         parts=PARTS if known.get("in parts") else "",
         machine=machine(),
-        bound=gaming.BOUND,
+        bound=BOUND,
         summary=table(*summary),
         table=table(*rows),
         times=table(*taken),
@@ -260,7 +258,7 @@ PAGE = """\
 
 Made by `{command}`. {machine}{parts}
 
-Each of the six techniques is asked of the starter competitions and of real data of Kaggle, as they are and as planted
+Each technique is asked of the starter competitions and of real data of Kaggle, as they are and as planted
 instances (`+planted-SEED`, with known truth). `analyst` is the reference agent: statistics and rules of thumb, no LLM.
 `perfect` knows the truth and recommends the strong choice. The others play the score: `everything` lists all there
 could be, `empty` as little as the form allows, `example` copies the description's, `contradicting` claims one thing and
@@ -278,7 +276,7 @@ efficacy is – and score = facts. *Decided* counts the tasks where they do. ± 
 
 {table}
 
-## Where a technique makes no sense
+## Where a technique does not apply
 
 These are refused, when the task is asked for or prepared, with the reason:
 

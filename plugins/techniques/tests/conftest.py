@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from mleredux._core.models import Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
+
+sys.path.insert(0, str(Path(__file__).parent))  # for technique_documents
 
 PLUGIN = Path(__file__).with_name("shop_plugin.py")
 

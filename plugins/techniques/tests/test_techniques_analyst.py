@@ -14,9 +14,8 @@ import mleredux_testing as testing
 import pytest
 from mleredux._core.data import Prepared
 from mleredux._core.rollout import check_rollout
-from mleredux_techniques import facts
-from mleredux_techniques.preparing import TRUTH_FILE
-from mleredux_techniques.schemas import DOCUMENTS
+from mleredux_techniques.kit import TRUTH_FILE
+from technique_documents import TECHNIQUES, read
 
 Preparer = Callable[[str], Prepared]
 
@@ -35,7 +34,7 @@ def run_analyst(public: Path, output: Path, technique: str) -> subprocess.Comple
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("technique", DOCUMENTS)
+@pytest.mark.parametrize("technique", TECHNIQUES)
 def test_it_answers_each_question_in_a_document_that_is_read(
     technique: str, prepared: Preparer, tmp_path: Path
 ) -> None:
@@ -43,9 +42,9 @@ def test_it_answers_each_question_in_a_document_that_is_read(
     ended = run_analyst(task.public, tmp_path, technique)
     assert ended.returncode == 0, ended.stderr
     text = (tmp_path / f"{technique}_analysis.json").read_text(encoding="utf-8")
-    document = DOCUMENTS[technique].model_validate_json(text)
+    document = read(technique, json.loads(text))
     truth = json.loads((task.private / TRUTH_FILE).read_bytes())
-    reached = facts.module(technique).assess(document, truth).score
+    reached = TECHNIQUES[technique].assess(document, truth).score
     assert 0.4 < reached <= 1.0, f"{technique}: {reached}"
     assert check_rollout(tmp_path / "rollout" / "trajectory.json") == []
     assert "Answer with statistics" in (tmp_path / "logs" / "analyst.log").read_text(encoding="utf-8")
@@ -70,7 +69,9 @@ def test_a_competition_gets_its_sample_for_want_of_a_question(prepared: Preparer
 
 
 def test_inside_the_sandbox_it_never_imports_mleredux() -> None:
-    names = ", ".join(f"mleredux_agent_analyst.{name}" for name in ("__main__", "tables", *DOCUMENTS))
+    names = ", ".join(
+        f"mleredux_agent_analyst.{name}" for name in ("__main__", "tables", *(f"answers.{name}" for name in TECHNIQUES))
+    )
     code = f"import sys, {names}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not [name for name in loaded if name.partition(".")[0] in ("mleredux", "mleredux_techniques")]

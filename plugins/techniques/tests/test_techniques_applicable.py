@@ -11,8 +11,8 @@ import pytest
 from mleredux._core.data import Prepared
 from mleredux._core.models import GradingInput
 from mleredux.errors import NotApplicable, NotFound
-from mleredux_techniques.grading import score
-from mleredux_techniques.perfect import perfect
+from mleredux_techniques.kit import score
+from technique_documents import TECHNIQUES, perfect
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_pictures_have_classes_and_splits_all_the_same(prepared: Callable[[str],
     assert (found.public / "p001.png").is_file()
     document = perfect("imbalance", found.private)
     given = GradingInput(Path("imbalance_analysis.json"), found.private, bench.task("imbalance@photos"))
-    graded = score("imbalance", document, given)
+    graded = score(TECHNIQUES["imbalance"], document, given)
     assert graded.value == 1
     assert graded.details["efficacy"]["score"] is None  # there is nothing to train on
     split = json.loads((prepared("cv@photos").private / "truth.json").read_bytes())

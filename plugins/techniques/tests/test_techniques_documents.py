@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from mleredux_techniques.description import example
-from mleredux_techniques.schemas import DOCUMENTS
+from mleredux_techniques.kit import example
 from pydantic import ValidationError
+from technique_documents import TECHNIQUES, read
 
 
-@pytest.mark.parametrize("technique", DOCUMENTS)
+@pytest.mark.parametrize("technique", TECHNIQUES)
 def test_the_example_is_well_formed_by_model_and_schema(technique: str) -> None:
-    content = json.loads(example(technique))
-    DOCUMENTS[technique].model_validate_json(example(technique))
-    form = DOCUMENTS[technique].model_json_schema()
+    content = json.loads(example(TECHNIQUES[technique]))
+    read(technique, content)
+    form = TECHNIQUES[technique].document.model_json_schema()
     Draft202012Validator.check_schema(form)
     Draft202012Validator(form).validate(content)
 
@@ -50,6 +50,6 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("technique", "changes", "told"), CONTRADICTIONS)
 def test_contradictions_are_refused(technique: str, changes: dict[str, Any], told: str) -> None:
-    content = {**json.loads(example(technique)), **changes}
+    content = {**json.loads(example(TECHNIQUES[technique])), **changes}
     with pytest.raises(ValidationError, match=told):
-        DOCUMENTS[technique].model_validate_json(json.dumps(content))
+        read(technique, content)

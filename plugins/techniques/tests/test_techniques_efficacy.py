@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,19 +11,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
-from mleredux_techniques import efficacy
-from mleredux_techniques.dataset import Dataset, GroupColumn, load, save
-from mleredux_techniques.efficacy.comparison import Choice, judge
-from mleredux_techniques.efficacy.encoders import encode
-from mleredux_techniques.efficacy.folds import CannotSplit, folds
-from mleredux_techniques.efficacy.imputers import fill_numbers
-from mleredux_techniques.efficacy.resampling import resample, row_weights
-from mleredux_techniques.efficacy.scalers import scale
-from mleredux_techniques.efficacy.splits import assign_folds, pool
-from mleredux_techniques.perfect import perfect
-from mleredux_techniques.schemas import CvAnalysis, LeakageAnalysis, ScalingAnalysis, cv, encoding, imbalance, scaling
-from mleredux_techniques.schemas import missing as gaps
+from mleredux_techniques._kit import encoders, imputers, scalers
+from mleredux_techniques._kit.comparison import Choice, judge
+from mleredux_techniques._kit.dataset import Dataset, GroupColumn, load, save
+from mleredux_techniques._kit.grader import carry_out
+from mleredux_techniques._kit.preparation import TRUTH_FILE
+from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
+from mleredux_techniques._kit.spec import Instance
+from mleredux_techniques._kit.splits import assign_folds, pool
+from mleredux_techniques.cv import document as cv
+from mleredux_techniques.cv.document import CvAnalysis
+from mleredux_techniques.cv.folds import CannotSplit, folds
+from mleredux_techniques.imbalance import document as imbalance
+from mleredux_techniques.imbalance.samplers import resample, row_weights
+from mleredux_techniques.leakage.document import LeakageAnalysis
+from mleredux_techniques.scaling.document import ScalingAnalysis
 from sklearn import impute, preprocessing
+from technique_documents import TECHNIQUES, perfect
 
 Preparer = Callable[[str], Prepared]
 RNG = np.random.default_rng(0)
@@ -75,29 +80,44 @@ def test_folds_keep_groups_whole_and_classes_alike() -> None:
     assert np.array_equal(dealt, assign_folds(classes, None, 5, seed=3))
 
 
+def processed(train: Any, other: Any, **how: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The matrices of columns a, b, … of which the first `len(how)` are treated as said."""
+    frames = [pd.DataFrame(part) for part in (train, other)]
+    kinds = {name: "text" if frames[0][name].dtype == object else "number" for name in frames[0]}
+    codes = np.arange(len(frames[0])) % 2
+    return matrices(Rows(*frames, kinds, codes, True, 0, how))  # type: ignore[arg-type]
+
+
 def test_scalers_do_what_scikit_learn_does() -> None:
     train, other = np.exp(RNG.normal(0, 1, 400)), np.exp(RNG.normal(0, 0.8, 100))
-    for model, theirs, tolerance in (
-        (scaling.StandardScaler(name="StandardScaler"), preprocessing.StandardScaler(), 1e-9),
-        (scaling.MinMaxScaler(name="MinMaxScaler"), preprocessing.MinMaxScaler(), 1e-9),
-        (scaling.MaxAbsScaler(name="MaxAbsScaler"), preprocessing.MaxAbsScaler(), 1e-9),
-        (scaling.RobustScaler(name="RobustScaler"), preprocessing.RobustScaler(), 1e-9),
-        (
-            scaling.QuantileTransformer(name="QuantileTransformer", output_distribution="normal", n_quantiles=100),
-            preprocessing.QuantileTransformer(output_distribution="normal", n_quantiles=100),
-            1e-6,
-        ),
-        (scaling.PowerTransformer(name="PowerTransformer"), preprocessing.PowerTransformer(), 0.15),
-        (
-            scaling.PowerTransformer(name="PowerTransformer", method="box-cox"),
-            preprocessing.PowerTransformer(method="box-cox"),
-            0.25,
-        ),
+    normal = {"output_distribution": "normal", "n_quantiles": 100}
+    for name, options in (
+        ("StandardScaler", {}),
+        ("MinMaxScaler", {}),
+        ("MaxAbsScaler", {}),
+        ("RobustScaler", {}),
+        ("QuantileTransformer", normal),
+        ("PowerTransformer", {}),
+        ("PowerTransformer", {"method": "box-cox"}),
     ):
-        theirs.fit(train[:, None])
-        ours = scale(model, train, other)
+        theirs = getattr(preprocessing, name)(**options).fit(train[:, None])
+        scaler = getattr(scalers, name)(name=name, **options)
         inside = (other > train.min()) & (other < train.max())
-        assert np.abs(ours[1] - theirs.transform(other[:, None]))[inside].max() < tolerance, model.name
+        ours = processed({"a": train}, {"a": other}, a=Preprocessing(scaler=scaler))[1]
+        assert np.abs(ours - theirs.transform(other[:, None]))[inside].max() < 1e-9, name
+
+
+def test_scalers_take_what_is_constant_or_not_positive() -> None:
+    train, other = {"a": np.arange(9.0) - 4, "b": np.ones(9)}, {"a": np.array([-9.0, 9.0]), "b": np.array([1.0, 7.0])}
+    for scaler in (
+        scalers.Log1p(name="log1p"),
+        scalers.PowerTransformer(name="PowerTransformer", method="box-cox"),
+        scalers.QuantileTransformer(name="QuantileTransformer"),
+    ):
+        how = Preprocessing(scaler=scaler)
+        ours = processed(train, other, a=how, b=how)
+        assert [part.shape[1] for part in ours] == [2, 2]
+        assert all(np.isfinite(part).all() for part in ours)
 
 
 def test_imputers_do_what_scikit_learn_does() -> None:
@@ -105,33 +125,48 @@ def test_imputers_do_what_scikit_learn_does() -> None:
     train[:, 1] += 2 * train[:, 0]
     whole = train[:, 1].copy()
     train[::4, 1] = np.nan
-    keep, mean = gaps.SimpleImputer(name="SimpleImputer"), float(np.nanmean(train[:, 1]))
-    simple = fill_numbers(
-        train, other, [keep, gaps.SimpleImputer(name="SimpleImputer", add_indicator=True), keep], seed=0
-    )
-    assert np.allclose(simple.train[::4, 1], mean) and len(simple.indicators) == 1
-    jointly = fill_numbers(train, other, [keep, gaps.IterativeImputer(name="IterativeImputer"), keep], seed=0)
-    assert np.abs(jointly.train[::4, 1] - whole[::4]).mean() < 0.6 * np.abs(mean - whole[::4]).mean() + 0.6
-    near = fill_numbers(train, other, [keep, gaps.KNNImputer(name="KNNImputer"), keep], seed=0)
+    frames = [pd.DataFrame(part, columns=list("abc")) for part in (train, other)]
+    keep, mean = imputers.SimpleImputer(name="SimpleImputer"), float(np.nanmean(train[:, 1]))
+
+    def filled(imputation: Any) -> np.ndarray:
+        return imputers.fill(*frames, {"a": keep, "b": imputation, "c": keep}, seed=0)[0]["b"].to_numpy()
+
+    assert np.allclose(filled(keep)[::4], mean)
+    marked = Preprocessing(imputers.SimpleImputer(name="SimpleImputer", add_indicator=True))
+    told, _ = processed(*frames, b=marked)
+    assert told.shape == (120, 4) and any(np.array_equal(column, np.isnan(train[:, 1])) for column in told.T)
+    jointly = filled(imputers.IterativeImputer(name="IterativeImputer"))
+    assert np.abs(jointly[::4] - whole[::4]).mean() < 0.6 * np.abs(mean - whole[::4]).mean() + 0.6
+    near = filled(imputers.KNNImputer(name="KNNImputer"))
     spread = np.nanstd(train, axis=0)
     theirs = impute.KNNImputer().fit_transform((train - np.nanmean(train, axis=0)) / spread)
-    assert np.allclose(near.train[:, 1], theirs[:, 1] * spread[1] + mean)
+    assert np.allclose(near, theirs[:, 1] * spread[1] + mean)
 
 
 def test_encoders_learn_from_training_rows_alone() -> None:
     train, other = np.array(["a", "b", "a", "c"] * 10, object), np.array(["a", "z"], object)
     codes = np.array([1, 0, 1, 0] * 10)
-    hot = encode(encoding.OneHotEncoder(name="OneHotEncoder"), train, other, codes, True, 0)
+
+    def encode(encoding: Any, train: Any = train, other: Any = other) -> tuple[np.ndarray, np.ndarray]:
+        frames = pd.DataFrame({"a": train}), pd.DataFrame({"a": other})
+        return matrices(Rows(*frames, {"a": "text"}, codes, True, 0, {"a": Preprocessing(encoding=encoding)}))
+
+    hot = encode(encoders.OneHotEncoder(name="OneHotEncoder"))
     assert hot[0].shape == (40, 3) and hot[1].tolist()[1] == [0, 0, 0]
-    capped = encode(encoding.OneHotEncoder(name="OneHotEncoder", max_categories=2), train, other, codes, True, 0)
+    capped = encode(encoders.OneHotEncoder(name="OneHotEncoder", max_categories=2))
     assert capped[0].shape == (40, 2) and capped[0].sum() == 40
-    ordered = encoding.OrdinalEncoder(name="OrdinalEncoder", categories=["c", "b", "a"])
-    ranks = encode(ordered, train, other, codes, True, 0)[0][:4, 0]
+    ordered = encoders.OrdinalEncoder(name="OrdinalEncoder", categories=["c", "b", "a"])
+    ranks = encode(ordered)[0][:4, 0]
     assert ranks[0] > ranks[1] > ranks[3]
-    means = encode(encoding.TargetEncoder(name="TargetEncoder"), train, other, codes, True, 0)[0][:4, 0]
+    means = encode(encoders.TargetEncoder(name="TargetEncoder"))[0][:4, 0]
     assert means[0] > means[1]
+    counts = encode(encoders.CountEncoder(name="CountEncoder"))
+    assert counts[0][0, 0] > counts[0][1, 0] > counts[1][1, 0]
     dates = np.array(["2021-03-04 05:00"] * 40, object)
-    assert encode(encoding.DatetimeEncoder(name="DatetimeEncoder"), dates, dates, codes, True, 0)[0].shape == (40, 6)
+    assert encode(encoders.DatetimeEncoder(name="DatetimeEncoder"), dates, dates[:2])[0].shape == (40, 6)
+    words = encoders.TfidfVectorizer(name="TfidfVectorizer")
+    assert encode(words, np.array(["red hat", "blue"] * 20, object), other)[0].shape == (40, 3)
+    assert encode(words, np.array(["-", "!"] * 20, object), other)[0].shape == (40, 1), "no words: an empty column"
 
 
 def test_class_weights_and_samplers_balance_classes() -> None:
@@ -201,12 +236,16 @@ def grouped() -> Dataset:
     )  # fmt: skip
 
 
+def measure(technique: str, document: Any, dataset: Dataset, truth: Any = None) -> Any:
+    return carry_out(TECHNIQUES[technique], document, Instance(dataset, truth or {}, None))  # type: ignore[arg-type]
+
+
 def test_a_leaky_grouping_is_caught_by_its_optimism() -> None:
     dataset = grouped()
     key = {"column": "thing", "separator": None}
     told = {}
     for method in ({"name": "GroupKFold", "groups": key}, {"name": "StratifiedKFold"}):
-        part = efficacy.measure("cv", CvAnalysis.model_construct(method=_method(method)), dataset)
+        part = measure("cv", CvAnalysis.model_construct(method=_method(method)), dataset)
         told[method["name"]] = part.score, part.parts[-1].value
     assert told["GroupKFold"][0] > 0.8
     assert told["StratifiedKFold"][0] < 0.2
@@ -215,8 +254,8 @@ def test_a_leaky_grouping_is_caught_by_its_optimism() -> None:
 
 def test_equal_documents_and_data_give_equal_results() -> None:
     document = CvAnalysis.model_construct(method=_method({"name": "StratifiedKFold"}))
-    first = efficacy.measure("cv", document, grouped())
-    assert efficacy.measure("cv", document, grouped()) == first
+    first = measure("cv", document, grouped())
+    assert measure("cv", document, grouped()) == first
 
 
 def test_large_tables_are_sampled_and_the_sample_is_said() -> None:
@@ -232,11 +271,12 @@ def test_leaks_left_out_count_against_honest_columns_left_out(prepared: Preparer
     dataset = load(private)
     best = perfect("leakage", private)
     assert isinstance(best, LeakageAnalysis)
-    leaks = dataset.planted["leaks"]
+    truth = json.loads((private / TRUTH_FILE).read_bytes())
+    leaks = truth["leaks"]
     if leaks:
-        assert efficacy.measure("leakage", best, dataset).score == 1.0
+        assert measure("leakage", best, dataset, truth).score == 1.0
     nothing = best.model_copy(update={"risks": []})
-    assert efficacy.measure("leakage", nothing, dataset).score == (0.0 if leaks else None)
+    assert measure("leakage", nothing, dataset, truth).score == (0.0 if leaks else None)
     every = {
         "kind": "copy",
         "columns": list(dataset.features)[:50],
@@ -246,19 +286,19 @@ def test_leaks_left_out_count_against_honest_columns_left_out(prepared: Preparer
     rows = {"kind": "duplicate_rows", "columns": [], "strength": 0.1, "mitigation": {"name": "drop_duplicates"}}
     content = {**best.model_dump(), "shared_rows": 5, "risks": [every, rows]}
     wild = LeakageAnalysis.model_validate(content)
-    assert efficacy.measure("leakage", wild, dataset).score == 0.0
+    assert measure("leakage", wild, dataset, truth).score == 0.0
 
 
 @pytest.mark.parametrize("technique", ["imbalance", "missing", "encoding", "cv", "scaling"])
 def test_the_strong_choice_is_strong(technique: str, prepared: Preparer) -> None:
     private = prepared(f"{technique}+planted-2@{'wine' if technique == 'imbalance' else 'shop'}").private
     dataset = load(private)
-    part = efficacy.measure(technique, perfect(technique, private), dataset)
+    part = measure(technique, perfect(technique, private), dataset)
     assert part.score is None or part.score > 0.9
     assert part.naive is None or part.strong is not None
     if technique == "scaling":
         unscaled = ScalingAnalysis(features=[], spread=1.0, not_needed_for=[])
-        given = efficacy.measure(technique, unscaled, dataset)
+        given = measure(technique, unscaled, dataset)
         assert given.score is None or given.score < 1.0
 
 

@@ -9,12 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
-from mleredux_techniques import facts
-from mleredux_techniques.dataset import load
-from mleredux_techniques.description import example
-from mleredux_techniques.facts.marks import close, f1
-from mleredux_techniques.perfect import perfect
-from mleredux_techniques.schemas import DOCUMENTS
+from mleredux_techniques.kit import close, example, f1, load
+from technique_documents import TECHNIQUES, perfect, read
 
 Preparer = Callable[[str], Prepared]
 BLIND_BOUND = 0.35
@@ -25,16 +21,12 @@ def truth_of(prepared: Prepared) -> dict[str, Any]:
     return found
 
 
-def read(technique: str, content: dict[str, Any]) -> Any:
-    return DOCUMENTS[technique].model_validate_json(json.dumps(content))
-
-
 def facts_score(technique: str, document: Any, prepared: Prepared) -> float:
-    score: float = facts.module(technique).assess(document, truth_of(prepared)).score
+    score: float = TECHNIQUES[technique].assess(document, truth_of(prepared)).score
     return score
 
 
-@pytest.mark.parametrize("technique", DOCUMENTS)
+@pytest.mark.parametrize("technique", TECHNIQUES)
 def test_a_third_partys_competition_gets_its_technique_tasks_without_code(
     technique: str, prepared: Preparer, bench: Any
 ) -> None:
@@ -51,8 +43,8 @@ def test_a_third_partys_competition_gets_its_technique_tasks_without_code(
     }
     text = bench.task(f"{technique}@shop").describe()
     assert "Which orders come back?" in text
-    assert example(technique).strip() in text
-    assert f'"title": "{DOCUMENTS[technique].__name__}"' in text
+    assert example(TECHNIQUES[technique]).strip() in text
+    assert f'"title": "{TECHNIQUES[technique].document.__name__}"' in text
 
 
 def test_the_data_are_the_same_for_all_techniques_and_survive_saving(prepared: Preparer) -> None:
@@ -99,10 +91,10 @@ def test_who_knows_the_truth_has_all_facts_right(technique: str, prepared: Prepa
     assert facts_score(technique, perfect(technique, found.private), found) == 1
 
 
-@pytest.mark.parametrize("technique", DOCUMENTS)
+@pytest.mark.parametrize("technique", TECHNIQUES)
 def test_copying_the_example_gets_next_to_nothing(technique: str, prepared: Preparer) -> None:
     found = prepared(f"{technique}@shop")
-    assert facts_score(technique, read(technique, json.loads(example(technique))), found) < BLIND_BOUND
+    assert facts_score(technique, read(technique, json.loads(example(TECHNIQUES[technique]))), found) < BLIND_BOUND
 
 
 EMPTY: dict[str, dict[str, Any]] = {
@@ -189,7 +181,7 @@ def test_columns_missing_together_count_by_pairs_with_their_rows() -> None:
     def score(*groups: tuple[str, int]) -> float | None:
         together = [{"columns": list(group), "rows": rows} for group, rows in groups]
         document = read("missing", {"complete_rows": 50, "columns": columns, "together": together})
-        figures = facts.module("missing").assess(document, truth).parts
+        figures = TECHNIQUES["missing"].assess(document, truth).parts
         return next(figure.score for figure in figures if figure.name == "missing together")
 
     assert score(("abc", 18)) == 1

@@ -11,25 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mleredux._core.data import Prepared
 from mleredux._core.models import GradingInput
-from mleredux_techniques import facts, gaming
-from mleredux_techniques.grading import combined, score
-from mleredux_techniques.perfect import perfect
-from mleredux_techniques.preparing import TRUTH_FILE
-from mleredux_techniques.schemas import DOCUMENTS
+from mleredux_techniques.kit import TRUTH_FILE, combined, score
+from technique_documents import BOUND, KINDS, TECHNIQUES, perfect, play, read
 
 Preparer = Callable[[str], Prepared]
 INSTANCES = [
     *(
         f"{technique}+planted-{seed}@{base}"
-        for technique in DOCUMENTS
+        for technique in TECHNIQUES
         for base in ("shop", "wine")
         for seed in (1, 2, 3)
     ),
-    *(f"{technique}+planted-4@diabetes" for technique in DOCUMENTS if technique != "imbalance"),
+    *(f"{technique}+planted-4@diabetes" for technique in TECHNIQUES if technique != "imbalance"),
     *("imbalance@wine", "cv@wine", "scaling@wine", "leakage@wine", "imbalance@digits", "cv@digits", "scaling@digits"),
     *("cv@diabetes", "scaling@diabetes", "leakage@diabetes", "imbalance@breast-cancer", "leakage@breast-cancer"),
 ]
-CARRIED_OUT = [f"{technique}+planted-1@{'wine' if technique == 'imbalance' else 'diabetes'}" for technique in DOCUMENTS]
+CARRIED_OUT = [
+    f"{technique}+planted-1@{'wine' if technique == 'imbalance' else 'diabetes'}" for technique in TECHNIQUES
+]
 
 
 @given(found=st.floats(0, 1), efficacy=st.none() | st.floats(0, 1))
@@ -44,16 +43,16 @@ def test_gaming_agents_stay_below_the_bound(name: str, prepared: Preparer) -> No
     technique = name.partition("@")[0].partition("+")[0]
     task = prepared(name)
     truth = json.loads((task.private / TRUTH_FILE).read_bytes())
-    for kind in gaming.KINDS:
-        reached = _facts(technique, gaming.play(kind, technique, task.public), truth)
-        assert reached <= gaming.BOUND, f"{kind} reaches {reached} on {name}"
+    for kind in KINDS:
+        reached = _facts(technique, play(kind, technique, task.public), truth)
+        assert reached <= BOUND, f"{kind} reaches {reached} on {name}"
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_perfect_agent_has_all_facts(seed: int, prepared: Preparer) -> None:
     private = prepared(f"leakage+planted-{seed}@shop").private
     truth = json.loads((private / TRUTH_FILE).read_bytes())
-    assert facts.module("leakage").assess(perfect("leakage", private), truth).score > 0.95
+    assert TECHNIQUES["leakage"].assess(perfect("leakage", private), truth).score > 0.95
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -63,7 +62,7 @@ def test_leaks_that_were_guessed_right_without_measuring_stay_below_the_bound(se
     truth = json.loads((private / TRUTH_FILE).read_bytes())
     assert truth["leaks"] and truth["strengths"]
     guessed = perfect("leakage", private).model_copy(update={"feature_strengths": []})
-    assert facts.module("leakage").assess(guessed, truth).score <= gaming.BOUND
+    assert TECHNIQUES["leakage"].assess(guessed, truth).score <= BOUND
 
 
 @pytest.mark.parametrize("name", CARRIED_OUT)
@@ -73,15 +72,11 @@ def test_graded_whole_they_stay_below_it_too_and_a_perfect_agent_near_one(
     technique = name.partition("@")[0].partition("+")[0]
     task = prepared(name)
     given_input = GradingInput(task.private, task.private, bench.task(name), {})
-    assert score(technique, perfect(technique, task.private), given_input).value > 0.9
-    document = _read(technique, gaming.play("textbook", technique, task.public))
-    assert score(technique, document, given_input).value <= gaming.BOUND
-
-
-def _read(technique: str, content: dict[str, Any]) -> Any:
-    """The document; raises where the reader refuses it, for then the bound would be proven by its form alone."""
-    return DOCUMENTS[technique].model_validate_json(json.dumps(content))
+    assert score(TECHNIQUES[technique], perfect(technique, task.private), given_input).value > 0.9
+    document = read(technique, play("textbook", technique, task.public))
+    assert score(TECHNIQUES[technique], document, given_input).value <= BOUND
 
 
 def _facts(technique: str, content: dict[str, Any], truth: dict[str, Any]) -> float:
-    return float(facts.module(technique).assess(_read(technique, content), truth).score)
+    """Raises where the reader refuses the document, for then the bound would be proven by its form alone."""
+    return float(TECHNIQUES[technique].assess(read(technique, content), truth).score)

@@ -13,14 +13,17 @@ import pytest
 from mleredux._core.checksums import tree_digest
 from mleredux._core.data import Prepared
 from mleredux.errors import NotApplicable
-from mleredux_techniques import facts
-from mleredux_techniques.dataset import Dataset, load
-from mleredux_techniques.discovery import discover
-from mleredux_techniques.facts.association import strengths
-from mleredux_techniques.planting import GENERATORS, plant
-from mleredux_techniques.planting.leaks import KINDS as LEAKS
+from mleredux_techniques import kit
+from mleredux_techniques._kit.discovery import discover
+from mleredux_techniques.kit import Dataset, load, strengths
+from mleredux_techniques.leakage.instances import KINDS as LEAKS
+from technique_documents import TECHNIQUES
 
 Preparer = Callable[[str], Prepared]
+
+
+def plant(dataset: Dataset, technique: str, seed: int) -> Dataset:
+    return kit.plant(dataset, TECHNIQUES[technique], seed)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +31,7 @@ def shop(prepared: Preparer, bench: Any) -> Dataset:
     return discover(bench.task("shop"), prepared("shop").public.parent)[0]
 
 
-@pytest.mark.parametrize("technique", GENERATORS)
+@pytest.mark.parametrize("technique", TECHNIQUES)
 def test_equal_seeds_give_equal_bytes_and_other_seeds_other_data(technique: str, bench: Any) -> None:
     name = f"{technique}+planted-5@shop"
     first = tree_digest(bench.prepare(name).public.parent)
@@ -37,7 +40,7 @@ def test_equal_seeds_give_equal_bytes_and_other_seeds_other_data(technique: str,
     assert (other.public / "train.csv").read_bytes() != (bench.prepare(name).public / "train.csv").read_bytes()
 
 
-@pytest.mark.parametrize("technique", GENERATORS)
+@pytest.mark.parametrize("technique", TECHNIQUES)
 def test_the_public_side_tells_nothing_of_the_kind(technique: str, bench: Any) -> None:
     texts, files = set(), set()
     for seed in (1, 2, 3, 4):
@@ -98,7 +101,7 @@ def test_groups_stay_whole_and_time_goes_on(shop: Dataset) -> None:
         made = plant(shop, "cv", seed)
         met.add(tuple(made.planted["kinds"]))
         assert sorted(made.train.columns) == sorted(made.test.columns)
-        truth = facts.module("cv").truth(made)
+        truth = TECHNIQUES["cv"].truth(made)
         if made.group is not None:
             assert truth["groups"]["shared_groups"] == 0
             assert made.group.of(made.train).value_counts().mean() > 2
@@ -121,11 +124,11 @@ def test_classes_are_thinned_in_the_training_table_only(shop: Dataset) -> None:
 
 def test_categories_and_scales_are_as_planted(shop: Dataset) -> None:
     made = plant(shop, "encoding", 1)
-    truth = facts.module("encoding").truth(made)
+    truth = TECHNIQUES["encoding"].truth(made)
     for item in made.planted["categories"]:
         assert truth["features"][item["column"]]["types"] == [item["type"]]
-    spread = facts.module("scaling").truth(shop)["spread"]
-    assert facts.module("scaling").truth(plant(shop, "scaling", 1))["spread"] > 10 * spread
+    spread = TECHNIQUES["scaling"].truth(shop)["spread"]
+    assert TECHNIQUES["scaling"].truth(plant(shop, "scaling", 1))["spread"] > 10 * spread
 
 
 def test_the_truth_is_private(prepared: Preparer) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mleredux._core.data import Prepared
 from mleredux_techniques.curriculum import Lesson, text
-from mleredux_techniques.perfect import perfect
+from technique_documents import perfect
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -86,6 +86,7 @@ def test_the_best_run_is_told_first() -> None:
     source = {"run": "b", "agent": "y", "score": 0.9}
     lesson = Lesson(
         "cv",
+        "Cross-validation",
         [{"name": "train rows", "explanation": "The train table has 9 rows.", **source}],
         [{"lines": ["KFold(n_splits=5)"], "efficacy": 0.8, "uncertainty": 0.1, **source}],
         [source, {"run": "a", "agent": "x", "score": 0.2}],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux.plugin import Ref, hookimpl
@@ -12,13 +13,12 @@ if TYPE_CHECKING:
 
 mleredux_contract = 2
 
-TECHNIQUES = ("imbalance", "missing", "encoding", "cv", "scaling", "leakage")
-
 
 @hookimpl
 def mleredux_register_techniques() -> Iterable[Ref]:
-    """The six techniques, imported when they are used."""
-    return [Ref(name, f"{__name__}.techniques:{name}") for name in TECHNIQUES]
+    """One for each folder with a `technique.py`, imported when it is used."""
+    folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/technique.py"))
+    return [Ref(name, f"{__name__}.{name}.technique:technique") for name in folders]
 
 
 @hookimpl

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError, NotFound
-
-from mleredux_techniques.texts import TITLES
+from mleredux.plugin.command import current
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Report, Run, RunStore
@@ -27,12 +26,14 @@ class Lesson:
     """What one technique's runs established.
 
     Attributes:
+        title: The technique's.
         findings: Facts that were graded right: name, explanation, and the run.
         recommendations: What was recommended and carried out, best first.
         runs: All runs that were looked at, best first.
     """
 
     technique: str
+    title: str
     findings: list[dict[str, Any]] = field(default_factory=list)
     recommendations: list[dict[str, Any]] = field(default_factory=list)
     runs: list[dict[str, Any]] = field(default_factory=list)
@@ -50,7 +51,7 @@ def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
         NotFound: There are no such runs.
     """
     graded: dict[str, list[tuple[Run, Report]]] = defaultdict(list)
-    for technique in TITLES:
+    for technique in current().entries("techniques"):
         for row in store.list(task=f"{technique}@{task}"):
             try:
                 run = store.get(row["id"])
@@ -68,7 +69,8 @@ def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
 
 
 def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson:
-    lesson = Lesson(technique)
+    title = current().entries("techniques")[technique].ref.summary.get("title", technique)
+    lesson = Lesson(technique, str(title))
     names, choices = set(), set()
     for run, report in sorted(runs, key=lambda item: (-(item[1].score or 0.0), item[0].id)):
         source = {"run": run.id, "agent": run.spec.agent, "score": report.score}
@@ -97,7 +99,7 @@ def _lines(task: str, lessons: list[Lesson]) -> Iterator[str]:
     yield "with a naive choice (efficacy 0) and a strong one (efficacy 1).\n"
     for lesson in lessons:
         best = lesson.runs[0]
-        yield f"## {TITLES[lesson.technique]}\n"
+        yield f"## {lesson.title}\n"
         runs = "1 graded run" if len(lesson.runs) == 1 else f"{len(lesson.runs)} graded runs"
         yield f"{runs}, best score {best['score']:.3f} (agent {best['agent']}).\n"
         yield from (f"- {finding['explanation']}" for finding in lesson.findings)

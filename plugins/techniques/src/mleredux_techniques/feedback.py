@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mleredux.plugin.artifact import Artifact
+from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
-
-from mleredux_techniques.texts import TITLES
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Report, Run
@@ -21,7 +20,8 @@ _LONG = 400
 def produce(run: Run) -> Iterable[Artifact]:
     """Write the feedback of a graded technique run; nothing for other runs."""
     report = run.report
-    if report is None or not is_technique(run.spec.task):
+    title = None if report is None else title_of(run.spec.task)
+    if report is None or title is None:
         return []
     content = {
         "run": run.id,
@@ -33,29 +33,30 @@ def produce(run: Run) -> Iterable[Artifact]:
         **report.details,
     }
     write_atomically(run.path / JSON_FILE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    write_atomically(run.path / TEXT_FILE, text(run.spec.task, report))
+    write_atomically(run.path / TEXT_FILE, text(run.spec.task, title, report))
     return [
         Artifact(path=JSON_FILE, media_type="application/json", producer="techniques", title="Feedback (JSON)"),
         Artifact(path=TEXT_FILE, media_type="text/markdown", producer="techniques", title="Feedback"),
     ]
 
 
-def is_technique(task: str) -> bool:
-    """Whether a task's id is that of one of ours."""
-    return "@" in task and task.partition("@")[0].partition("+")[0] in TITLES
+def title_of(task: str) -> str | None:
+    """The title of the technique whose task it is, whoever registers it; None of other tasks."""
+    question, at, _base = task.partition("@")
+    entry = current().entries("techniques").get(question.partition("+")[0]) if at else None
+    return None if entry is None else str(entry.ref.summary.get("title", entry.id))
 
 
-def text(task: str, report: Report) -> str:
+def text(task: str, title: str, report: Report) -> str:
     """The grade explained, as Markdown."""
-    return "\n".join(_lines(task, report)) + "\n"
+    return "\n".join(_lines(task, title, report)) + "\n"
 
 
-def _lines(task: str, report: Report) -> Iterator[str]:
+def _lines(task: str, title: str, report: Report) -> Iterator[str]:
     details = report.details
-    technique = task.partition("@")[0].partition("+")[0]
     yield f"# {task}: {'no score' if report.score is None else f'{report.score:.3f}'}\n"
-    yield f"{TITLES[technique]}.\n"
-    if report.score is None or not details:
+    yield f"{title}.\n"
+    if report.score is None or not {"facts", "efficacy"} <= set(details):
         yield report.message or "There was no document to grade."
         return
     facts, efficacy = details["facts"], details["efficacy"]

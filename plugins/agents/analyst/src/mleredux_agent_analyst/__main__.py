@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
 from mleredux_agentkit import Task, Trajectory, write
 
-TECHNIQUES = ("imbalance", "missing", "encoding", "cv", "scaling", "leakage")
+if TYPE_CHECKING:
+    from mleredux_agent_analyst.tables import Tables
 
 
 def main() -> int:
@@ -20,14 +24,15 @@ def main() -> int:
 
     try:
         tables = read(task.data_dir)
-        if tables.technique not in TECHNIQUES:
-            raise NoQuestion(f"the technique {tables.technique!r} is not one of {', '.join(TECHNIQUES)}")
+        analyse = _answerer(tables.technique)
+        if analyse is None:
+            raise NoQuestion(f"the technique {tables.technique!r} is not one that this agent answers")
     except NoQuestion as error:
         trace.step("Look for the question.", "read_question", {}, str(error))
         return 0 if _submit_sample(trace, task) else 1
     rows = {"train": len(tables.train), "test": None if tables.test is None else len(tables.test)}
     trace.step("Read the question and its tables.", "read_question", {"technique": tables.technique}, json.dumps(rows))
-    document = import_module(f"mleredux_agent_analyst.{tables.technique}").analyse(tables)
+    document = analyse(tables)
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     write(task.submission, text)
     trace.step(
@@ -39,6 +44,17 @@ def main() -> int:
     if said := task.validate():
         trace.step("Ask whether the document is well-formed.", "validate", {}, said)
     return 0
+
+
+def _answerer(technique: str) -> Callable[[Tables], dict[str, Any]] | None:
+    """The function that answers a technique's question; None where there is none."""
+    from mleredux_agent_analyst import answers
+
+    name = technique.replace("-", "_")
+    if name not in {module.name for module in iter_modules(answers.__path__)}:
+        return None
+    found: Callable[[Tables], dict[str, Any]] = import_module(f"{answers.__name__}.{name}").analyse
+    return found
 
 
 def _submit_sample(trace: Trace, task: Task) -> bool:

@@ -1,0 +1,100 @@
+"""What columns hold: kinds, classes, and whether a target is classes or numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.dataset import Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REGRESSION_METRICS = frozenset(
+    {"mae", "mape", "mcrmse", "mean-angular-error", "median-absolute-error", "mse", "r2", "rmse", "rmsle"}
+    | {"spearman", "pearson", "group-log-mae", "haversine-percentiles", "laplace-log-likelihood"}
+)
+CLASSIFICATION_METRICS = frozenset(
+    {"accuracy", "balanced-accuracy", "average-precision", "bias-roc-auc", "brier", "cohen-kappa", "error-rate", "f1"}
+    | {"f1-multilabel", "log-loss", "matthews-correlation", "precision", "recall", "roc-auc", "weighted-log-loss"}
+    | {"weighted-roc-auc", "probabilistic-f1", "lwlrap", "quadratic-weighted-kappa", "kl-divergence"}
+)
+MAX_CLASSES_OF_NUMBERS = 20
+"""A target of whole numbers with more values is a number, where the metric does not say otherwise."""
+_BOOLEANS = frozenset({"true", "false"})
+
+
+def kind_of(values: pd.Series[Any]) -> Kind:
+    """What a column holds, by its values."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(values):
+        return "boolean"
+    if pd.api.types.is_numeric_dtype(values):
+        return "number"
+    known = values.dropna()
+    return "boolean" if len(known) and _are_booleans(known) else "text"
+
+
+def _are_booleans(known: pd.Series[Any]) -> bool:
+    return {str(value).lower() for value in known.unique()[:5]} <= _BOOLEANS
+
+
+def normalised(values: pd.Series[Any], kind: Kind) -> pd.Series[Any]:
+    """A column in the form of `Dataset`: booleans as 0.0/1.0/NaN, texts as `str` or NaN, numbers as they are."""
+    import pandas as pd
+
+    if kind == "number":
+        numbers = pd.to_numeric(values, errors="coerce")
+        return numbers.astype(float) if str(numbers.dtype)[0] in "IUFB" else numbers.replace([np.inf, -np.inf], np.nan)
+    if kind == "boolean":
+        known = values.dropna().astype(str).str.lower()
+        return known.map({"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}).reindex(values.index)
+    texts = values.astype(object)
+    texts = texts.where(texts.isna(), texts.map(str)).astype(object)
+    return texts.where(texts.notna() & (texts != ""), np.nan)
+
+
+def as_classes(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Classes as texts: `True`, `0`, `cultivar_1`; whole numbers without a decimal point."""
+    return values.map(class_name).astype(object)
+
+
+def class_name(value: Any) -> str:
+    """A class in one spelling: `0`, `0.0` and 0 are the same."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    text = str(value).strip()
+    return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
+
+
+def is_numeric_target(values: pd.Series[Any], metric: str) -> bool:
+    """Whether a target is a number to be told, not a class."""
+    if kind_of(values) != "number":
+        return False
+    if metric in REGRESSION_METRICS:
+        return True
+    known = values.dropna()
+    if metric in CLASSIFICATION_METRICS:
+        return bool((known % 1 != 0).any())
+    return bool((known % 1 != 0).any() or known.nunique() > MAX_CLASSES_OF_NUMBERS)
+
+
+def is_free_text(values: pd.Series[Any]) -> bool:
+    """Whether a column of texts holds prose: many different values of several words."""
+    known = values.dropna()
+    if kind_of(values) != "text" or not len(known):
+        return False
+    texts = known.head(2_000).astype(str)
+    return bool(known.nunique() > 0.5 * len(known) and texts.str.count(r"\s").mean() >= 4)
+
+
+def same_spelling(values: pd.Series[Any], known: set[str]) -> pd.Series[Any]:
+    """Classes spelled as those that are known, where one file says `True` and the other `1`."""
+    if set(values) <= known:
+        return values
+    for spelling in ({"1": "True", "0": "False"}, {"True": "1", "False": "0"}, {"1": "true", "0": "false"}):
+        if set(values) <= set(spelling) and set(spelling.values()) >= known:
+            return values.map(spelling).astype(object)
+    return values

@@ -1,0 +1,122 @@
+"""The data of a technique task in memory, the same form for every competition."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_TRAIN_ROWS = 10_000
+"""Strategies are carried out on so many training rows at most."""
+MAX_TEST_ROWS = 5_000
+Problem = Literal["binary", "multiclass", "regression"]
+Kind = Literal["number", "boolean", "text"]
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """What tells the group of a row: a column, or the text before the first separator in it."""
+
+    column: str
+    separator: str | None = None
+
+    def of(self, frame: pd.DataFrame) -> pd.Series[str]:
+        """The group of each row, as text; empty where the column is missing."""
+        texts = frame[self.column].astype("string").fillna("").astype(str)
+        return texts.str.partition(self.separator)[0] if self.separator else texts
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table to learn from, and held-out rows with their true labels.
+
+    Attributes:
+        task: The base task's id; the variant's where the data were planted.
+        problem: What kind of target `target` is.
+        train: Training rows in their order: ids, features, targets. Texts are `str` objects or NaN, booleans are
+            0.0/1.0/NaN floats, numbers are floats or ints; the index is 0 … n-1.
+        test: Held-out rows likewise, with their true targets.
+        target: The column that strategies are judged by (the first, where there are several). Classes are texts, as
+            they stand in the table (`"True"`, `"0"`, `"cultivar_1"`); numbers are floats.
+        targets: All target columns; features never hold any of them.
+        ids: Columns that name a row; no features.
+        features: All other columns, in the table's order.
+        kinds: Kind of each id and feature, by the training table.
+        group: Rows that belong together and were split as a whole, where there are such.
+        time: The column by which the test was split off as the future, where there is one.
+        metric: The base task's metric; strategies are judged by measures of their own.
+        direction: Of that metric.
+        train_rows: Rows of the whole training table, of which `train` is a sample.
+        test_rows: Rows of the whole test table likewise.
+        sample: One sentence on the sample; empty where there are all rows.
+        planted: The truth of a planted variant (`{}` otherwise): `{"kinds": […], …}`.
+    """
+
+    task: str
+    problem: Problem
+    train: pd.DataFrame
+    test: pd.DataFrame
+    target: str
+    targets: tuple[str, ...]
+    ids: tuple[str, ...]
+    features: tuple[str, ...]
+    kinds: dict[str, Kind]
+    group: GroupColumn | None = None
+    time: str | None = None
+    metric: str = ""
+    direction: Literal["maximize", "minimize"] = "maximize"
+    train_rows: int = 0
+    test_rows: int = 0
+    sample: str = ""
+    planted: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes of the training table, sorted; empty for numeric targets."""
+        return () if self.problem == "regression" else tuple(sorted(self.train[self.target].unique()))
+
+    def of_kind(self, *kinds: Kind) -> list[str]:
+        """Features of these kinds."""
+        return [name for name in self.features if self.kinds[name] in kinds]
+
+
+_FRAMES = ("train", "test")
+
+
+def save(dataset: Dataset, folder: Path) -> None:
+    """Write a dataset into a folder: `dataset.json`, `train.csv.gz`, `test.csv.gz`; equal data give equal bytes."""
+    meta = {key: value for key, value in vars(dataset).items() if key not in _FRAMES}
+    meta["group"] = asdict(dataset.group) if dataset.group else None
+    (folder / "dataset.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
+    for name in _FRAMES:
+        # texts are quoted, for a bare carriage return would end a row
+        text = getattr(dataset, name).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        with (folder / f"{name}.csv.gz").open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+            packed.write(text.encode("utf-8"))
+
+
+def load(folder: Path) -> Dataset:
+    """Read what `save` wrote; numbers are bit for bit the same."""
+    import pandas as pd
+
+    from mleredux_techniques._kit.tables import exact
+
+    meta = json.loads((folder / "dataset.json").read_bytes())
+    meta["group"] = GroupColumn(**meta["group"]) if meta["group"] else None
+    for name in ("targets", "ids", "features"):
+        meta[name] = tuple(meta[name])
+    texts = {name: object for name, kind in meta["kinds"].items() if kind == "text"}
+    if meta["problem"] != "regression":
+        texts |= {meta["target"]: object}
+    frames: dict[str, Any] = {}
+    for name in _FRAMES:
+        content = gzip.decompress((folder / f"{name}.csv.gz").read_bytes())
+        frames[name] = pd.read_csv(io.BytesIO(content), dtype=texts, keep_default_na=False, na_values=[""], **exact())
+    return Dataset(**(meta | frames))

@@ -1,0 +1,229 @@
+"""From the prepared files of any competition to a `Dataset`: by its declaration, else by its data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mleredux.errors import DataError, NotApplicable
+from mleredux.plugin.task import Task
+
+from mleredux_techniques._kit.columns import (
+    as_classes,
+    class_name,
+    is_free_text,
+    is_numeric_target,
+    kind_of,
+    normalised,
+    same_spelling,
+)
+from mleredux_techniques._kit.dataset import Dataset, Problem
+from mleredux_techniques._kit.structure import group_column, time_column
+from mleredux_techniques._kit.tables import columns_of, find_tables, read_table, stem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset came from: names relative to the public folder; `test` is None where there is no test table."""
+
+    train: str
+    test: str | None
+
+
+def discover(task: Task, prepared: Path) -> tuple[Dataset, Source]:
+    """The data of a competition, all rows.
+
+    Args:
+        task: The competition.
+        prepared: Its folder with `public` and `private`.
+
+    Raises:
+        NotApplicable: It has no table with a target, or its answers have no label for each row; says what is lacking.
+        DataError: A table can't be read.
+    """
+    public = prepared / "public"
+    wanted = _wanted(task, public)
+    path, test_path, targets = _find_train(task, public, wanted)
+    train = read_table(path)
+    answers = _answers(task, prepared)
+    test = read_table(test_path) if test_path else answers[[c for c in answers.columns if c not in (*targets, *wanted)]]
+    target = targets[0]
+    ids = _ids(task, train, test)
+    labels = _labels(task, test, answers, targets, wanted, ids)
+    features = tuple(c for c in train.columns if c in test.columns and c not in targets and c not in ids)
+    train = train[train[target].notna()].reset_index(drop=True)
+    keep = labels[target].notna().to_numpy()
+    test, labels = test[keep].reset_index(drop=True), labels[keep].reset_index(drop=True)
+    if not len(train) or not len(test):
+        raise NotApplicable(f"{task.id} has no rows with a known {target!r}, in {path.name} or in its answers.")
+    problem: Problem = "regression"
+    if not is_numeric_target(train[target], task.metric.id):
+        problem = "binary" if train[target].nunique() <= 2 else "multiclass"
+        if train[target].nunique() > 0.5 * len(train):
+            raise NotApplicable(
+                f"The target {target!r} of {task.id} is neither a number nor a class: nearly all differ."
+            )
+    kinds = {name: kind_of(train[name]) for name in (*ids, *features)}
+    frames = []
+    for frame, truth in ((train, train), (test, labels)):
+        columns = {name: normalised(frame[name], kinds[name]) for name in (*ids, *features)}
+        columns |= {name: truth[name] for name in targets}
+        columns[target] = _target(truth[target], problem)
+        frames.append(_frame(columns))
+    if problem != "regression":
+        frames[1][target] = same_spelling(frames[1][target], set(frames[0][target]))
+    draft = Dataset(
+        task=task.id,
+        problem=problem,
+        train=frames[0],
+        test=frames[1],
+        target=target,
+        targets=targets,
+        ids=ids,
+        features=features,
+        kinds=kinds,
+        metric=task.metric.id,
+        direction=task.direction,
+        train_rows=len(frames[0]),
+        test_rows=len(frames[1]),
+    )
+    group = group_column(draft)
+    return (
+        Dataset(**{**vars(draft), "group": group, "time": time_column(draft)}),
+        Source(str(path.relative_to(public)), str(test_path.relative_to(public)) if test_path else None),
+    )
+
+
+def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def _target(values: pd.Series[Any], problem: Problem) -> pd.Series[Any]:
+    return values.astype(float) if problem == "regression" else as_classes(values)
+
+
+def _wanted(task: Task, public: Path) -> tuple[str, ...]:
+    """The columns that a submission predicts."""
+    submission = task.submission
+    if submission.target_columns or submission.sample is None:
+        return submission.target_columns
+    sample = public / submission.sample
+    names = columns_of(sample) if sample.is_file() else []
+    return tuple(name for name in names if name not in (submission.id_columns or names[:1]))
+
+
+def _find_train(task: Task, public: Path, wanted: tuple[str, ...]) -> tuple[Path, Path | None, tuple[str, ...]]:
+    """The training table, the test table, and the targets among the former's columns."""
+    sample = (public / (task.submission.sample or "")).resolve()
+    tables = {path: columns_of(path) for path in find_tables(public) if path.resolve() != sample}
+    tables = {path: names for path, names in tables.items() if names and "sample" not in stem(path)}
+    trains = [path for path in tables if "test" not in stem(path)]
+    if not trains:
+        raise NotApplicable(f"{task.id} ({task.category}) has no table to learn from among its public files.")
+    for path in sorted(trains, key=lambda path: "train" not in stem(path)):
+        if wanted and set(wanted) <= set(tables[path]):
+            test = _find_test(path, tables, wanted)
+            if test is None or not set(wanted) <= set(tables[test]):
+                return path, test, wanted
+    for path in trains:
+        test = _find_test(path, tables, wanted)
+        extra = [name for name in tables[path] if name not in (tables[test] if test else task.submission.id_columns)]
+        if target := _target_of_classes(path, extra, wanted):
+            return path, test, (target,)
+        if "train" in stem(path) and len(extra) == 1:
+            return path, test, (extra[0],)
+    raise NotApplicable(
+        f"No table among the public files of {task.id} ({task.category}) has the column to predict"
+        + (f" ({', '.join(wanted[:5])})." if wanted else ".")
+    )
+
+
+def _find_test(train: Path, tables: dict[Path, list[str]], wanted: tuple[str, ...]) -> Path | None:
+    twin = train.with_name(train.name.replace("train", "test").replace("Train", "Test"))
+    if twin != train and twin in tables:
+        return twin
+    others = [path for path in tables if "test" in stem(path) and set(tables[path]) & set(tables[train])]
+    return max(others, key=lambda path: len(set(tables[path]) & set(tables[train])), default=None)
+
+
+def _target_of_classes(path: Path, extra: list[str], wanted: tuple[str, ...]) -> str | None:
+    """The column whose values are the submission's columns (one probability a class)."""
+    if len(wanted) < 2 or not extra:
+        return None
+    table = read_table(path)
+    classes = {class_name(name) for name in wanted}
+    for name in extra:
+        values = {class_name(value) for value in table[name].dropna().unique()}
+        if values and len(values & classes) >= 0.9 * max(len(values), len(classes)):
+            return name
+    return None
+
+
+def _answers(task: Task, prepared: Path) -> pd.DataFrame:
+    path = prepared / "private" / task.answers
+    if not path.is_file():
+        raise NotApplicable(f"The answers of {task.id} are no table, so there are no labels of the test rows.")
+    try:
+        return read_table(path)
+    except DataError as error:
+        raise NotApplicable(f"The answers of {task.id} are no table that can be read ({error.message})") from error
+
+
+def _ids(task: Task, train: pd.DataFrame, test: pd.DataFrame) -> tuple[str, ...]:
+    """Columns that name rows: the declared ones (but prose, which is a feature), else what is named like one."""
+    declared = [name for name in task.submission.id_columns if name in train.columns]
+    found = [name for name in declared if not is_free_text(train[name])]
+    for name in train.columns:
+        named = name.lower() in ("id", "index") or name.lower().endswith("_id") or name.endswith("Id")
+        if name not in found and named and name in test.columns and train[name].is_unique:
+            found.append(name)
+    return tuple(name for name in train.columns if name in found)
+
+
+def _labels(
+    task: Task,
+    test: pd.DataFrame,
+    answers: pd.DataFrame,
+    targets: tuple[str, ...],
+    wanted: tuple[str, ...],
+    ids: tuple[str, ...],
+) -> pd.DataFrame:
+    """The true targets of the test rows, in their order."""
+    truth = _decoded(task, answers, targets, wanted)
+    keys = [name for name in ids if name in test.columns and name in answers.columns]
+    if keys:
+        ours, theirs = _keys(test, keys), _keys(answers, keys)
+        if theirs.is_unique and set(ours) <= set(theirs):
+            places = theirs.reset_index(drop=True).reset_index().set_index(0)["index"]
+            return truth.iloc[places.loc[list(ours)].to_numpy()].reset_index(drop=True)
+    if len(answers) != len(test):
+        raise NotApplicable(f"The answers of {task.id} have other rows than its test table, so rows have no labels.")
+    return truth.reset_index(drop=True)
+
+
+def _keys(frame: pd.DataFrame, names: list[str]) -> pd.Series[Any]:
+    texts = frame[names[0]].map(class_name)
+    for name in names[1:]:
+        texts = texts + "\0" + frame[name].map(class_name)
+    return texts.rename(0)
+
+
+def _decoded(task: Task, answers: pd.DataFrame, targets: tuple[str, ...], wanted: tuple[str, ...]) -> pd.DataFrame:
+    """The targets as the training table has them: as they are, or the class whose column is largest."""
+    if set(targets) <= set(answers.columns):
+        return answers[list(targets)]
+    import pandas as pd
+
+    if len(targets) == 1 and len(wanted) > 1 and set(wanted) <= set(answers.columns):
+        values = answers[list(wanted)].to_numpy(dtype=float)
+        return pd.DataFrame({targets[0]: np.asarray(wanted, dtype=object)[values.argmax(axis=1)]})
+    if len(targets) == 1 and len(wanted) == 1 and wanted[0] in answers.columns:
+        return answers[[wanted[0]]].set_axis([targets[0]], axis=1)
+    raise NotApplicable(f"The answers of {task.id} have no column {targets[0]!r}, so test rows have no labels.")

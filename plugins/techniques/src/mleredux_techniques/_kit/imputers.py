@@ -1,0 +1,146 @@
+"""How gaps are filled: a closed vocabulary for documents, carried out by scikit-learn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from mleredux_techniques._kit.document import Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DONORS = 1_000
+"""Training rows that KNNImputer takes values from, and that IterativeImputer learns from."""
+NEAREST_FEATURES = 10
+"""Other columns that IterativeImputer predicts a column from, drawn for each in proportion to correlation."""
+MAX_ITERATIONS = 5
+MISSING = "missing"
+
+
+class DropColumn(Part):
+    """Leave the column out."""
+
+    name: Literal["drop"]
+
+
+class SimpleImputer(Part):
+    """sklearn.impute.SimpleImputer."""
+
+    name: Literal["SimpleImputer"]
+    strategy: Literal["mean", "median", "most_frequent", "constant"] = "mean"
+    fill_value: Annotated[str, Field(max_length=200)] | float | None = Field(
+        default=None, description="With strategy `constant`: 0 for numbers, `missing` for texts where null."
+    )
+    add_indicator: bool = False
+
+
+class KNNImputer(Part):
+    """sklearn.impute.KNNImputer; numeric columns only."""
+
+    name: Literal["KNNImputer"]
+    n_neighbors: Annotated[int, Field(ge=1, le=50)] = 5
+    add_indicator: bool = False
+
+
+class IterativeImputer(Part):
+    """sklearn.impute.IterativeImputer; numeric columns only."""
+
+    name: Literal["IterativeImputer"]
+    max_iter: Annotated[int, Field(ge=1, le=20)] = 10
+    add_indicator: bool = False
+
+
+Imputation = Annotated[
+    DropColumn | SimpleImputer | KNNImputer | IterativeImputer,
+    Field(discriminator="name"),
+]
+
+
+def fill(
+    train: pd.DataFrame, held_out: pd.DataFrame, imputations: dict[str, Imputation], *, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Columns of numbers without gaps, by what their training rows say.
+
+    KNNImputer and IterativeImputer see all columns, standardized; a column that is empty in the training rows is 0.
+
+    Args:
+        train: Numbers, NaN where missing.
+        held_out: The same columns.
+        imputations: How each of them is filled.
+    """
+    filled = train.copy(), held_out.copy()
+    groups: dict[Imputation, list[str]] = {}
+    for name, imputation in imputations.items():
+        if train[name].isna().any() or held_out[name].isna().any():
+            alike = {} if isinstance(imputation, DropColumn) else {"add_indicator": False}
+            groups.setdefault(imputation.model_copy(update=alike), []).append(name)
+    for imputation, names in groups.items():
+        imputer = imputer_of(imputation, columns=train.shape[1], seed=seed)
+        seen = names if isinstance(imputation, SimpleImputer) else list(train)
+        imputer.fit(train[seen] if isinstance(imputation, SimpleImputer) else _donors(train, seed))
+        for part, source in zip(filled, (train, held_out), strict=True):
+            values = imputer.transform(source[seen])
+            if seen is not names:
+                values = imputer[0].inverse_transform(values)
+            part[names] = values[:, [seen.index(name) for name in names]]
+    return filled[0].fillna(0.0), filled[1].fillna(0.0)
+
+
+def fill_texts(
+    train: pd.DataFrame, held_out: pd.DataFrame, imputations: dict[str, Imputation]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Columns of texts without gaps; what is for numbers only is carried out as `most_frequent`."""
+    filled = train.astype(object), held_out.astype(object)
+    for name, imputation in imputations.items():
+        value = MISSING
+        if isinstance(imputation, SimpleImputer) and imputation.strategy == "constant":
+            value = MISSING if imputation.fill_value is None else str(imputation.fill_value)
+        elif train[name].notna().any():
+            value = str(train[name].mode()[0])
+        for part in filled:
+            part[name] = part[name].where(part[name].notna(), value).astype(str).astype(object)
+    return filled
+
+
+def imputer_of(imputation: Imputation, *, columns: int, seed: int) -> Any:
+    """The transformer of an imputation; of KNNImputer and IterativeImputer, behind one that standardizes.
+
+    Args:
+        columns: How many columns it sees.
+        seed: Of what IterativeImputer draws.
+    """
+    from sklearn import impute, pipeline, preprocessing
+
+    if isinstance(imputation, SimpleImputer):
+        constant = imputation.strategy == "constant"
+        value = _number(imputation.fill_value) if constant else None
+        return impute.SimpleImputer(strategy=imputation.strategy, fill_value=value, keep_empty_features=True)
+    if isinstance(imputation, KNNImputer):
+        tool = impute.KNNImputer(n_neighbors=imputation.n_neighbors, keep_empty_features=True)
+    else:
+        from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+
+        most = imputation.max_iter if isinstance(imputation, IterativeImputer) else MAX_ITERATIONS
+        tool = impute.IterativeImputer(
+            max_iter=min(most, MAX_ITERATIONS),
+            n_nearest_features=NEAREST_FEATURES if columns > NEAREST_FEATURES + 1 else None,
+            random_state=seed,
+            keep_empty_features=True,
+            skip_complete=True,
+        )
+    return pipeline.make_pipeline(preprocessing.StandardScaler(), tool)
+
+
+def _donors(train: pd.DataFrame, seed: int) -> pd.DataFrame:
+    import numpy as np
+
+    return train.iloc[np.sort(np.random.default_rng(seed).permutation(len(train))[:DONORS])]
+
+
+def _number(value: str | float | None) -> float:
+    try:
+        return float(value or 0)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,192 @@
+"""A table → a matrix of finite numbers, as is said for each column; what is left open is done plainly.
+
+Learned from the training rows alone. Plainly means: numbers get their median and are standardized; texts of up to
+`PLAIN_CATEGORIES` values are one-hot encoded, others are left out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.dataset import Kind
+from mleredux_techniques._kit.encoders import (
+    MAX_COLUMNS,
+    DropFeature,
+    Encoding,
+    NoEncoding,
+    OneHotEncoder,
+    TfidfVectorizer,
+    encoder_of,
+)
+from mleredux_techniques._kit.imputers import DropColumn, Imputation, SimpleImputer, fill, fill_texts
+from mleredux_techniques._kit.scalers import NoScaler, Scaler, StandardScaler, scaler_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+Step = tuple[str, Any, Any]
+
+PLAIN_CATEGORIES = 20
+ALL_COLUMNS = 1_500
+FEWEST_COLUMNS = 5
+"""All features become about `ALL_COLUMNS` columns at most, each at least this many: rarer categories share one."""
+_MEDIAN = SimpleImputer(name="SimpleImputer", strategy="median")
+_CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
+_STANDARD = StandardScaler(name="StandardScaler")
+_FEW = OneHotEncoder(name="OneHotEncoder", max_categories=PLAIN_CATEGORIES)
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What is done to one column; None: what is done plainly."""
+
+    imputation: Imputation | None = None
+    encoding: Encoding | None = None
+    scaler: Scaler | None = None
+
+
+_PLAIN = Preprocessing()
+
+
+@dataclass
+class Rows:
+    """Rows of a table with what encoders may learn from.
+
+    Attributes:
+        columns: Column → kind, of the features.
+        codes: Class codes or numbers of the training rows, for encoders that learn from the target.
+        classes: Whether `codes` are classes.
+        how: What is done to columns.
+    """
+
+    train: pd.DataFrame
+    held_out: pd.DataFrame
+    columns: dict[str, Kind]
+    codes: Array
+    classes: bool
+    seed: int
+    how: dict[str, Preprocessing] = field(default_factory=dict)
+
+
+def matrices(rows: Rows) -> tuple[Array, Array]:
+    """Matrices of the training and the held-out rows, of shapes (rows, features), at least one feature wide.
+
+    Columns stand in the table's order whatever is done to them, for what models draw at random goes by it.
+    """
+    from sklearn.compose import ColumnTransformer
+
+    how = {name: rows.how.get(name, _PLAIN) for name in rows.columns}
+    kept = [name for name in rows.columns if not _is_dropped(rows, name, how[name])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # constant or nearly constant columns, imputers that do not converge
+        train, held_out = _filled(rows, kept, how)
+        blocks = [_indicators(rows, [name for name in kept if getattr(how[name].imputation, "add_indicator", False)])]
+        if kept:
+            steps = _steps(rows, train, how)
+            tool = ColumnTransformer(steps, sparse_threshold=0)
+            made = tool.fit_transform(train, rows.codes), tool.transform(held_out)
+            order = _places(steps, tool.output_indices_, kept)
+            blocks.append((made[0][:, order], made[1][:, order]))
+    if not sum(block[0].shape[1] for block in blocks):
+        return np.zeros((len(rows.train), 1)), np.zeros((len(rows.held_out), 1))
+    trained, judged = (np.hstack(parts) for parts in zip(*blocks, strict=True))
+    return finite(trained), finite(judged)
+
+
+def finite(matrix: Array) -> Array:
+    """The matrix with what is no number as 0, and without values that no model can square."""
+    return np.asarray(np.clip(np.nan_to_num(matrix, nan=0.0, posinf=1e12, neginf=-1e12), -1e12, 1e12))
+
+
+def _is_dropped(rows: Rows, name: str, how: Preprocessing) -> bool:
+    if isinstance(how.imputation, DropColumn) or isinstance(how.encoding, DropFeature):
+        return True
+    if rows.columns[name] != "text":
+        return False
+    # a text as it stands is nothing a model can read
+    many = how.encoding is None and rows.train[name].nunique() > PLAIN_CATEGORIES
+    return many or isinstance(how.encoding, NoEncoding)
+
+
+def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The columns that are kept, without gaps; numbers that are encoded are texts."""
+    import pandas as pd
+
+    texts = {name: how[name].imputation or _CATEGORY for name in kept if rows.columns[name] == "text"}
+    numbers = {name: how[name].imputation or _MEDIAN for name in kept if name not in texts}
+    parts = zip(
+        fill(
+            rows.train[list(numbers)].astype(float), rows.held_out[list(numbers)].astype(float), numbers, seed=rows.seed
+        ),
+        fill_texts(rows.train[list(texts)], rows.held_out[list(texts)], texts),
+        strict=True,
+    )
+    made = [pd.concat(pair, axis=1)[kept] for pair in parts]
+    for name in numbers:
+        if _encoding(how[name]) is not None:
+            for frame in made:
+                frame[name] = _texts_of(frame[name].to_numpy())
+    return made[0], made[1]
+
+
+def _encoding(how: Preprocessing) -> Encoding | None:
+    """What a number is encoded by, where it is."""
+    return None if isinstance(how.encoding, NoEncoding) else how.encoding
+
+
+def _steps(rows: Rows, train: pd.DataFrame, how: dict[str, Preprocessing]) -> list[Step]:
+    """Steps of a ColumnTransformer: one for each scaler with its numbers, and one for each encoded column.
+
+    Numbers that do not vary are 0.
+    """
+    scaled: dict[Scaler | None, list[str]] = {}
+    steps: list[Step] = []
+    for name in train.columns:
+        encoding = _encoding(how[name])
+        if rows.columns[name] != "text" and encoding is None:
+            scaler = how[name].scaler or _STANDARD
+            varies = isinstance(scaler, NoScaler) or np.ptp(train[name].to_numpy()) > 0
+            scaled.setdefault(scaler if varies else None, []).append(name)
+            continue
+        encoding = encoding or _FEW
+        tool = encoder_of(encoding, rows.codes, classes=rows.classes, seed=rows.seed, most=_most(rows))
+        steps.append((f"encoded {name}", tool, name if isinstance(encoding, TfidfVectorizer) else [name]))
+    for place, (scaler, names) in enumerate(scaled.items()):
+        steps.append((f"scaled {place}", scaler_of(scaler), names))
+    return steps
+
+
+def _places(steps: Sequence[Step], made: dict[str, slice], names: Sequence[str]) -> list[int]:
+    """Numbers of the columns that the steps made, in the order of the columns that they were made of."""
+    places: dict[str, list[int]] = {}
+    for step, _tool, columns in steps:
+        found = list(range(made[step].start, made[step].stop))
+        if isinstance(columns, str) or step.startswith("encoded"):
+            places[columns if isinstance(columns, str) else columns[0]] = found
+        else:
+            places |= {name: [place] for name, place in zip(columns, found, strict=True)}
+    return [place for name in names for place in places[name]]
+
+
+def _indicators(rows: Rows, names: list[str]) -> tuple[Array, Array]:
+    """1 where a value is missing, for each of the columns that has gaps in the training rows."""
+    gaps = rows.train[names].isna()
+    with_gaps = gaps.columns[gaps.any()]
+    return gaps[with_gaps].to_numpy(dtype=float), rows.held_out[with_gaps].isna().to_numpy(dtype=float)
+
+
+def _most(rows: Rows) -> int:
+    """Columns that one feature may become, so that all together stay within what a model can take."""
+    many = [how for how in rows.how.values() if isinstance(how.encoding, OneHotEncoder | TfidfVectorizer)]
+    return max(FEWEST_COLUMNS, min(MAX_COLUMNS, ALL_COLUMNS // max(len(many), 1)))
+
+
+def _texts_of(values: Array) -> Array:
+    """Numbers as categories: whole ones without a decimal point."""
+    return np.array([str(int(value)) if float(value).is_integer() else repr(float(value)) for value in values], object)

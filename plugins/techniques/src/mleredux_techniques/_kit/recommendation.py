@@ -1,0 +1,43 @@
+"""What a document recommends, in lines for people. Only known names and closed words: no text of an agent's own."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from mleredux_techniques._kit.columns import class_name
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.document import Part
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,19}")
+
+
+def by_choice(choices: Iterable[tuple[str, Part]], dataset: Dataset) -> list[str]:
+    """One line a strategy, with the columns that it is for; columns that the data do not have are left out."""
+    known = {*dataset.ids, *dataset.features}
+    columns: dict[str, list[str]] = defaultdict(list)
+    for column, choice in choices:
+        if column in known:
+            columns[told(choice, known)].append(f"`{column}`")
+    return [f"{choice}: {', '.join(names)}" for choice, names in columns.items()]
+
+
+def told(choice: Part, known: set[str]) -> str:
+    """A strategy as one would write it: `SimpleImputer(strategy='median')`."""
+    fields = {name: value for name, value in choice.model_dump().items() if name != "name"}
+    arguments = [f"{name}={_value(value, known)}" for name, value in fields.items() if value not in (None, False)]
+    return f"{getattr(choice, 'name', 'none')}({', '.join(arguments)})"
+
+
+def _value(value: object, known: set[str]) -> str:
+    if isinstance(value, dict):
+        if "separator" in value:  # a group's key
+            mark = f" before {value['separator']!r}" if value["separator"] else ""
+            return f"`{value['column']}`{mark}" if value["column"] in known else "'…'"
+        return repr({name: item for name, item in value.items() if class_name(name) in known})
+    if isinstance(value, list):
+        return f"[{len(value)} values]"
+    if isinstance(value, str):
+        return repr(value) if value in known or _WORD.fullmatch(value) else "'…'"
+    return repr(value)

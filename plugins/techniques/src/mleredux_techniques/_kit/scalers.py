@@ -1,0 +1,91 @@
+"""How numbers are scaled: a closed vocabulary for documents, carried out by scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from mleredux_techniques._kit.document import Part
+
+
+class NoScaler(Part):
+    """The column stays as it is."""
+
+    name: Literal["none"]
+
+
+class StandardScaler(Part):
+    """sklearn.preprocessing.StandardScaler."""
+
+    name: Literal["StandardScaler"]
+
+
+class MinMaxScaler(Part):
+    """sklearn.preprocessing.MinMaxScaler to [0, 1]."""
+
+    name: Literal["MinMaxScaler"]
+
+
+class MaxAbsScaler(Part):
+    """sklearn.preprocessing.MaxAbsScaler."""
+
+    name: Literal["MaxAbsScaler"]
+
+
+class RobustScaler(Part):
+    """sklearn.preprocessing.RobustScaler."""
+
+    name: Literal["RobustScaler"]
+
+
+class PowerTransformer(Part):
+    """sklearn.preprocessing.PowerTransformer, standardised; box-cox falls back to yeo-johnson for values below 0."""
+
+    name: Literal["PowerTransformer"]
+    method: Literal["yeo-johnson", "box-cox"] = "yeo-johnson"
+
+
+class QuantileTransformer(Part):
+    """sklearn.preprocessing.QuantileTransformer."""
+
+    name: Literal["QuantileTransformer"]
+    output_distribution: Literal["uniform", "normal"] = "uniform"
+    n_quantiles: Annotated[int, Field(ge=10, le=1_000)] = 1_000
+
+
+class Log1p(Part):
+    """numpy.log1p of the value less the training minimum where that is negative, then standardised."""
+
+    name: Literal["log1p"]
+
+
+Scaler = Annotated[
+    NoScaler
+    | StandardScaler
+    | MinMaxScaler
+    | MaxAbsScaler
+    | RobustScaler
+    | PowerTransformer
+    | QuantileTransformer
+    | Log1p,
+    Field(discriminator="name"),
+]
+
+
+def scaler_of(scaler: Scaler | None) -> Any:
+    """The transformer of a scaler, for columns of numbers without gaps that vary; without a scaler, all become 0."""
+    from sklearn import preprocessing
+
+    from mleredux_techniques._kit import transformers
+
+    if scaler is None:
+        return preprocessing.FunctionTransformer(np.zeros_like)
+    if isinstance(scaler, NoScaler):
+        return "passthrough"
+    if isinstance(scaler, Log1p):
+        return transformers.standardized(transformers.Log1p())
+    options = scaler.model_dump(exclude={"name"})
+    home = transformers if isinstance(scaler, PowerTransformer) else preprocessing
+    return getattr(home, scaler.name)(**options)

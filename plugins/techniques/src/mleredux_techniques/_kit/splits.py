@@ -1,0 +1,147 @@
+"""The rows that recommendations are judged on, and their splits: equal data give equal splits, whatever the library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.dataset import Dataset
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+
+SPLITS = 5
+"""Held-out parts; each has a seed of its own for what is random in models and strategies."""
+MAX_ROWS = 4_000
+"""Larger tables are sampled to so many rows: grading takes the same time from there on."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Row numbers of a pool to learn from and to judge by, and the seed of what is random."""
+
+    train: Array
+    held_out: Array
+    seed: int
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Training rows and private test rows together.
+
+    Attributes:
+        frame: The rows; the index is 0 … n-1.
+        y: Outputs of the reference models, of shape (rows, outputs): one-hot classes, or the standardised number.
+        codes: The class of each row, or the number itself.
+        names: The class of each code; none for numbers.
+        overlap: Held-out rows / training rows of a split.
+        sample: One sentence on how the rows were sampled; empty where there are all.
+    """
+
+    dataset: Dataset
+    frame: pd.DataFrame
+    y: Array
+    codes: Array
+    names: tuple[str, ...]
+    splits: tuple[Split, ...]
+    overlap: float
+    sample: str
+
+
+def pool(dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = SPLITS, apart: bool = False) -> Pool:
+    """The pool of a dataset: its rows are split into `count` folds, each held out once.
+
+    Classes have the same share in all folds; rows of one group stay together; where the test is the future of the
+    training rows, a part of the test rows is held out and a part of the training rows is learned from.
+
+    Args:
+        apart: Whether only training rows are learned from and only private test rows held out, a fold of each left
+            out and held out in turn.
+    """
+    import pandas as pd
+
+    train, test = dataset.train, dataset.test
+    whole = pd.concat([train, test], ignore_index=True)
+    origin = np.repeat([0, 1], [len(train), len(test)])
+    groups = group_codes(dataset, whole)
+    rows = draw(groups, len(whole), max_rows, seed=0)
+    frame, origin = whole.iloc[rows].reset_index(drop=True), origin[rows]
+    y, codes = outputs(dataset, frame)
+    names = () if dataset.problem == "regression" else tuple(sorted(set(frame[dataset.target].astype(str))))
+    sample = dataset.sample
+    if len(rows) < len(whole):
+        sample = f"{sample} Strategies were carried out on {len(rows)} of {len(whole)} rows, drawn at random.".strip()
+    if dataset.time is not None and min((origin == 0).sum(), (origin == 1).sum()) >= 2 * count:
+        parts = tuple(_future(origin, seed) for seed in range(count))
+        overlap = 0.5
+    else:
+        strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
+        folds = assign_folds(strata * 2 + origin, groups[rows] if dataset.group else None, count, seed=0)
+        learned, judged = (origin == 0, origin == 1) if apart else (origin >= 0, origin >= 0)
+        parts = tuple(
+            Split(np.flatnonzero((folds != k) & learned), np.flatnonzero((folds == k) & judged), seed=k)
+            for k in range(count)
+        )
+        overlap = 1 / (count - 1)
+    return Pool(dataset, frame, y, codes, names, parts, overlap, sample)
+
+
+def outputs(dataset: Dataset, frame: pd.DataFrame) -> tuple[Array, Array]:
+    """Outputs of the reference models, and class codes (or the numbers)."""
+    if dataset.problem == "regression":
+        numbers = frame[dataset.target].to_numpy(dtype=float)
+        return ((numbers - numbers.mean()) / (numbers.std() + 1e-12))[:, None], numbers
+    names, codes = np.unique(frame[dataset.target].astype(str).to_numpy(dtype=str), return_inverse=True)
+    return np.eye(len(names))[codes], codes
+
+
+def group_codes(dataset: Dataset, frame: pd.DataFrame) -> Array:
+    """The group of each row as a number; each row its own where there are no groups."""
+    if dataset.group is None:
+        return np.arange(len(frame))
+    return np.unique(dataset.group.of(frame).to_numpy(dtype=str), return_inverse=True)[1]
+
+
+def draw(groups: Array, rows: int, most: int, *, seed: int) -> Array:
+    """Numbers of at most so many rows, in their order; groups are drawn whole."""
+    if rows <= most:
+        return np.arange(rows)
+    rng = np.random.default_rng(seed)
+    names, sizes = np.unique(groups, return_counts=True)
+    order = rng.permutation(len(names))
+    taken = order[np.cumsum(sizes[order]) <= most]
+    if not len(taken):
+        return np.sort(rng.permutation(rows)[:most])
+    return np.flatnonzero(np.isin(groups, names[taken]))
+
+
+def assign_folds(strata: Array, groups: Array | None, count: int, *, seed: int) -> Array:
+    """The fold of each row: shuffled within each stratum and dealt out in turn; whole groups where there are groups."""
+    rng = np.random.default_rng(seed)
+    if groups is not None:
+        names, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        filled, fold_of = np.zeros(count), np.zeros(len(names), dtype=int)
+        order = rng.permutation(len(names))
+        for group in order[np.argsort(-sizes[order], kind="stable")]:  # as GroupKFold: large groups first
+            fold_of[group] = filled.argmin()
+            filled[fold_of[group]] += sizes[group]
+        return fold_of[members]
+    order = rng.permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    folds = np.empty(len(strata), dtype=int)
+    folds[order] = np.arange(len(strata)) % count
+    return folds
+
+
+def _future(origin: Array, seed: int) -> Split:
+    rng = np.random.default_rng(1000 + seed)
+    past, future = np.flatnonzero(origin == 0), np.flatnonzero(origin == 1)
+    return Split(
+        np.sort(rng.permutation(past)[: int(0.8 * len(past))]),
+        np.sort(rng.permutation(future)[: len(future) // 2]),
+        seed,
+    )

@@ -1,0 +1,113 @@
+"""What scikit-learn does not have, as its transformers. Imported where something is carried out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn import feature_extraction, pipeline, preprocessing
+from sklearn.base import BaseEstimator, TransformerMixin
+
+Array = np.ndarray[Any, Any]
+
+
+def standardized(transformer: Any) -> Any:
+    """The transformer, with a StandardScaler behind it."""
+    return pipeline.make_pipeline(transformer, preprocessing.StandardScaler())
+
+
+class Log1p(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """numpy.log1p of a value less the training minimum where that is negative; lower values are 0."""
+
+    def fit(self, x: Any, y: Any = None) -> Log1p:
+        self.low_ = np.minimum(np.asarray(x).min(axis=0), 0.0)
+        return self
+
+    def transform(self, x: Any) -> Array:
+        return np.asarray(np.log1p(np.maximum(np.asarray(x) - self.low_, 0.0)))
+
+
+class PowerTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """scikit-learn's; box-cox falls back to yeo-johnson for columns that are not positive in the training rows.
+
+    Lower values of other rows are the training minimum there, for a logarithm has none.
+    """
+
+    def __init__(self, method: str = "yeo-johnson") -> None:
+        self.method = method
+
+    def fit(self, x: Any, y: Any = None) -> PowerTransformer:
+        x = np.asarray(x)
+        self.low_ = x.min(axis=0)
+        positive = (self.low_ > 0) & (self.method == "box-cox")
+        self.parts_ = [
+            (np.flatnonzero(part), preprocessing.PowerTransformer(method).fit(x[:, part]))
+            for part, method in ((positive, "box-cox"), (~positive, "yeo-johnson"))
+            if part.any()
+        ]
+        return self
+
+    def transform(self, x: Any) -> Array:
+        made = np.array(x, dtype=float)
+        for places, tool in self.parts_:
+            values = made[:, places]
+            made[:, places] = tool.transform(
+                np.maximum(values, self.low_[places]) if tool.method == "box-cox" else values
+            )
+        return made
+
+
+class Counts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """category_encoders.CountEncoder: how often a text occurs in the training rows."""
+
+    def fit(self, x: Any, y: Any = None) -> Counts:
+        self.counts_ = [values.value_counts() for _name, values in x.items()]
+        return self
+
+    def transform(self, x: Any) -> Array:
+        columns = [x.iloc[:, place].map(counts).fillna(0.0) for place, counts in enumerate(self.counts_)]
+        return np.column_stack([column.to_numpy(dtype=float) for column in columns])
+
+
+class Dates(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """skrub.DatetimeEncoder: year, month, day, hour, weekday, seconds since 1970; NaN where a text is no date.
+
+    Its own parser takes one format a column; these texts are of any.
+    """
+
+    def fit(self, x: Any, y: Any = None) -> Dates:
+        self.fitted_ = True
+        return self
+
+    def transform(self, x: Any) -> Array:
+        return np.hstack([_dates(values) for _name, values in x.items()])
+
+
+class Words(feature_extraction.text.TfidfVectorizer):  # type: ignore[misc]
+    """scikit-learn's TfidfVectorizer; no columns where the texts have no words."""
+
+    def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
+        try:
+            made = super().fit_transform(raw_documents, y)
+        except ValueError:
+            self.vocabulary_: dict[str, int] = {}
+            return np.zeros((len(raw_documents), 0))
+        return made
+
+    def transform(self, raw_documents: Any) -> Any:
+        return super().transform(raw_documents) if self.vocabulary_ else np.zeros((len(raw_documents), 0))
+
+
+def _dates(texts: pd.Series[Any]) -> Array:
+    numbers = pd.to_numeric(texts, errors="coerce")
+    size = numbers.abs().median()
+    compact = texts.str.len().isin([8, 14]).mean() > 0.5
+    if numbers.notna().mean() > 0.5 and 1e7 < size < 1e11 and not compact:
+        moments = pd.to_datetime(numbers, unit="s", errors="coerce", utc=True)
+    else:
+        moments = pd.to_datetime(texts, errors="coerce", utc=True, format="mixed")
+    parts = moments.dt
+    seconds = (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    columns: list[Any] = [parts.year, parts.month, parts.day, parts.hour, parts.day_of_week, seconds]
+    return np.column_stack([np.asarray(column, dtype=float) for column in columns])

@@ -1,0 +1,150 @@
+"""`cv_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import Count, Document, Name, Part, Text
+
+Splits = Annotated[int, Field(ge=2, le=20)]
+
+
+class GroupKey(Part):
+    """What tells the group of a row."""
+
+    column: Name
+    separator: Annotated[str, Field(min_length=1, max_length=5)] | None = Field(
+        default=None, description="The group is the text before its first occurrence (`_` in `0013_01`); null: all."
+    )
+
+
+class KFold(Part):
+    """sklearn.model_selection.KFold."""
+
+    name: Literal["KFold"]
+    n_splits: Splits = 5
+    shuffle: bool = True
+
+
+class StratifiedKFold(Part):
+    """sklearn.model_selection.StratifiedKFold; targets that are numbers are cut into ten quantiles."""
+
+    name: Literal["StratifiedKFold"]
+    n_splits: Splits = 5
+    shuffle: bool = True
+
+
+class RepeatedKFold(Part):
+    """sklearn.model_selection.RepeatedKFold."""
+
+    name: Literal["RepeatedKFold"]
+    n_splits: Splits = 5
+    n_repeats: Annotated[int, Field(ge=2, le=10)] = 3
+
+
+class RepeatedStratifiedKFold(Part):
+    """sklearn.model_selection.RepeatedStratifiedKFold."""
+
+    name: Literal["RepeatedStratifiedKFold"]
+    n_splits: Splits = 5
+    n_repeats: Annotated[int, Field(ge=2, le=10)] = 3
+
+
+class GroupKFold(Part):
+    """sklearn.model_selection.GroupKFold."""
+
+    name: Literal["GroupKFold"]
+    groups: GroupKey
+    n_splits: Splits = 5
+
+
+class StratifiedGroupKFold(Part):
+    """sklearn.model_selection.StratifiedGroupKFold."""
+
+    name: Literal["StratifiedGroupKFold"]
+    groups: GroupKey
+    n_splits: Splits = 5
+
+
+class TimeSeriesSplit(Part):
+    """sklearn.model_selection.TimeSeriesSplit, of the rows in order of a column."""
+
+    name: Literal["TimeSeriesSplit"]
+    time_column: Name
+    n_splits: Splits = 5
+    gap: Annotated[int, Field(ge=0, le=100_000)] = 0
+
+
+class ShuffleSplit(Part):
+    """sklearn.model_selection.ShuffleSplit: a holdout, drawn so many times."""
+
+    name: Literal["ShuffleSplit"]
+    n_splits: Annotated[int, Field(ge=1, le=20)] = 1
+    test_size: Annotated[float, Field(gt=0, lt=1)] = 0.2
+
+
+CvMethod = Annotated[
+    KFold
+    | StratifiedKFold
+    | RepeatedKFold
+    | RepeatedStratifiedKFold
+    | GroupKFold
+    | StratifiedGroupKFold
+    | TimeSeriesSplit
+    | ShuffleSplit,
+    Field(discriminator="name"),
+]
+
+
+class Groups(Part):
+    """Rows that belong together."""
+
+    key: GroupKey
+    train_groups: Count = Field(description="Different groups in the training table.")
+    shared_groups: Count = Field(description="Groups of the test table that occur in the training table too.")
+
+
+class TimeOrder(Part):
+    """A column that orders the rows in time."""
+
+    column: Name
+    test_after_train: bool = Field(description="Whether (nearly) all test rows are later than all training rows.")
+
+
+class CvAnalysis(Document):
+    """How to estimate, from the training table alone, what the private test will say."""
+
+    target: Name = Field(description="The column to predict (the first one, where there are several).")
+    problem: Literal["binary", "multiclass", "regression"]
+    train_rows: Count
+    test_rows: Count
+    smallest_class: Count | None = Field(
+        description="Training rows of the rarest class; null where the target is a number."
+    )
+    duplicate_rows: Count = Field(
+        description="Training rows whose features (without ids) all equal those of an earlier training row."
+    )
+    shared_rows: Count = Field(description="Test rows whose features (without ids) all equal those of a training row.")
+    groups: Groups | None = Field(description="Rows that belong together and were split as a whole; null where none.")
+    time: TimeOrder | None = Field(description="The order in time by which the test was split off; null where none.")
+    method: CvMethod
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> CvAnalysis:
+        method = self.method
+        if (self.problem == "regression") != (self.smallest_class is None):
+            raise ValueError("smallest_class is null where the target is a number, and only there")
+        if isinstance(method, (GroupKFold, StratifiedGroupKFold)) and (
+            self.groups is None or self.groups.key != method.groups
+        ):
+            raise ValueError("method keeps groups together that groups does not name")
+        if isinstance(method, TimeSeriesSplit) and (self.time is None or self.time.column != method.time_column):
+            raise ValueError("method goes by a time that time does not name")
+        if self.duplicate_rows >= max(self.train_rows, 1) or self.shared_rows > self.test_rows:
+            raise ValueError("duplicate_rows or shared_rows is larger than the table")
+        if self.smallest_class is not None and self.smallest_class > self.train_rows:
+            raise ValueError("smallest_class is larger than the training table")
+        return self

@@ -1,0 +1,93 @@
+"""Cross-validation methods, carried out by scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.dataset import GroupColumn
+from mleredux_techniques._kit.structure import in_time
+from mleredux_techniques.cv.document import (
+    CvMethod,
+    GroupKFold,
+    StratifiedGroupKFold,
+    TimeSeriesSplit,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+Fold = tuple[Array, Array]
+
+QUANTILES = 10
+"""A target that is a number is stratified by so many quantiles."""
+
+
+class CannotSplit(ValueError):
+    """The method can't be carried out on these rows; says why."""
+
+
+def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool, seed: int) -> list[Fold]:
+    """Row numbers to learn from and to estimate by, for each fold.
+
+    Args:
+        frame: The rows, in the table's order.
+        target: Class codes, or numbers.
+        classes: Whether these are classes.
+
+    Raises:
+        CannotSplit: A column that it names is not there, or there are too few rows or groups.
+    """
+    tool, order, strata, groups = _splitter(method, frame, target, classes, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # classes rarer than folds
+        try:
+            found = list(tool.split(np.zeros(len(order)), strata, groups))
+        except ValueError as error:
+            raise CannotSplit(f"{method.name} can't split these rows: {error}") from error
+    if any(len(rest) < 2 for rest, _held in found):
+        raise CannotSplit(f"{method.name} leaves folds without rows to learn from.")
+    return [(order[rest], order[held]) for rest, held in found if len(held)]
+
+
+def _splitter(
+    method: CvMethod, frame: pd.DataFrame, target: Array, classes: bool, seed: int
+) -> tuple[Any, Array, Array, Array | None]:
+    """scikit-learn's splitter, the rows in the order that it splits, their strata, and their groups if it has such."""
+    from sklearn import model_selection
+
+    options = method.model_dump(exclude={"name", "groups", "time_column"})
+    order, groups = np.arange(len(frame)), None
+    if isinstance(method, TimeSeriesSplit):
+        order = _in_time(_column(frame, method.time_column))
+    elif isinstance(method, GroupKFold | StratifiedGroupKFold):
+        _column(frame, method.groups.column)
+        groups = GroupColumn(method.groups.column, method.groups.separator).of(frame).to_numpy(dtype=str)
+        if isinstance(method, StratifiedGroupKFold):
+            options |= {"shuffle": True, "random_state": seed}
+    elif getattr(method, "shuffle", True):
+        options["random_state"] = seed
+    return getattr(model_selection, method.name)(**options), order, _strata(target, classes), groups
+
+
+def _column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    if name not in frame.columns:
+        raise CannotSplit(f"There is no column {name!r} to split by.")
+    return frame[name]
+
+
+def _strata(target: Array, classes: bool) -> Array:
+    if classes:
+        return target
+    ranks = np.argsort(np.argsort(target, kind="stable"), kind="stable")
+    return np.asarray(ranks * QUANTILES // max(len(target), 1))
+
+
+def _in_time(values: pd.Series[Any]) -> Array:
+    moments = in_time(values).to_numpy(dtype=float)
+    if np.isnan(moments).mean() > 0.5:
+        raise CannotSplit(f"The column {values.name!r} holds no times and no numbers to order the rows by.")
+    return np.argsort(moments, kind="stable")

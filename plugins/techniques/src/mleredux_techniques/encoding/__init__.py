@@ -1,0 +1,1 @@
+"""Encodings: the technique `encoding`."""

@@ -1,0 +1,43 @@
+"""`encoding_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
+from mleredux_techniques._kit.encoders import Encoding
+
+FeatureType = Literal["numeric", "binary", "nominal", "ordinal", "datetime", "text", "identifier", "constant"]
+
+
+class EncodedFeature(Part):
+    """One feature."""
+
+    column: Name
+    type: FeatureType
+    cardinality: Count = Field(description="Different values in the training table, missing ones not counted.")
+    encoding: Encoding
+
+
+class EncodingAnalysis(Document):
+    """Types of the features, and how each becomes numbers."""
+
+    features: list[EncodedFeature] = Field(
+        max_length=MAX_ITEMS,
+        description="Every feature that is not plainly numeric, each once; a feature that is not listed is taken for "
+        "`numeric` with the encoding `none`, or left out where it holds texts.",
+    )
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> EncodingAnalysis:
+        once((feature.column for feature in self.features), "features")
+        for feature in self.features:
+            name, distinct = feature.column[:60], feature.cardinality
+            if (feature.type == "constant") != (distinct <= 1):
+                raise ValueError(f"{name!r} has {distinct} values, yet its type is {feature.type}")
+            if (feature.type == "binary" and distinct != 2) or (feature.type == "ordinal" and distinct == 2):
+                raise ValueError(f"{name!r} has {distinct} values, yet its type is {feature.type}")
+        return self

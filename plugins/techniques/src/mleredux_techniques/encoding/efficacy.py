@@ -1,0 +1,123 @@
+"""Encodings by held-out loss with a linear and a tree model.
+
+Naive: OrdinalEncoder on every text, numbers as they are. Strong: the best of a few plans within the training table,
+each by cardinality and by what the texts are.
+"""
+
+from __future__ import annotations
+
+from mleredux_techniques._kit.columns import is_free_text
+from mleredux_techniques._kit.comparison import undecided
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.encoders import (
+    DatetimeEncoder,
+    DropFeature,
+    Encoding,
+    NoEncoding,
+    OneHotEncoder,
+    OrdinalEncoder,
+    TargetEncoder,
+    TfidfVectorizer,
+)
+from mleredux_techniques._kit.plans import choose, compare
+from mleredux_techniques._kit.preprocessing import Preprocessing
+from mleredux_techniques._kit.results import Efficacy
+from mleredux_techniques._kit.spec import Instance
+from mleredux_techniques._kit.structure import looks_like_time
+from mleredux_techniques.encoding.document import EncodingAnalysis
+
+NAIVE = "OrdinalEncoder on every text, numbers as they are"
+FEW = 15
+"""So many different values are few."""
+NEARLY_ALL_DIFFER = 0.9
+
+_NONE = NoEncoding(name="none")
+_DROP = DropFeature(name="drop")
+_ONE_HOT = OneHotEncoder(name="OneHotEncoder")
+_CAPPED = OneHotEncoder(name="OneHotEncoder", max_categories=50)
+_TARGET = TargetEncoder(name="TargetEncoder")
+_DATES = DatetimeEncoder(name="DatetimeEncoder")
+_WORDS = TfidfVectorizer(name="TfidfVectorizer", max_features=300)
+
+
+def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:
+    """Carry the recommended encodings out; numbers that are not listed stay, texts that are not listed are left out."""
+    dataset = instance.dataset
+    given = {name: _DROP if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
+    listed: dict[str, Encoding] = {one.column: one.encoding for one in document.features if one.column in given}
+    plan: dict[str, Encoding] = {**given, **listed}
+    name, best = strong(dataset)
+    if best == naive(dataset) == plan:
+        return undecided("All features are numbers that are best left as they are.")
+    return compare(
+        dataset,
+        naive=(NAIVE, _columns(naive(dataset))),
+        strong=(name, _columns(best)),
+        given=(_told(plan), _columns(plan)),
+    )
+
+
+def naive(dataset: Dataset) -> dict[str, Encoding]:
+    """OrdinalEncoder on every text, numbers as they are."""
+    ordinal = OrdinalEncoder(name="OrdinalEncoder")
+    return {name: ordinal if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
+
+
+def strong(dataset: Dataset) -> tuple[str, dict[str, Encoding]]:
+    """The plan of the panel that does best within the training table, and its name."""
+    texts, codes = dataset.of_kind("text"), _few_whole_numbers(dataset)
+    panel = {NAIVE: naive(dataset)}
+    if texts:
+        by_words = "texts by words, dates by parts, what nearly always differs left out"
+        panel = {
+            f"OneHotEncoder on up to {FEW} categories, TargetEncoder above; {by_words}": _plan(
+                dataset, _TARGET, _TARGET
+            ),
+            f"OneHotEncoder, at most 50 columns each; {by_words}": _plan(dataset, _CAPPED, _DROP),
+            f"OneHotEncoder on up to {FEW} categories, others left out; {by_words}": _plan(dataset, _DROP, _DROP),
+        }
+    if codes:
+        extra: dict[str, Encoding] = dict.fromkeys(codes, _ONE_HOT)
+        panel |= {f"{name}; OneHotEncoder on codes": {**plan, **extra} for name, plan in panel.items()}
+    best = choose(dataset, {name: _columns(plan) for name, plan in panel.items()})
+    return best, panel[best]
+
+
+def _plan(dataset: Dataset, many: Encoding, unique: Encoding) -> dict[str, Encoding]:
+    """By what the texts are.
+
+    Args:
+        many: For texts of many values that repeat.
+        unique: For texts that nearly always differ and are no prose.
+    """
+    plan: dict[str, Encoding] = dict.fromkeys(dataset.features, _NONE)
+    for name in dataset.of_kind("text"):
+        values = dataset.train[name].dropna()
+        if is_free_text(values):
+            plan[name] = _WORDS
+        elif looks_like_time(values):
+            plan[name] = _DATES
+        elif values.nunique() <= FEW:
+            plan[name] = _ONE_HOT
+        else:
+            plan[name] = unique if values.nunique() > NEARLY_ALL_DIFFER * len(values) else many
+    return plan
+
+
+def _few_whole_numbers(dataset: Dataset) -> list[str]:
+    """Numbers that may be codes: whole, of 3 to `FEW` values."""
+    found = []
+    for name in dataset.of_kind("number"):
+        values = dataset.train[name].dropna()
+        if 3 <= values.nunique() <= FEW and not (values % 1 != 0).any():
+            found.append(name)
+    return found
+
+
+def _columns(plan: dict[str, Encoding]) -> dict[str, Preprocessing]:
+    return {name: Preprocessing(encoding=encoding) for name, encoding in plan.items()}
+
+
+def _told(plan: dict[str, Encoding]) -> str:
+    names = [encoding.name for encoding in plan.values()]
+    return ", ".join(f"{name} on {names.count(name)}" for name in sorted(set(names)))

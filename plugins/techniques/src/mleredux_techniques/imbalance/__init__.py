@@ -1,0 +1,1 @@
+"""Class imbalance: the technique `imbalance`."""

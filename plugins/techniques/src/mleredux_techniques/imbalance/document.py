@@ -1,0 +1,118 @@
+"""`imbalance_analysis.json`."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Text
+
+Severity = Literal["balanced", "mild", "moderate", "severe", "extreme"]
+SEVERITIES: tuple[tuple[float, Severity], ...] = (
+    (1.5, "balanced"),
+    (3.0, "mild"),
+    (10.0, "moderate"),
+    (100.0, "severe"),
+    (float("inf"), "extreme"),
+)
+"""Upper bounds (exclusive) of the ratio of the largest class to the smallest, and their words."""
+SamplingStrategy = (
+    Literal["auto", "minority", "majority", "not minority", "not majority", "all"] | Annotated[float, Field(gt=0, le=1)]
+)
+"""As in imbalanced-learn: which classes are resampled, or (two classes only) the wanted minority / majority."""
+
+
+class NoStrategy(Part):
+    """Train on the data as they are."""
+
+    name: Literal["none"]
+
+
+class ClassWeight(Part):
+    """`class_weight` of scikit-learn's classifiers."""
+
+    name: Literal["class_weight"]
+    class_weight: Literal["balanced"] | dict[Name, Annotated[float, Field(ge=0)]] = "balanced"
+
+
+class RandomOverSampler(Part):
+    """imblearn.over_sampling.RandomOverSampler."""
+
+    name: Literal["RandomOverSampler"]
+    sampling_strategy: SamplingStrategy = "auto"
+
+
+class RandomUnderSampler(Part):
+    """imblearn.under_sampling.RandomUnderSampler."""
+
+    name: Literal["RandomUnderSampler"]
+    sampling_strategy: SamplingStrategy = "auto"
+
+
+class SMOTE(Part):
+    """imblearn.over_sampling.SMOTE."""
+
+    name: Literal["SMOTE"]
+    sampling_strategy: SamplingStrategy = "auto"
+    k_neighbors: Annotated[int, Field(ge=1, le=50)] = 5
+
+
+class TunedThresholdClassifierCV(Part):
+    """sklearn.model_selection.TunedThresholdClassifierCV, for any number of classes.
+
+    Each class's predicted share is divided by its share of the training rows to a power from 0 to 2, which is tuned on
+    inner folds; the largest is predicted. With two classes, that is a threshold.
+    """
+
+    name: Literal["TunedThresholdClassifierCV"]
+    scoring: Literal["balanced_accuracy", "f1", "accuracy"] = "balanced_accuracy"
+
+
+ImbalanceStrategy = Annotated[
+    NoStrategy | ClassWeight | RandomOverSampler | RandomUnderSampler | SMOTE | TunedThresholdClassifierCV,
+    Field(discriminator="name"),
+]
+
+
+class ImbalanceAnalysis(Document):
+    """Class distribution, severity, and what to do about it."""
+
+    target: Name = Field(description="The column of classes in the training table.")
+    class_counts: dict[Name, Count] = Field(
+        min_length=1, max_length=MAX_ITEMS, description="Training rows of each class, by its value as text."
+    )
+    majority_class: Name = Field(description="The most frequent class.")
+    minority_class: Name = Field(description="The least frequent class.")
+    imbalance_ratio: Annotated[float, Field(ge=1)] = Field(
+        description="Rows of the most frequent class divided by rows of the least frequent one."
+    )
+    severity: Severity = Field(
+        description="By the ratio: balanced below 1.5, mild below 3, moderate below 10, severe below 100, else extreme."
+    )
+    strategies: list[ImbalanceStrategy] = Field(
+        min_length=1, max_length=3, description="Recommended strategies, best first; the first one is carried out."
+    )
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> ImbalanceAnalysis:
+        counts = self.class_counts
+        for field in ("majority_class", "minority_class"):
+            if getattr(self, field) not in counts:
+                raise ValueError(f"{field} is not among class_counts")
+        if counts[self.majority_class] < max(counts.values()) or counts[self.minority_class] > min(counts.values()):
+            raise ValueError("majority_class or minority_class contradicts class_counts")
+        if min(counts.values()) > 0:
+            ratio = max(counts.values()) / min(counts.values())
+            if abs(self.imbalance_ratio - ratio) > 0.05 * ratio:
+                raise ValueError("imbalance_ratio contradicts class_counts")
+        words = {word for bound, word in SEVERITIES if self.imbalance_ratio < bound * 1.02}
+        words &= {"balanced"} | {word for bound, word in _LOWEST if self.imbalance_ratio >= bound * 0.98}
+        if self.severity not in words:
+            raise ValueError("severity contradicts imbalance_ratio")
+        return self
+
+
+_LOWEST = tuple((bound, word) for (bound, _), (_, word) in itertools.pairwise(SEVERITIES))

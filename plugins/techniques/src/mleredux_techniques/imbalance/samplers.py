@@ -1,0 +1,56 @@
+"""Class weights and resampling, carried out: scikit-learn's weights, imbalanced-learn's samplers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques.imbalance.document import SMOTE, ClassWeight, RandomOverSampler, RandomUnderSampler
+
+Array = np.ndarray[Any, Any]
+Sampler = RandomOverSampler | RandomUnderSampler | SMOTE
+
+
+def row_weights(strategy: ClassWeight, y: Array, names: tuple[str, ...] = ()) -> Array:
+    """The weight of each row.
+
+    Args:
+        y: Class codes.
+        names: The class of each code, for weights that are given by class; a class that is not given has weight 1.
+    """
+    counts = np.bincount(y)
+    if isinstance(strategy.class_weight, dict):
+        given = [float(strategy.class_weight.get(name, 1.0)) for name in names]
+        weights = np.array(given + [1.0] * (len(counts) - len(given)))
+    else:
+        weights = len(y) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    rows = np.asarray(weights[y], dtype=float)
+    # A class may weigh nothing; rows of all classes may not.
+    return np.maximum(rows, 1e-6) if rows.sum() > 0 else np.ones(len(y))
+
+
+def resample(strategy: Sampler, x: Array, y: Array, seed: int) -> tuple[Array, Array]:
+    """The rows after resampling; as they are where imbalanced-learn refuses (a ratio that is reached already).
+
+    SMOTE takes fewer neighbours where a class has fewer rows, and repeats rows where a class has one alone.
+    """
+    from imblearn import over_sampling, under_sampling
+
+    options: dict[str, Any] = {"sampling_strategy": strategy.sampling_strategy, "random_state": seed}
+    rarest = int(np.unique(y, return_counts=True)[1].min())
+    sampler: Any
+    if isinstance(strategy, RandomUnderSampler):
+        sampler = under_sampling.RandomUnderSampler(**options)
+    elif isinstance(strategy, SMOTE) and rarest > 1:
+        sampler = over_sampling.SMOTE(**options, k_neighbors=min(strategy.k_neighbors, rarest - 1))
+    else:
+        sampler = over_sampling.RandomOverSampler(**options)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            more, classes = sampler.fit_resample(x, y)
+    except ValueError:
+        return x, y
+    return np.asarray(more), np.asarray(classes)

@@ -1,0 +1,95 @@
+"""The technique kit: what a technique is written with. What `__all__` names is public and stable.
+
+A technique is a `TechniqueSpec`, registered with `mleredux_register_techniques`; docs/howto-technique.md writes one.
+Nothing here imports pandas or scikit-learn before it is called.
+"""
+
+from __future__ import annotations
+
+from mleredux_techniques._kit.association import strengths
+from mleredux_techniques._kit.columns import class_name, is_free_text
+from mleredux_techniques._kit.comparison import Choice, judge, undecided
+from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Kind, Problem, load
+from mleredux_techniques._kit.description import example
+from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.encoders import DropFeature, Encoding
+from mleredux_techniques._kit.grader import combined, grade, score
+from mleredux_techniques._kit.imputers import Imputation
+from mleredux_techniques._kit.instances import fresh_names, lively, need, plant, renumbered, resized, with_columns
+from mleredux_techniques._kit.marks import close, f1, found, part, shortened, soft_f1, some, total, versus
+from mleredux_techniques._kit.memory import remembered
+from mleredux_techniques._kit.plans import Plan, choose, compare, losses
+from mleredux_techniques._kit.preparation import TRUTH_FILE
+from mleredux_techniques._kit.preprocessing import Preprocessing
+from mleredux_techniques._kit.recommendation import by_choice, told
+from mleredux_techniques._kit.results import Efficacy, Facts, Figure
+from mleredux_techniques._kit.scalers import Scaler
+from mleredux_techniques._kit.spec import WITH_TABLES, Instance, TechniqueSpec, has_table
+from mleredux_techniques._kit.splits import Pool, Split, pool
+from mleredux_techniques._kit.structure import duplicates
+
+__all__ = [
+    "MAX_ITEMS",
+    "TRUTH_FILE",
+    "WITH_TABLES",
+    "Choice",
+    "Count",
+    "Dataset",
+    "Document",
+    "DropFeature",
+    "Efficacy",
+    "Encoding",
+    "Facts",
+    "Figure",
+    "GroupColumn",
+    "Imputation",
+    "Instance",
+    "Kind",
+    "Name",
+    "Part",
+    "Plan",
+    "Pool",
+    "Preprocessing",
+    "Problem",
+    "Scaler",
+    "Share",
+    "Split",
+    "TechniqueSpec",
+    "Text",
+    "by_choice",
+    "choose",
+    "class_name",
+    "close",
+    "combined",
+    "compare",
+    "duplicates",
+    "example",
+    "f1",
+    "found",
+    "fresh_names",
+    "grade",
+    "has_table",
+    "is_free_text",
+    "judge",
+    "lively",
+    "load",
+    "losses",
+    "need",
+    "once",
+    "part",
+    "plant",
+    "pool",
+    "remembered",
+    "renumbered",
+    "resized",
+    "score",
+    "shortened",
+    "soft_f1",
+    "some",
+    "strengths",
+    "told",
+    "total",
+    "undecided",
+    "versus",
+    "with_columns",
+]

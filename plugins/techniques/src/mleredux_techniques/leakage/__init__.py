@@ -1,0 +1,1 @@
+"""Leakage: the technique `leakage`."""

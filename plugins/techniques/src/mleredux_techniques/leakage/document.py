@@ -1,0 +1,97 @@
+"""`leakage_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
+
+LeakKind = Literal[
+    "copy",
+    "noisy_copy",
+    "target_encoding",
+    "future_value",
+    "id_order",
+    "duplicate_rows",
+]
+
+
+class DropColumns(Part):
+    """Leave the risk's columns out."""
+
+    name: Literal["drop_columns"]
+
+
+class DropDuplicates(Part):
+    """Leave out of the training table the rows that are in the test table too."""
+
+    name: Literal["drop_duplicates"]
+
+
+class KeepAll(Part):
+    """Nothing is done about it."""
+
+    name: Literal["none"]
+
+
+Mitigation = Annotated[DropColumns | DropDuplicates | KeepAll, Field(discriminator="name")]
+
+
+class Risk(Part):
+    """One leak."""
+
+    kind: LeakKind = Field(
+        description="copy: the target in other words; noisy_copy: the target with errors; target_encoding: means of "
+        "the target by a category, the row's own included; future_value: known only after the target; id_order: ids "
+        "or the order of rows tell the target; duplicate_rows: test rows that are in the training table."
+    )
+    columns: list[Name] = Field(max_length=50, description="The columns that leak; none for duplicate_rows.")
+    strength: Share = Field(
+        description="The evidence: how well the column alone tells the target (see feature_strengths); for "
+        "duplicate_rows the share of test rows concerned."
+    )
+    evidence: Text = Field(default="", description="In words; kept, not scored.")
+    mitigation: Mitigation
+
+
+class FeatureStrength(Part):
+    """How well one column alone tells the target."""
+
+    column: Name
+    strength: Share
+
+
+class LeakageAnalysis(Document):
+    """What would make a score on these data too good to be true."""
+
+    duplicate_rows: Count = Field(
+        description="Training rows whose features (without ids) all equal those of an earlier training row."
+    )
+    shared_rows: Count = Field(description="Test rows whose features (without ids) all equal those of a training row.")
+    feature_strengths: list[FeatureStrength] = Field(
+        max_length=MAX_ITEMS,
+        description="The five numeric columns (ids included) that tell most, strongest first. Strength: for numeric "
+        "targets |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest.",
+    )
+    risks: list[Risk] = Field(max_length=50, description="Leaks, each once; empty where there is none.")
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> LeakageAnalysis:
+        once((item.column for item in self.feature_strengths), "feature_strengths")
+        once((name for risk in self.risks for name in risk.columns), "columns of risks")
+        once((risk.kind for risk in self.risks if not risk.columns), "risks without columns")
+        told = {item.column: item.strength for item in self.feature_strengths}
+        for risk in self.risks:
+            if risk.kind == "duplicate_rows" and (risk.columns or not self.shared_rows):
+                raise ValueError("duplicate_rows is a risk of rows, and needs shared_rows above 0")
+            if risk.kind != "duplicate_rows" and risk.mitigation.name == "drop_duplicates":
+                raise ValueError(f"drop_duplicates does nothing about {risk.kind}")
+            if risk.mitigation.name == "drop_columns" and not risk.columns and risk.kind != "id_order":
+                raise ValueError(f"a risk of kind {risk.kind} names no columns to drop")
+            for name in risk.columns:
+                if len(risk.columns) == 1 and abs(told.get(name, risk.strength) - risk.strength) > 0.05:
+                    raise ValueError(f"the strength of {name[:60]!r} differs between risks and feature_strengths")
+        return self

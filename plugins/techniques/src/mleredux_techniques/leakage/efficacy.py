@@ -1,0 +1,65 @@
+"""Leaks by what would be left out: columns, and rows that are on both sides.
+
+Naive: everything is kept, 0. Strong: all leaks are left out and nothing else, 1. In between it is the share of leaks
+left out, times the share of honest strength (how well columns tell the target) that is kept. There is no chance in it.
+"""
+
+from __future__ import annotations
+
+from mleredux_techniques._kit import association
+from mleredux_techniques._kit.results import Efficacy, Figure
+from mleredux_techniques._kit.spec import Instance
+from mleredux_techniques.leakage.document import LeakageAnalysis
+
+LEAST_STRENGTH = 0.05
+"""What a column is worth at least, so that dropping a column that tells nothing by itself is not free."""
+
+
+def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
+    """Hold what would be left out against the leaks that are there, planted or not."""
+    dataset = instance.dataset
+    strengths = association.strengths(dataset)
+    leaks = instance.truth["leaks"]
+    leaking = {column for leak in leaks for column in leak["columns"]}
+    dropped = {column for risk in document.risks if risk.mitigation.name == "drop_columns" for column in risk.columns}
+    acted: set[str] = {risk.kind for risk in document.risks if risk.mitigation.name != "none"}
+    removed = [leak for leak in leaks if _removed(leak, dropped, acted)]
+    worth = {name: max(strengths.get(name, 0.0), LEAST_STRENGTH) for name in dataset.features}
+    honest = {name: value for name, value in worth.items() if name not in leaking}
+    lost = sorted(dropped & set(honest))
+    kept = 1 - sum(honest[name] for name in lost) / max(sum(honest.values()), LEAST_STRENGTH)
+    share = len(removed) / len(leaks) if leaks else None
+    names = ", ".join(repr(name) for name in lost[:10]) or "none"
+    told = f"Honest columns left out: {names}; {kept:.2f} of the honest strength is kept."
+    figures = [
+        Figure("leaks left out", [len(removed), len(leaks)], "Leaks that would be left out, of those that are there."),
+        Figure("honest strength kept", round(kept, 4), told),
+    ]
+    score: float | None
+    if share is not None:
+        score = round(share * kept, 4)
+        sentence = (
+            f"{len(removed)} of {len(leaks)} leaks would be left out, and {kept:.2f} of the honest strength kept."
+        )
+    elif lost:
+        score, sentence = 0.0, "There is no leak in these data, but honest columns would be left out."
+    else:
+        score, sentence = None, "There is no leak in these data, and nothing would be left out: the facts alone count."
+    head = Figure("efficacy", score, sentence, score=score, weight=1.0 if score is not None else 0.0)
+    return Efficacy(
+        score,
+        None if score is None else 0.0,
+        None if score is None else 0.0,
+        None if score is None else 1.0,
+        score,
+        [head, *figures],
+    )
+
+
+def _removed(leak: dict[str, object], dropped: set[str], acted: set[str]) -> bool:
+    columns, kinds = leak["columns"], leak["kinds"]
+    assert isinstance(columns, list)
+    assert isinstance(kinds, list)
+    if columns:
+        return set(columns) <= dropped
+    return bool(set(kinds) & acted)  # rows, not columns: duplicates, or their order

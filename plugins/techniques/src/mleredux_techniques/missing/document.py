@@ -1,0 +1,68 @@
+"""`missing_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
+from mleredux_techniques._kit.imputers import Imputation
+
+Mechanism = Literal["MCAR", "MAR", "MNAR"]
+
+
+class MissingColumn(Part):
+    """One column with missing values."""
+
+    column: Name
+    missing: Annotated[int, Field(ge=1)] = Field(description="Training rows in which it is missing.")
+    mechanism: Mechanism = Field(
+        description="MCAR: missing anywhere alike; MAR: depends on other columns; MNAR: depends on the value itself."
+    )
+    depends_on: list[Name] = Field(
+        default=[], max_length=20, description="With MAR: the columns on which it depends, strongest first."
+    )
+    imputation: Imputation
+
+
+class MissingTogether(Part):
+    """Columns that are missing in the same rows."""
+
+    columns: list[Name] = Field(min_length=2, max_length=200)
+    rows: Count = Field(description="Training rows in which all of them are missing.")
+
+
+class MissingAnalysis(Document):
+    """What is missing, in which pattern, why, and what to put there."""
+
+    complete_rows: Count = Field(description="Training rows in which no feature is missing.")
+    columns: list[MissingColumn] = Field(
+        max_length=MAX_ITEMS, description="Every feature with missing values, each once."
+    )
+    together: list[MissingTogether] = Field(
+        default=[], max_length=200, description="Columns that are missing together in most of the rows."
+    )
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> MissingAnalysis:
+        once((item.column for item in self.columns), "columns")
+        counts = {item.column: item.missing for item in self.columns}
+        for item in self.columns:
+            if item.mechanism != "MAR" and item.depends_on:
+                raise ValueError(f"{item.column[:60]!r} is {item.mechanism}, yet depends_on names columns")
+            if item.column in item.depends_on:
+                raise ValueError(f"{item.column[:60]!r} depends on itself: that is MNAR")
+        groups = []
+        for group in self.together:
+            once(group.columns, "columns of a group in together")
+            groups.append(frozenset(group.columns))
+            for name in group.columns:
+                if name not in counts:
+                    raise ValueError(f"together names {name[:60]!r}, which is not among columns")
+                if group.rows > counts[name]:
+                    raise ValueError(f"together has more rows than {name[:60]!r} has missing values")
+        if len(set(groups)) < len(groups):
+            raise ValueError("together names the same columns twice")
+        return self

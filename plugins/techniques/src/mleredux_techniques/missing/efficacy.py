@@ -1,0 +1,96 @@
+"""Imputations by held-out loss with a linear and a tree model.
+
+Naive: the mean of numbers and the most frequent text, whatever is missing why. Strong: the best of six plans within the
+training table; missing texts are a category of their own in all of them.
+"""
+
+from __future__ import annotations
+
+from mleredux_techniques._kit.comparison import undecided
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.imputers import (
+    DropColumn,
+    Imputation,
+    IterativeImputer,
+    KNNImputer,
+    SimpleImputer,
+)
+from mleredux_techniques._kit.plans import choose, compare
+from mleredux_techniques._kit.preprocessing import Preprocessing
+from mleredux_techniques._kit.results import Efficacy
+from mleredux_techniques._kit.spec import Instance
+from mleredux_techniques.missing.document import MissingAnalysis
+
+NAIVE = "mean of numbers, most frequent text"
+_MEAN = SimpleImputer(name="SimpleImputer", strategy="mean")
+_FREQUENT = SimpleImputer(name="SimpleImputer", strategy="most_frequent")
+_CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
+PANEL: dict[str, Imputation] = {
+    "the mean": _MEAN,
+    "the mean and an indicator": SimpleImputer(name="SimpleImputer", strategy="mean", add_indicator=True),
+    "KNNImputer": KNNImputer(name="KNNImputer"),
+    "KNNImputer and an indicator": KNNImputer(name="KNNImputer", add_indicator=True),
+    "IterativeImputer": IterativeImputer(name="IterativeImputer"),
+    "IterativeImputer and an indicator": IterativeImputer(name="IterativeImputer", add_indicator=True),
+}
+"""What the strong choice does with numbers, one of these."""
+
+
+def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
+    """Carry the recommended imputations out; a column that is not listed is imputed as the naive choice does."""
+    dataset = instance.dataset
+    gaps = with_gaps(dataset)
+    given = naive(dataset)
+    listed = {column.column: column.imputation for column in document.columns if column.column in dataset.kinds}
+    dropped = {name: how for name, how in listed.items() if isinstance(how, DropColumn)}
+    given |= {name: how for name, how in listed.items() if name in gaps} | dropped
+    if not gaps and not dropped:
+        return undecided("Nothing is missing here, so there is nothing to impute.")
+    name, plan = strong(dataset) if gaps else (NAIVE, naive(dataset))
+    return compare(
+        dataset,
+        naive=(NAIVE, _plan(naive(dataset))),
+        strong=(name, _plan(plan)),
+        given=(_told(given), _plan(given)),
+    )
+
+
+def with_gaps(dataset: Dataset) -> list[str]:
+    """Features in which values are missing, in the training or the test table."""
+    features = list(dataset.features)
+    found = dataset.train[features].isna().any() | dataset.test[features].isna().any()
+    return [name for name in features if found[name]]
+
+
+def naive(dataset: Dataset) -> dict[str, Imputation]:
+    """The mean of numbers and the most frequent text."""
+    return {name: _FREQUENT if dataset.kinds[name] == "text" else _MEAN for name in with_gaps(dataset)}
+
+
+def strong(dataset: Dataset) -> tuple[str, dict[str, Imputation]]:
+    """The plan that does best within the training table, and its name."""
+    gaps = with_gaps(dataset)
+    panel: dict[str, dict[str, Imputation]] = {
+        f"{name} of numbers, missing texts as a category": {
+            column: _CATEGORY if dataset.kinds[column] == "text" else how for column in gaps
+        }
+        for name, how in PANEL.items()
+    }
+    if all(dataset.kinds[column] == "text" for column in gaps):
+        panel = dict(list(panel.items())[:1])
+    best = choose(dataset, {name: _plan(plan) for name, plan in panel.items()})
+    return best, panel[best]
+
+
+def _plan(plan: dict[str, Imputation]) -> dict[str, Preprocessing]:
+    return {name: Preprocessing(imputation=how) for name, how in plan.items()}
+
+
+def _told(plan: dict[str, Imputation]) -> str:
+    names = [_name(how) for how in plan.values()]
+    return ", ".join(f"{name} on {names.count(name)}" for name in sorted(set(names)))
+
+
+def _name(how: Imputation) -> str:
+    text = f"SimpleImputer({how.strategy})" if isinstance(how, SimpleImputer) else how.name
+    return f"{text} with indicator" if getattr(how, "add_indicator", False) else text

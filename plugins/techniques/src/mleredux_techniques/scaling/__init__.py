@@ -1,0 +1,1 @@
+"""Scalings: the technique `scaling`."""

@@ -1,0 +1,61 @@
+"""`scaling_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import MAX_ITEMS, Document, Name, Part, Text, once
+from mleredux_techniques._kit.scalers import Scaler
+
+ModelFamily = Literal[
+    "linear_model",
+    "k_nearest_neighbors",
+    "svm",
+    "neural_network",
+    "decision_tree",
+    "random_forest",
+    "gradient_boosted_trees",
+]
+
+
+class ScaledFeature(Part):
+    """One numeric feature."""
+
+    column: Name
+    mean: float = Field(description="Of the training table, missing values left out.")
+    std: Annotated[float, Field(ge=0)] = Field(description="Standard deviation likewise.")
+    skewed: bool = Field(description="Whether its skewness is above 1 or below -1.")
+    outliers: bool = Field(
+        description="Whether more than 5 % of its values lie more than 1.5 interquartile ranges outside the quartiles."
+    )
+    scaler: Scaler
+
+
+class ScalingAnalysis(Document):
+    """How numeric features are scaled, and where none is needed."""
+
+    features: list[ScaledFeature] = Field(
+        max_length=MAX_ITEMS,
+        description="Every numeric feature (true and false and constant ones left out), each once; one that is not "
+        "listed stays as it is.",
+    )
+    spread: Annotated[float, Field(ge=1)] = Field(
+        description="The largest standard deviation of these features divided by the smallest."
+    )
+    not_needed_for: list[ModelFamily] = Field(
+        max_length=7, description="Families of models whose predictions don't depend on the scale of the features."
+    )
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> ScalingAnalysis:
+        once((feature.column for feature in self.features), "features")
+        once(self.not_needed_for, "not_needed_for")
+        deviations = [feature.std for feature in self.features]
+        if deviations and min(deviations) > 0:
+            spread = max(deviations) / min(deviations)
+            if abs(self.spread - spread) > 0.1 * spread:
+                raise ValueError("spread contradicts the standard deviations of features")
+        return self

@@ -1,0 +1,87 @@
+"""Scalings by held-out loss with a linear and a tree model.
+
+Naive: StandardScaler on every number, whatever it looks like. Strong: the best of four plans within the training table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.comparison import undecided
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.plans import choose, compare
+from mleredux_techniques._kit.preprocessing import Preprocessing
+from mleredux_techniques._kit.results import Efficacy
+from mleredux_techniques._kit.scalers import (
+    Log1p,
+    NoScaler,
+    PowerTransformer,
+    QuantileTransformer,
+    Scaler,
+    StandardScaler,
+)
+from mleredux_techniques._kit.spec import Instance
+from mleredux_techniques.scaling.document import ScalingAnalysis
+
+NAIVE = "StandardScaler on every number"
+SKEWED = 1.0
+_STANDARD = StandardScaler(name="StandardScaler")
+
+
+def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:
+    """Carry the recommended scalers out; a number that is not listed stays as it is."""
+    dataset = instance.dataset
+    numbers = dataset.of_kind("number")
+    if not numbers:
+        return undecided("There is no number to scale.")
+    given: dict[str, Scaler] = {name: NoScaler(name="none") for name in numbers}
+    given |= {feature.column: feature.scaler for feature in document.features if feature.column in given}
+    name, plan = strong(dataset)
+    return compare(
+        dataset,
+        naive=(NAIVE, _plan(naive(dataset))),
+        strong=(name, _plan(plan)),
+        given=(_told(given), _plan(given)),
+    )
+
+
+def naive(dataset: Dataset) -> dict[str, Scaler]:
+    """StandardScaler on every number."""
+    return dict.fromkeys(dataset.of_kind("number"), _STANDARD)
+
+
+def strong(dataset: Dataset) -> tuple[str, dict[str, Scaler]]:
+    """The plan of the panel that does best within the training table, and its name.
+
+    Only the linear model chooses: a forest splits a column at the same rows however it is scaled.
+    """
+    numbers = dataset.of_kind("number")
+    skewed = {name for name in numbers if abs(skewness(dataset.train[name].to_numpy(dtype=float))) > SKEWED}
+    quantiles = QuantileTransformer(name="QuantileTransformer", output_distribution="normal")
+    log: Scaler = Log1p(name="log1p")
+    panel: dict[str, dict[str, Scaler]] = {
+        NAIVE: naive(dataset),
+        "log1p on skewed numbers, StandardScaler on others": {n: log if n in skewed else _STANDARD for n in numbers},
+        "PowerTransformer on every number": dict.fromkeys(numbers, PowerTransformer(name="PowerTransformer")),
+        "QuantileTransformer to normal on every number": dict.fromkeys(numbers, quantiles),
+    }
+    best = choose(dataset, {name: _plan(plan) for name, plan in panel.items()}, ("linear",))
+    return best, panel[best]
+
+
+def skewness(values: np.ndarray[Any, Any]) -> float:
+    """The third standardised moment of what is not missing; 0 where nothing varies."""
+    known = values[~np.isnan(values)]
+    spread = float(known.std()) if len(known) else 0.0
+    return float((((known - known.mean()) / spread) ** 3).mean()) if spread > 0 else 0.0
+
+
+def _plan(plan: dict[str, Scaler]) -> dict[str, Preprocessing]:
+    return {name: Preprocessing(scaler=scaler) for name, scaler in plan.items()}
+
+
+def _told(plan: dict[str, Scaler]) -> str:
+    names = [scaler.name for scaler in plan.values()]
+    return ", ".join(f"{name} on {names.count(name)}" for name in sorted(set(names)))

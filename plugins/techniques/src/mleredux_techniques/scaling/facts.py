@@ -1,0 +1,133 @@
+"""Facts of `scaling`: location, spread and shape of the numeric features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.marks import close, f1, found, part, shortened, some, total, versus
+from mleredux_techniques._kit.results import Facts
+from mleredux_techniques.scaling.document import ScalingAnalysis
+
+SKEWED = 1.0
+OUTLYING = 0.05
+BAND = 0.1
+"""Within this share of a threshold, either answer is right."""
+INDIFFERENT = ("decision_tree", "gradient_boosted_trees", "random_forest")
+
+TOLERANCES = """\
+- `mean` and `std` of each numeric feature (weight 0.5): the mean within 2 % of the standard deviation, the standard
+  deviation within 2 % (a feature counts where both are right); what is no numeric feature counts against it
+- `skewed`, `outliers` (0.17 each): F1 of the features that are (within 10 % of a threshold either answer is right);
+  only features whose mean and standard deviation are right count
+- `spread` (0.11): within 5 % (half within 25 %)
+- `not_needed_for` (0.05): F1
+- a shape that no feature has weighs a twentieth unless it is claimed"""
+
+
+def truth(dataset: Dataset) -> dict[str, Any]:
+    """Mean, standard deviation and shape of each numeric feature of the training table.
+
+    Raises:
+        NotApplicable: There is no such feature.
+    """
+    features: dict[str, dict[str, Any]] = {}
+    for name in dataset.of_kind("number"):
+        values = dataset.train[name].dropna().to_numpy(dtype=float)
+        if len(np.unique(values)) > 2:
+            features[name] = _describe(values)
+    if not features:
+        raise NotApplicable(
+            f"scaling does not apply to {dataset.task}: its training table has no numeric feature with more than two "
+            "values."
+        )
+    deviations = [feature["std"] for feature in features.values()]
+    return {"features": features, "spread": max(deviations) / min(deviations)}
+
+
+def _describe(values: np.ndarray[Any, Any]) -> dict[str, Any]:
+    mean, std = float(values.mean()), float(values.std())
+    skewness = float((((values - mean) / std) ** 3).mean()) if std else 0.0
+    low, high = np.quantile(values, [0.25, 0.75])
+    reach = 1.5 * (high - low)
+    return {
+        "mean": mean,
+        "std": std,
+        "skewness": skewness,
+        "outlying": float(((values < low - reach) | (values > high + reach)).mean()),
+    }
+
+
+def _verdict(value: float, threshold: float) -> bool | None:
+    """Whether it is above a threshold; None where it is too near to tell."""
+    return None if abs(value - threshold) <= BAND * threshold else value > threshold
+
+
+def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
+    """The document against the columns."""
+    true: dict[str, dict[str, Any]] = truth["features"]
+    given = {feature.column: feature for feature in document.features}
+    right = [
+        name
+        for name, feature in given.items()
+        if name in true
+        and abs(feature.mean - true[name]["mean"]) <= 0.02 * true[name]["std"]
+        and close(feature.std, true[name]["std"]) == 1
+    ]
+    told = some(f"{name} {fact['mean']:.4g} ± {fact['std']:.4g}" for name, fact in true.items())
+    parts = [
+        part(
+            "mean and standard deviation",
+            0.5,
+            2 * len(right) / (len(given) + len(true)),
+            {
+                "right": len(right),
+                "given": len(given),
+                "true": shortened({name: [round(f["mean"], 6), round(f["std"], 6)] for name, f in true.items()}),
+            },
+            f"Mean ± standard deviation: {told}. {len(right)} of {len(true)} were told right.",
+        )
+    ]
+    for field, figure, threshold, described in (
+        ("skewed", "skewness", SKEWED, "are skewed (skewness beyond 1)"),
+        ("outliers", "outlying", OUTLYING, "have more than 5 % outliers"),
+    ):
+        verdicts = {name: _verdict(abs(feature[figure]), threshold) for name, feature in true.items()}
+        are = {name for name, verdict in verdicts.items() if verdict}
+        open_ = {name for name, verdict in verdicts.items() if verdict is None}
+        said = {name for name, feature in given.items() if getattr(feature, field)}
+        counted = (said & set(right)) - open_
+        wrong = said - set(right)
+        parts.append(
+            found(
+                field,
+                0.17,
+                f1(counted | wrong, are) if counted or wrong or are else 1.0,
+                versus(sorted(said)[:50], {name: round(true[name][figure], 4) for name in sorted(are)[:50]}),
+                f"{len(are)} features {described}: {some(sorted(are))}.",
+                true=len(are),
+                given=len(said),
+            )
+        )
+    return total(
+        [
+            *parts,
+            part(
+                "spread",
+                0.11,
+                close(document.spread, truth["spread"], 0.05),
+                versus(document.spread, round(truth["spread"], 4)),
+                f"The largest standard deviation is {truth['spread']:.4g} times the smallest.",
+            ),
+            part(
+                "models that don't need it",
+                0.05,
+                f1(document.not_needed_for, INDIFFERENT),
+                versus(sorted(document.not_needed_for), sorted(INDIFFERENT)),
+                "Trees split at thresholds, so only the order of values matters to them.",
+            ),
+        ]
+    )

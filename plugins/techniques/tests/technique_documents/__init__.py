@@ -1,0 +1,50 @@
+"""Documents for tests and tables: perfect ones, and those of agents that play the score instead of looking at the data.
+
+One module a technique, with `perfect(truth, dataset)` and `play(kind, question)`. Those who play know what the
+description and `question.json` say: names of columns, and no more. All of them stay below `BOUND`.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+from mleredux_techniques import mleredux_register_techniques
+from mleredux_techniques.kit import TRUTH_FILE, Document, TechniqueSpec, example, load
+
+BOUND = 0.4
+"""No agent that plays reaches more, on any instance of any technique."""
+KINDS = ("everything", "empty", "example", "contradicting", "textbook")
+TECHNIQUES: dict[str, TechniqueSpec] = {
+    ref.id: resolve_name(ref.target) for ref in mleredux_register_techniques() if ref.target is not None
+}
+
+
+def perfect(technique: str, private: Path) -> Any:
+    """The document of one who knows the private folder of a technique task: the truth, with the strong choice."""
+    truth = json.loads((private / TRUTH_FILE).read_bytes())
+    return read(technique, import_module(f"{__name__}.{technique}").perfect(truth, load(private)))
+
+
+def play(kind: str, technique: str, public: Path) -> dict[str, Any]:
+    """The document of a gaming agent, as JSON values; the reader may refuse it, which scores nothing.
+
+    Args:
+        kind: `everything` lists all there could be, `empty` as little as the form allows, `example` copies the
+            description's, `contradicting` claims one thing and recommends another, `textbook` always says the same.
+        public: The task's public files.
+    """
+    if kind == "example":
+        copied: dict[str, Any] = json.loads(example(TECHNIQUES[technique]))
+        return copied
+    question = json.loads((public / "question.json").read_bytes())
+    played: dict[str, Any] = import_module(f"{__name__}.{technique}").play(kind, question)
+    return played
+
+
+def read(technique: str, content: dict[str, Any]) -> Document:
+    """The document, or a ValidationError."""
+    return TECHNIQUES[technique].document.model_validate_json(json.dumps(content))

@@ -1,0 +1,43 @@
+"""Answers to `cv`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux_techniques.cv import efficacy
+from mleredux_techniques.kit import Dataset
+
+
+def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    groups = truth["groups"]
+    told = None
+    if groups:
+        column, separator = groups["keys"][0]
+        told = {"key": {"column": column, "separator": separator}, **{k: v for k, v in groups.items() if k != "keys"}}
+    return {
+        **{name: value for name, value in truth.items() if name not in ("groups", "time")},
+        "groups": told,
+        "time": {"column": truth["time"], "test_after_train": True} if truth["time"] else None,
+        "method": efficacy.strong(dataset).model_dump(),
+    }
+
+
+def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:
+    column = (question["ids"] or question["features"])[0]
+    key = {"column": column, "separator": None}
+    rows = 0 if kind == "empty" else 1000
+    claims = kind == "everything"
+    grouped = {"name": "StratifiedGroupKFold", "groups": key}
+    groups = {"key": key, "train_groups": 100, "shared_groups": 0}
+    return {
+        "target": question["target"],
+        "problem": "binary",
+        "train_rows": rows,
+        "test_rows": rows,
+        "smallest_class": rows // 2,
+        "duplicate_rows": 10 if claims else 0,
+        "shared_rows": 10 if claims else 0,
+        "groups": groups if claims or kind == "contradicting" else None,
+        "time": {"column": question["features"][0], "test_after_train": True} if claims else None,
+        "method": grouped if claims else {"name": "StratifiedKFold"},
+    }

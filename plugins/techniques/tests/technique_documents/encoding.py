@@ -1,0 +1,36 @@
+"""Answers to `encoding`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux_techniques.encoding import efficacy
+from mleredux_techniques.kit import Dataset
+
+
+def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    _name, encodings = efficacy.strong(dataset)
+    features = []
+    for name, fact in truth["features"].items():
+        held = encodings.get(name)
+        if "numeric" in fact["types"] and held is None:
+            continue
+        chosen = held.model_dump() if held is not None else {"name": "drop"}
+        features.append(
+            {"column": name, "type": fact["types"][0], "cardinality": fact["cardinality"], "encoding": chosen}
+        )
+    return {"features": features}
+
+
+def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:
+    names = [] if kind == "empty" else question["features"]
+    kinds: dict[str, tuple[str, int, dict[str, Any]]] = {
+        "everything": ("nominal", 10, {"name": "TargetEncoder"}),
+        "contradicting": ("identifier", 3, {"name": "OneHotEncoder"}),
+        "textbook": ("nominal", 5, {"name": "OneHotEncoder"}),
+        "empty": ("nominal", 5, {"name": "drop"}),
+    }
+    said, distinct, encoding = kinds[kind]
+    return {
+        "features": [{"column": name, "type": said, "cardinality": distinct, "encoding": encoding} for name in names]
+    }

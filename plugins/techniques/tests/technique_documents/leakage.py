@@ -1,0 +1,42 @@
+"""Answers to `leakage`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux_techniques.kit import Dataset
+
+
+def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    strengths = [{"column": name, "strength": value} for name, value in list(truth["strengths"].items())[:5]]
+    risks = []
+    for leak in truth["leaks"]:
+        rows = "duplicate_rows" in leak["kinds"]
+        risks.append(
+            {
+                "kind": leak["kinds"][0],
+                "columns": leak["columns"],
+                "strength": leak["strength"] if leak["strength"] is not None else 1.0,
+                "mitigation": {"name": "drop_duplicates" if rows else "drop_columns"},
+            }
+        )
+    counts = {name: truth[name] for name in ("duplicate_rows", "shared_rows")}
+    return {**counts, "feature_strengths": strengths, "risks": risks}
+
+
+def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:
+    names = [*question["ids"], *question["features"]]
+    risks: list[dict[str, Any]] = []
+    if kind in ("everything", "contradicting"):
+        how = {"name": "drop_columns" if kind == "everything" else "none"}
+        risks = [{"kind": "copy", "columns": [name], "strength": 0.9, "mitigation": how} for name in names[:49]]
+    if kind == "everything":
+        risks.append(
+            {"kind": "duplicate_rows", "columns": [], "strength": 0.2, "mitigation": {"name": "drop_duplicates"}}
+        )
+    if kind == "textbook":
+        how = {"name": "drop_columns"}
+        risks = [{"kind": "id_order", "columns": [n], "strength": 0.9, "mitigation": how} for n in question["ids"]]
+    listed = [] if kind == "empty" else [{"column": name, "strength": 0.9} for name in names[:5]]
+    shared = 10 if kind == "everything" else 0
+    return {"duplicate_rows": shared, "shared_rows": shared, "feature_strengths": listed, "risks": risks}
