@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mleredux_testing.sandboxes import check_sandbox
     from mleredux_testing.suite import checks
     from mleredux_testing.tasks import check_task
+    from mleredux_testing.techniques import check_technique
     from mleredux_testing.toys import TOY_PLUGIN, toy_agent, toy_task
 
 _HOME = {
@@ -40,6 +41,7 @@ _HOME = {
     "check_plugin": "plugins",
     "check_sandbox": "sandboxes",
     "check_task": "tasks",
+    "check_technique": "techniques",
     "checks": "suite",
     "toy_agent": "toys",
     "toy_task": "toys",
@@ -55,6 +57,7 @@ __all__ = [
     "check_plugin",
     "check_sandbox",
     "check_task",
+    "check_technique",
     "checks",
     "toy_agent",
     "toy_task",

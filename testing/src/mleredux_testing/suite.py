@@ -22,7 +22,7 @@ def checks(
     skip: Mapping[str, str] | None = None,
     **arguments: Mapping[str, Any],
 ) -> list[Any]:
-    """Parameters for a test: the check of a plugin, and of each task, agent, grader and sandbox that it registers.
+    """Parameters for a test: the check of a plugin, and of each thing that it registers and that has checks.
 
     ```python
     @pytest.mark.parametrize("check", testing.checks("my-plugin"))
@@ -42,7 +42,7 @@ def checks(
     """
     params: list[Any] = [pytest.param(lambda _tmp: _check("plugins", plugin, {}), id=f"plugin {plugin}")]
     catalogue = Catalogue()
-    for kind in ("tasks", "agents", "graders", "sandboxes"):
+    for kind in ("tasks", "techniques", "agents", "graders", "sandboxes"):
         try:
             entries = catalogue.entries(kind).values()
         except MlereduxError:
@@ -70,6 +70,7 @@ def _check(kind: str, name: str, arguments: dict[str, Any], tmp: Path | None = N
         return testing.check_plugin(name)
     found: dict[str, Callable[..., Findings]] = {
         "tasks": testing.check_task,
+        "techniques": testing.check_technique,
         "agents": testing.check_agent,
         "graders": testing.check_grader,
         "sandboxes": testing.check_sandbox,

@@ -127,7 +127,7 @@ def _check_preparation(
         findings.bad("preparation", f"preparing in another process fails: {error.stderr.strip()[-500:]}")
         return None
     findings.good("preparation")
-    first, second = (_hashes(store.home(task) / "prepared") for store in (data, again))
+    first, second = (hashes(store.home(task) / "prepared") for store in (data, again))
     differing = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
     findings.expect(
         "same bytes each time",
@@ -149,14 +149,15 @@ def _prepare_in_process(task: Task, catalogue: Catalogue, data: DataStore) -> No
     )
 
 
-def _hashes(prepared: Path) -> dict[str, str]:
-    hashes = {}
+def hashes(prepared: Path) -> dict[str, str]:
+    """SHA-256 of each public and private file, by its path below the folder."""
+    found = {}
     for part in ("public", "private"):
         for path in sorted((prepared / part).rglob("*")):
             if path.is_file():
                 with path.open("rb") as file:
-                    hashes[str(path.relative_to(prepared))] = hashlib.file_digest(file, "sha256").hexdigest()
-    return hashes
+                    found[str(path.relative_to(prepared))] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
 
 
 def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepared: Prepared, folder: Path) -> None:
@@ -167,11 +168,11 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
     findings.expect(
         "answers", (prepared.private / task.answers).exists(), f"prepare writes no {task.answers} into private."
     )
-    hashes = _hashes(prepared.public.parent)
-    private = {value: name for name, value in hashes.items() if name.startswith("private/")}
+    digests = hashes(prepared.public.parent)
+    private = {value: name for name, value in digests.items() if name.startswith("private/")}
     shown = [
         f"{name} is {private[value]}"
-        for name, value in hashes.items()
+        for name, value in digests.items()
         if name.startswith("public/") and value in private
     ]
     findings.expect("private files", not shown, f"public files are copies of private ones: {', '.join(shown)}.")

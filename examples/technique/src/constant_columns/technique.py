@@ -1,0 +1,155 @@
+"""The technique `constant-columns`: which features are the same in nearly all rows, and which of them to leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+from mleredux_techniques.kit import (
+    MAX_ITEMS,
+    Dataset,
+    Document,
+    DropFeature,
+    Efficacy,
+    Facts,
+    Instance,
+    Name,
+    Part,
+    Plan,
+    Preprocessing,
+    Share,
+    TechniqueSpec,
+    close,
+    compare,
+    f1,
+    fresh_names,
+    part,
+    some,
+    total,
+    versus,
+    with_columns,
+)
+from pydantic import Field, model_validator
+
+CONSTANT = 0.99
+TOLERANCES = f"""\
+- `columns` (weight 0.5): F1 of the features of which one value, or none, fills at least {CONSTANT:.0%} of the rows
+- `share` of each of these (0.5): within 0.1 % (half within 0.5 %); what is none of them counts against it"""
+
+
+class ConstantColumn(Part):
+    """One feature."""
+
+    column: Name
+    share: Share = Field(description="Training rows with its most frequent value (missing is one), of all.")
+    drop: bool = Field(description="Whether to leave it out.")
+
+
+class ConstantColumnsAnalysis(Document):
+    """Features that are the same in nearly all rows."""
+
+    columns: list[ConstantColumn] = Field(max_length=MAX_ITEMS, description="Each once.")
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> ConstantColumnsAnalysis:
+        for item in self.columns:
+            if item.share < CONSTANT:
+                raise ValueError(f"{item.column[:60]!r} has a share of {item.share}, which is not nearly all rows")
+        return self
+
+
+def truth(dataset: Dataset) -> dict[str, Any]:
+    """The features that are the same in nearly all rows, with the share of these.
+
+    Raises:
+        NotApplicable: There are none.
+    """
+    shares = {}
+    for name in dataset.features:
+        share = float(dataset.train[name].value_counts(normalize=True, dropna=False).iloc[0])
+        if share >= CONSTANT:
+            shares[name] = share
+    if not shares:
+        raise NotApplicable(
+            f"constant-columns does not apply to {dataset.task}: no feature is the same in nearly all rows.",
+            hint=f"Ask constant-columns+planted-1@{dataset.task}.",
+        )
+    return {"shares": shares}
+
+
+def assess(document: ConstantColumnsAnalysis, truth: dict[str, Any]) -> Facts:
+    """The document against the columns."""
+    shares: dict[str, float] = truth["shares"]
+    given = {item.column: item.share for item in document.columns}
+    right = sum(close(given[name], share, 0.001) for name, share in shares.items() if name in given)
+    return total(
+        [
+            part(
+                "columns",
+                0.5,
+                f1(given, shares),
+                versus(sorted(given)[:50], sorted(shares)[:50]),
+                f"One value fills nearly all rows of: {some(shares)}.",
+            ),
+            part(
+                "shares",
+                0.5,
+                right / len(set(shares) | set(given)),
+                versus(given, shares),
+                f"Shares: {some(f'{name} {share:.4f}' for name, share in shares.items())}.",
+            ),
+        ]
+    )
+
+
+def measure(document: ConstantColumnsAnalysis, instance: Instance) -> Efficacy:
+    """Leave the recommended columns out, beside leaving out none and all that are constant."""
+    dropped = [item.column for item in document.columns if item.drop]
+    return compare(
+        instance.dataset,
+        naive=("nothing is left out", {}),
+        strong=("all constant columns are left out", without(instance.truth["shares"])),
+        given=("what was recommended is left out", without(dropped)),
+    )
+
+
+def without(names: Iterable[str]) -> Plan:
+    """The plan that leaves columns out."""
+    return {name: Preprocessing(encoding=DropFeature(name="drop")) for name in names}
+
+
+def recommend(document: ConstantColumnsAnalysis, dataset: Dataset) -> list[str]:
+    """What to leave out, in names that the data have."""
+    names = [f"`{item.column}`" for item in document.columns if item.drop and item.column in dataset.features]
+    return [f"leave out: {', '.join(names) or 'nothing'}"]
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Two to four new columns that are the same in nearly all rows, and two that are in most rows only."""
+    names = fresh_names(dataset, rng, int(rng.integers(4, 7)))
+    sizes = len(dataset.train), len(dataset.test)
+    columns = {}
+    for place, name in enumerate(names):
+        rare = float(rng.uniform(0.1, 0.3)) if place < 2 else float(rng.uniform(0.0, 0.005))
+        values = [np.where(rng.random(size) < rare, rng.integers(1, 9, size), 0).astype(float) for size in sizes]
+        columns[name] = (values[0], values[1], "number")
+    made = with_columns(dataset, columns, rng)
+    return replace(made, planted={"kinds": ["constant"], "columns": names[2:]})
+
+
+technique = TechniqueSpec(
+    id="constant-columns",
+    title="Constant columns: which say nothing, and what to do",
+    folder=Path(__file__).parent,
+    document=ConstantColumnsAnalysis,
+    tolerances=TOLERANCES,
+    truth=truth,
+    assess=assess,
+    measure=measure,
+    recommend=recommend,
+    plant=plant,
+)

@@ -1,0 +1,99 @@
+"""What every technique is held to, on the toy task."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from mleredux._core.data import DataStore, Prepared
+from mleredux._core.models import Task, Technique
+from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.prepare import prepare
+from mleredux._core.submissions.schema import read_schema
+from mleredux._core.submissions.validation import validate
+from mleredux.errors import MlereduxError, NotApplicable, NotFound
+
+from mleredux_testing.findings import Findings
+from mleredux_testing.tasks import hashes
+from mleredux_testing.toys import TOY_PLUGIN
+
+_NO_DOCUMENTS = (b"", b"no JSON", b"[]", b"{}", b'{"no": "field"}', b'{"notes": NaN}', b"\xff\xfe{", b"[" * 100_000)
+
+
+def check_technique(technique: Technique | str, tmp: Path | None = None, *, base: str = "toy") -> Findings:
+    """Check a technique: the tasks that it makes of another, their preparation, and what is not an answer to them.
+
+    Args:
+        technique: The technique, or its id.
+        tmp: A folder for the data; one that goes again where None.
+        base: The task that it is asked of; where the question does not apply to it, the error must say so.
+
+    Raises:
+        NotConforming: With everything that is wrong.
+    """
+    catalogue = Catalogue(load=[TOY_PLUGIN])
+    findings = Findings(f"Technique {technique if isinstance(technique, str) else technique.id}")
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("technique"):
+        found = catalogue.technique(technique) if isinstance(technique, str) else technique
+        findings.expect("title", found.title.strip(), "it has no title.")
+        _check_refusal(findings, found, catalogue.task(base))
+        for variant in (None, *(re.sub(r"[A-Z]+", "1", name) for name in found.variants)):
+            name = f"{found.id}{f'+{variant}' if variant else ''}@{base}"
+            with findings.looking_at(name):
+                try:
+                    task = found.derive(catalogue.task(base), variant)
+                    _check_task(findings, name, task, catalogue, DataStore((tmp or Path(folder)) / "data"))
+                except NotApplicable as error:
+                    findings.expect(name, _is_sentence(error.message), f"{error.message!r} is not one sentence.")
+    return findings.close()
+
+
+def _check_refusal(findings: Findings, technique: Technique, base: Task) -> None:
+    try:
+        technique.derive(base, "no such variant")
+    except (NotFound, NotApplicable):
+        findings.good("unknown variant")
+    else:
+        findings.bad("unknown variant", "a variant that does not exist is made.", "Raise NotFound.")
+
+
+def _check_task(findings: Findings, name: str, task: Task, catalogue: Catalogue, data: DataStore) -> None:
+    findings.expect(f"{name}: id", task.id == name, f"it calls itself {task.id!r}.")
+    related = task.kind == "technique" and task.base is not None
+    findings.expect(f"{name}: base", related, "its kind is not `technique`, or it has no base.")
+    file = task.submission.file
+    findings.expect(f"{name}: description", file in task.describe(), f"its description never names {file}.")
+    prepared = prepare(task, catalogue, data)
+    first = hashes(prepared.public.parent)
+    again = hashes(prepare(task, catalogue, data, force=True).public.parent)
+    findings.expect(
+        f"{name}: same bytes each time",
+        first == again,
+        f"preparing twice gives other bytes: {', '.join(sorted(n for n in first if first[n] != again.get(n))[:8])}.",
+        "Seed every random choice, and sort whatever has no order.",
+    )
+    findings.expect(f"{name}: answers", (prepared.private / task.answers).is_file(), f"there is no {task.answers}.")
+    private = {value for path, value in first.items() if path.startswith("private/")}
+    shown = sorted(path for path, value in first.items() if path.startswith("public/") and value in private)
+    findings.expect(f"{name}: private files", not shown, f"public files are copies of private ones: {shown}.")
+    _check_documents(findings, name, task, prepared, data.path)
+
+
+def _check_documents(findings: Findings, name: str, task: Task, prepared: Prepared, folder: Path) -> None:
+    schema = read_schema(prepared.schema)
+    path = folder / task.submission.file
+    for content in _NO_DOCUMENTS:
+        path.write_bytes(content)
+        shown = f"{name}: refuses {content[:20]!r}"
+        try:
+            verdict = validate(schema, path)
+        except MlereduxError as error:
+            findings.bad(shown, f"validation fails: {error}")
+            continue
+        findings.expect(shown, not verdict.valid, "it is taken for an answer.")
+        findings.expect(shown, _is_sentence(verdict.message), f"{verdict.message!r} is not one sentence.")
+
+
+def _is_sentence(message: str) -> bool:
+    return "\n" not in message.strip() and message.strip().endswith(".") and "Traceback" not in message
