@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-OURS = ("core", "testing", "plugins/graders", "plugins/agents/dummy")
-EXAMPLES = ("examples/task-bundle", "examples/agent")
+OURS = ("core", "testing", "plugins/graders", "plugins/techniques", "plugins/agents/dummy")
+EXAMPLES = ("examples/task-bundle", "examples/agent", "examples/technique")
 
 pytestmark = pytest.mark.slow
 
@@ -95,6 +95,20 @@ def test_its_variant_is_another_task_with_data_of_its_own(clean: Environment) ->
     assert len(rows) == 1 + 7 * 24
 
 
+def test_the_example_technique_is_asked_of_the_example_task_and_graded(clean: Environment) -> None:
+    assert "constant-columns" in [technique["id"] for technique in clean.mleredux("list", "techniques")]
+    task = "constant-columns+planted-1@bike-hours"
+    clean.mleredux("prepare", task)
+    truth = json.loads((clean.folder / "data" / task / "prepared" / "private" / "truth.json").read_bytes())
+    columns = [{"column": name, "share": share, "drop": True} for name, share in truth["shares"].items()]
+    document = clean.folder / "constant-columns_analysis.json"
+    document.write_text(json.dumps({"columns": columns}))
+    report = clean.mleredux("grade", str(document), task)
+    assert len(columns) >= 2 and report["score"] == 1.0
+    document.write_text(json.dumps({"columns": columns[:1]}))
+    assert clean.mleredux("grade", str(document), task)["score"] < 0.9
+
+
 @pytest.mark.parametrize("folder", EXAMPLES)
 def test_their_own_tests_pass(clean: Environment, folder: str) -> None:
     assert "passed" in clean.pytest(folder)
@@ -102,9 +116,9 @@ def test_their_own_tests_pass(clean: Environment, folder: str) -> None:
 
 def test_removing_a_plugin_leaves_a_working_program_with_fewer_names(clean: Environment) -> None:
     """The last test of this file: nothing is installed again."""
-    clean.uninstall("nearest-rows", "mleredux-graders")
+    clean.uninstall("nearest-rows", "constant-columns", "mleredux-techniques", "mleredux-graders")
     assert [agent["id"] for agent in clean.mleredux("list", "agents")] == ["dummy"]
-    assert clean.mleredux("list", "graders") == []
+    assert clean.mleredux("list", "graders") == clean.mleredux("list", "techniques") == []
     assert [task["id"] for task in clean.mleredux("list")] == ["bike-hours"]
     assert clean.mleredux("doctor")["healthy"] is True
     clean.uninstall("bike-hours")

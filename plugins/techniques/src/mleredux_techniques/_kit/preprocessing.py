@@ -140,7 +140,7 @@ def _encoding(how: Preprocessing) -> Encoding | None:
     return None if isinstance(how.encoding, NoEncoding) else how.encoding
 
 
-def _steps(rows: Rows, train: pd.DataFrame, how: dict[str, Preprocessing]) -> list[Step]:
+def _steps(rows: Rows, train: pd.DataFrame, wanted: dict[str, Preprocessing]) -> list[Step]:
     """Steps of a ColumnTransformer: one for each scaler with its numbers, and one for each encoded column.
 
     Numbers that do not vary are 0.
@@ -148,18 +148,16 @@ def _steps(rows: Rows, train: pd.DataFrame, how: dict[str, Preprocessing]) -> li
     scaled: dict[Scaler | None, list[str]] = {}
     steps: list[Step] = []
     for name in train.columns:
-        encoding = _encoding(how[name])
+        encoding = _encoding(wanted[name])
         if rows.columns[name] != "text" and encoding is None:
-            scaler = how[name].scaler or _STANDARD
+            scaler = wanted[name].scaler or _STANDARD
             varies = isinstance(scaler, NoScaler) or np.ptp(train[name].to_numpy()) > 0
             scaled.setdefault(scaler if varies else None, []).append(name)
             continue
         encoding = encoding or _FEW
         tool = encoder_of(encoding, rows.codes, classes=rows.classes, seed=rows.seed, most=_most(rows))
-        steps.append((f"encoded {name}", tool, name if isinstance(encoding, TfidfVectorizer) else [name]))
-    for place, (scaler, names) in enumerate(scaled.items()):
-        steps.append((f"scaled {place}", scaler_of(scaler), names))
-    return steps
+        steps.append((f"encoded {len(steps)}", tool, name if isinstance(encoding, TfidfVectorizer) else [name]))
+    return [*steps, *((f"scaled {place}", scaler_of(how), names) for place, (how, names) in enumerate(scaled.items()))]
 
 
 def _places(steps: Sequence[Step], made: dict[str, slice], names: Sequence[str]) -> list[int]:
