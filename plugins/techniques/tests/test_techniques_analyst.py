@@ -1,4 +1,4 @@
-"""The reference agent: it answers all six from what an agent sees, neither perfectly nor in vain."""
+"""The reference agent: it answers all techniques from what an agent sees, neither perfectly nor in vain."""
 
 from __future__ import annotations
 

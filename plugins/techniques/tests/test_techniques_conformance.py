@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import mleredux_testing as testing
 import pytest
+from mleredux_techniques import kit
 from technique_documents import TECHNIQUES
 
 
@@ -22,6 +24,14 @@ def test_every_technique_has_its_parts() -> None:
     for name, technique in TECHNIQUES.items():
         assert technique.id == name == technique.folder.name
         assert (technique.folder / "description.md").is_file() and (technique.folder / "example.json").is_file()
+
+
+def test_the_example_imports_nothing_but_the_public_kit() -> None:
+    """And the kit has every name that it promises."""
+    example = Path(__file__).parents[3] / "examples" / "technique"
+    lines = "".join(path.read_text(encoding="utf-8") for path in example.rglob("*.py"))
+    assert set(re.findall(r"mleredux_techniques[.\w]*", lines)) == {"mleredux_techniques.kit"}
+    assert [name for name in kit.__all__ if not hasattr(kit, name)] == []
 
 
 def test_listing_imports_no_pandas() -> None:

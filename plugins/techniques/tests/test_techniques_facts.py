@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
 from mleredux_techniques.kit import close, example, f1, load
-from technique_documents import TECHNIQUES, perfect, read
+from technique_documents import TECHNIQUES, empty, perfect, read
 
 Preparer = Callable[[str], Prepared]
 BLIND_BOUND = 0.35
@@ -97,47 +97,18 @@ def test_copying_the_example_gets_next_to_nothing(technique: str, prepared: Prep
     assert facts_score(technique, read(technique, json.loads(example(TECHNIQUES[technique]))), found) < BLIND_BOUND
 
 
-EMPTY: dict[str, dict[str, Any]] = {
-    "missing": {"complete_rows": 0, "columns": []},
-    "encoding": {"features": []},
-    "scaling": {"features": [], "spread": 1.0, "not_needed_for": []},
-    "leakage": {"duplicate_rows": 0, "shared_rows": 0, "feature_strengths": [], "risks": []},
-    "cv": {
-        "target": "returned",
-        "problem": "binary",
-        "train_rows": 0,
-        "test_rows": 0,
-        "smallest_class": 0,
-        "duplicate_rows": 0,
-        "shared_rows": 0,
-        "groups": None,
-        "time": None,
-        "method": {"name": "StratifiedKFold"},
-    },
-    "imbalance": {
-        "target": "returned",
-        "class_counts": {"0": 1, "1": 1},
-        "majority_class": "0",
-        "minority_class": "1",
-        "imbalance_ratio": 1.0,
-        "severity": "balanced",
-        "strategies": [{"name": "class_weight"}],
-    },
-}
-
-
-@pytest.mark.parametrize("technique", EMPTY)
+@pytest.mark.parametrize("technique", TECHNIQUES)
 def test_empty_answers_get_next_to_nothing(technique: str, prepared: Preparer) -> None:
     for name in (f"{technique}@shop", f"{technique}+planted-1@shop"):
         found = prepared(name)
-        assert facts_score(technique, read(technique, EMPTY[technique]), found) < BLIND_BOUND
+        assert facts_score(technique, read(technique, empty(technique)), found) < BLIND_BOUND
 
 
 def test_listing_everything_gets_little(prepared: Preparer) -> None:
     found = prepared("leakage+planted-3@shop")
     dataset = load(found.private)
     listed = {
-        **EMPTY["leakage"],
+        **empty("leakage"),
         "risks": [
             {"kind": "copy", "columns": [name], "strength": 1.0, "mitigation": {"name": "drop_columns"}}
             for name in dataset.features

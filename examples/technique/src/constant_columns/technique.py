@@ -25,11 +25,11 @@ from mleredux_techniques.kit import (
     TechniqueSpec,
     close,
     compare,
+    component,
     f1,
+    facts_of,
     fresh_names,
-    part,
-    some,
-    total,
+    listing,
     versus,
     with_columns,
 )
@@ -86,21 +86,21 @@ def assess(document: ConstantColumnsAnalysis, truth: dict[str, Any]) -> Facts:
     shares: dict[str, float] = truth["shares"]
     given = {item.column: item.share for item in document.columns}
     right = sum(close(given[name], share, 0.001) for name, share in shares.items() if name in given)
-    return total(
+    return facts_of(
         [
-            part(
+            component(
                 "columns",
                 0.5,
                 f1(given, shares),
                 versus(sorted(given)[:50], sorted(shares)[:50]),
-                f"One value fills nearly all rows of: {some(shares)}.",
+                f"One value fills nearly all rows of: {listing(shares)}.",
             ),
-            part(
+            component(
                 "shares",
                 0.5,
                 right / len(set(shares) | set(given)),
                 versus(given, shares),
-                f"Shares: {some(f'{name} {share:.4f}' for name, share in shares.items())}.",
+                f"Shares: {listing(f'{name} {share:.4f}' for name, share in shares.items())}.",
             ),
         ]
     )

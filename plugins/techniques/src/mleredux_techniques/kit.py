@@ -16,12 +16,12 @@ from mleredux_techniques._kit.encoders import DropFeature, Encoding
 from mleredux_techniques._kit.grader import combined, grade, score
 from mleredux_techniques._kit.imputers import Imputation
 from mleredux_techniques._kit.instances import fresh_names, lively, need, plant, renumbered, resized, with_columns
-from mleredux_techniques._kit.marks import close, f1, found, part, shortened, soft_f1, some, total, versus
+from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, soft_f1, versus
 from mleredux_techniques._kit.memory import remembered
 from mleredux_techniques._kit.plans import Plan, choose, compare, losses
 from mleredux_techniques._kit.preparation import TRUTH_FILE
 from mleredux_techniques._kit.preprocessing import Preprocessing
-from mleredux_techniques._kit.recommendation import by_choice, told
+from mleredux_techniques._kit.recommendation import by_choice, spelled
 from mleredux_techniques._kit.results import Efficacy, Facts, Figure
 from mleredux_techniques._kit.scalers import Scaler
 from mleredux_techniques._kit.spec import WITH_TABLES, Instance, TechniqueSpec, has_table
@@ -62,21 +62,23 @@ __all__ = [
     "close",
     "combined",
     "compare",
+    "component",
     "duplicates",
     "example",
     "f1",
-    "found",
+    "facts_of",
+    "finding",
     "fresh_names",
     "grade",
     "has_table",
     "is_free_text",
     "judge",
+    "listing",
     "lively",
     "load",
     "losses",
     "need",
     "once",
-    "part",
     "plant",
     "pool",
     "remembered",
@@ -85,10 +87,8 @@ __all__ = [
     "score",
     "shortened",
     "soft_f1",
-    "some",
+    "spelled",
     "strengths",
-    "told",
-    "total",
     "undecided",
     "versus",
     "with_columns",

@@ -1,6 +1,6 @@
 """Documents for tests and tables: perfect ones, and those of agents that play the score instead of looking at the data.
 
-One module a technique, with `perfect(truth, dataset)` and `play(kind, question)`. Those who play know what the
+One module a technique, with `perfect(truth, dataset)`, `play(kind, question)` and `EMPTY`. Those who play know what the
 description and `question.json` say: names of columns, and no more. All of them stay below `BOUND`.
 """
 
@@ -43,6 +43,12 @@ def play(kind: str, technique: str, public: Path) -> dict[str, Any]:
     question = json.loads((public / "question.json").read_bytes())
     played: dict[str, Any] = import_module(f"{__name__}.{technique}").play(kind, question)
     return played
+
+
+def empty(technique: str) -> dict[str, Any]:
+    """As little as the form allows, of a binary target `returned`."""
+    found: dict[str, Any] = import_module(f"{__name__}.{technique}").EMPTY
+    return found
 
 
 def read(technique: str, content: dict[str, Any]) -> Document:

@@ -7,6 +7,19 @@ from typing import Any
 from mleredux_techniques.cv import efficacy
 from mleredux_techniques.kit import Dataset
 
+EMPTY: dict[str, Any] = {
+    "target": "returned",
+    "problem": "binary",
+    "train_rows": 0,
+    "test_rows": 0,
+    "smallest_class": 0,
+    "duplicate_rows": 0,
+    "shared_rows": 0,
+    "groups": None,
+    "time": None,
+    "method": {"name": "StratifiedKFold"},
+}
+
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     groups = truth["groups"]

@@ -7,6 +7,10 @@ from typing import Any
 from mleredux_techniques.encoding import efficacy
 from mleredux_techniques.kit import Dataset
 
+EMPTY: dict[str, Any] = {
+    "features": [],
+}
+
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     _name, encodings = efficacy.strong(dataset)

@@ -7,6 +7,16 @@ from typing import Any
 from mleredux_techniques.imbalance import efficacy
 from mleredux_techniques.kit import Dataset
 
+EMPTY: dict[str, Any] = {
+    "target": "returned",
+    "class_counts": {"0": 1, "1": 1},
+    "majority_class": "0",
+    "minority_class": "1",
+    "imbalance_ratio": 1.0,
+    "severity": "balanced",
+    "strategies": [{"name": "class_weight"}],
+}
+
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     counts: dict[str, int] = truth["counts"]

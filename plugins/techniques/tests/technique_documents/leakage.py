@@ -6,6 +6,13 @@ from typing import Any
 
 from mleredux_techniques.kit import Dataset
 
+EMPTY: dict[str, Any] = {
+    "duplicate_rows": 0,
+    "shared_rows": 0,
+    "feature_strengths": [],
+    "risks": [],
+}
+
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     strengths = [{"column": name, "strength": value} for name, value in list(truth["strengths"].items())[:5]]

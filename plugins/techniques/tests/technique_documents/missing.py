@@ -7,6 +7,11 @@ from typing import Any
 from mleredux_techniques.kit import Dataset
 from mleredux_techniques.missing import efficacy
 
+EMPTY: dict[str, Any] = {
+    "complete_rows": 0,
+    "columns": [],
+}
+
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     _name, imputations = efficacy.strong(dataset)

@@ -8,6 +8,12 @@ from mleredux_techniques.kit import Dataset
 from mleredux_techniques.scaling import efficacy
 from mleredux_techniques.scaling.facts import INDIFFERENT, OUTLYING, SKEWED
 
+EMPTY: dict[str, Any] = {
+    "features": [],
+    "spread": 1.0,
+    "not_needed_for": [],
+}
+
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     _name, scalers = efficacy.strong(dataset)

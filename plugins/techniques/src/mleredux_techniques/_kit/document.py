@@ -1,4 +1,4 @@
-"""What all six documents share."""
+"""What all documents share."""
 
 from __future__ import annotations
 

@@ -38,18 +38,18 @@ def soft_f1(credits: float, given: int, true: int) -> float:
     return 2 * credits / (given + true) if given + true else 1.0
 
 
-def part(name: str, weight: float, score: float, value: Any, explanation: str) -> Figure:
+def component(name: str, weight: float, score: float, value: Any, explanation: str) -> Figure:
     """One component."""
     return Figure(name, value, explanation, score=round(min(1.0, max(0.0, score)), 4), weight=weight)
 
 
-def found(name: str, weight: float, score: float, value: Any, explanation: str, *, true: int, given: int) -> Figure:
+def finding(name: str, weight: float, score: float, value: Any, explanation: str, *, true: int, given: int) -> Figure:
     """A component about things to be found: weighs little where there are none and none were claimed."""
-    figure = part(name, weight, score, value, explanation)
+    figure = component(name, weight, score, value, explanation)
     return figure if true or given else replace(figure, weight=weight * NOTHING)
 
 
-def total(parts: list[Figure]) -> Facts:
+def facts_of(parts: list[Figure]) -> Facts:
     """The weighted mean of the components."""
     scored = [figure for figure in parts if figure.score is not None and figure.weight > 0]
     weight = sum(figure.weight for figure in scored)
@@ -57,7 +57,7 @@ def total(parts: list[Figure]) -> Facts:
     return Facts(round(score, 4), parts)
 
 
-def some(names: Iterable[str]) -> str:
+def listing(names: Iterable[str]) -> str:
     """Names for a sentence; `none` where there are none."""
     listed = list(names)
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""

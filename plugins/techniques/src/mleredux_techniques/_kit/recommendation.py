@@ -19,11 +19,11 @@ def by_choice(choices: Iterable[tuple[str, Part]], dataset: Dataset) -> list[str
     columns: dict[str, list[str]] = defaultdict(list)
     for column, choice in choices:
         if column in known:
-            columns[told(choice, known)].append(f"`{column}`")
+            columns[spelled(choice, known)].append(f"`{column}`")
     return [f"{choice}: {', '.join(names)}" for choice, names in columns.items()]
 
 
-def told(choice: Part, known: set[str]) -> str:
+def spelled(choice: Part, known: set[str]) -> str:
     """A strategy as one would write it: `SimpleImputer(strategy='median')`."""
     fields = {name: value for name, value in choice.model_dump().items() if name != "name"}
     arguments = [f"{name}={_value(value, known)}" for name, value in fields.items() if value not in (None, False)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, found, part, total, versus
+from mleredux_techniques._kit.marks import close, component, facts_of, finding, versus
 from mleredux_techniques._kit.results import Facts, Figure
 from mleredux_techniques._kit.structure import candidates, duplicates
 from mleredux_techniques.cv.document import CvAnalysis
@@ -65,7 +65,7 @@ def _groups(dataset: Dataset) -> dict[str, Any] | None:
 def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
     """The document against the tables."""
     parts = [
-        part(
+        component(
             name.replace("_", " "),
             0.1,
             close(getattr(document, name), truth[name], 0.01),
@@ -77,7 +77,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
     if truth["smallest_class"] is not None:
         given = document.smallest_class
         parts.append(
-            part(
+            component(
                 "smallest class",
                 0.2,
                 0.0 if given is None else close(given, truth["smallest_class"]),
@@ -91,7 +91,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
     ):
         given, true = getattr(document, name), truth[name]
         parts.append(
-            found(
+            finding(
                 name.replace("_", " "),
                 0.15,
                 close(given, true),
@@ -101,7 +101,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
                 given=given,
             )
         )
-    return total(
+    return facts_of(
         [
             *parts,
             _assess_groups(document, truth["groups"]),
@@ -113,7 +113,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
 
 def _plain(document: CvAnalysis, truth: dict[str, Any]) -> list[Figure]:
     return [
-        part(
+        component(
             name,
             0.01,
             float(getattr(document, name) == truth[name]),
@@ -132,7 +132,7 @@ def _assess_groups(document: CvAnalysis, true: dict[str, Any] | None) -> Figure:
     given = groups.model_dump() if groups else None
     if true is None:
         told = "No column names groups that the split kept whole: values of every candidate occur in both tables."
-        return found("groups", 0.3, float(groups is None), versus(given, None), told, true=0, given=int(bool(groups)))
+        return finding("groups", 0.3, float(groups is None), versus(given, None), told, true=0, given=int(bool(groups)))
     score = 0.0
     if groups is not None and [groups.key.column, groups.key.separator] in true["keys"]:
         score = 0.5 + 0.25 * close(groups.train_groups, true["train_groups"])
@@ -142,7 +142,7 @@ def _assess_groups(document: CvAnalysis, true: dict[str, Any] | None) -> Figure:
         f"The rows of one {column!r}" + (f" (before {separator!r})" if separator else "") + " were kept together: "
         f"{true['train_groups']:,} groups in the training table, {true['shared_groups']:,} of the test's among them."
     )
-    return found("groups", 0.3, score, versus(given, true), told, true=1, given=1)
+    return finding("groups", 0.3, score, versus(given, true), told, true=1, given=1)
 
 
 def _assess_time(document: CvAnalysis, true: str | None) -> Figure:
@@ -152,6 +152,6 @@ def _assess_time(document: CvAnalysis, true: str | None) -> Figure:
     else:
         told = f"The test rows come after the training rows in {true!r}."
     score = float(given == true)
-    return found(
+    return finding(
         "time", 0.2, score, versus(given, true), told, true=int(true is not None), given=int(given is not None)
     )

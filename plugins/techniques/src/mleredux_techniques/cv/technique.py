@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.recommendation import told
+from mleredux_techniques._kit.recommendation import spelled
 from mleredux_techniques._kit.spec import TechniqueSpec
 from mleredux_techniques.cv import efficacy, facts, instances
 from mleredux_techniques.cv.document import CvAnalysis
 
 
 def _recommend(document: CvAnalysis, dataset: Dataset) -> list[str]:
-    return [told(document.method, {*dataset.ids, *dataset.features})]
+    return [spelled(document.method, {*dataset.ids, *dataset.features})]
 
 
 technique = TechniqueSpec(

@@ -8,7 +8,7 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.columns import is_free_text
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, part, soft_f1, some, total, versus
+from mleredux_techniques._kit.marks import close, component, facts_of, listing, soft_f1, versus
 from mleredux_techniques._kit.results import Facts
 from mleredux_techniques._kit.structure import looks_like_time
 from mleredux_techniques.encoding.document import EncodingAnalysis
@@ -88,11 +88,11 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     }
     right = {name for name in needed & set(given) if given[name].type in facts[name]["types"]}
     types = {name: " or ".join(fact["types"]) for name, fact in facts.items()}
-    distinct = some(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
+    distinct = listing(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
     counted = sum(close(given[name].cardinality, facts[name]["cardinality"]) for name in right)
-    return total(
+    return facts_of(
         [
-            part(
+            component(
                 "types",
                 0.5,
                 soft_f1(len(right), len(claimed), len(needed)),
@@ -100,10 +100,10 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
                     {name: given[name].type for name in sorted(claimed)[:50]},
                     {name: facts[name]["types"] for name in sorted(needed)[:50]},
                 ),
-                f"Features that are no plain numbers: {some(f'{n} {types[n]}' for n in sorted(needed))}. "
-                f"Wrong or missing: {some(sorted((needed | claimed) - right))}.",
+                f"Features that are no plain numbers: {listing(f'{n} {types[n]}' for n in sorted(needed))}. "
+                f"Wrong or missing: {listing(sorted((needed | claimed) - right))}.",
             ),
-            part(
+            component(
                 "cardinalities",
                 0.5,
                 counted / len(needed | claimed),

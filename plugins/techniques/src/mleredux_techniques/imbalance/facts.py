@@ -8,7 +8,7 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.columns import class_name
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, part, shortened, some, total, versus
+from mleredux_techniques._kit.marks import close, component, facts_of, listing, shortened, versus
 from mleredux_techniques._kit.results import Facts
 from mleredux_techniques.imbalance.document import SEVERITIES, ImbalanceAnalysis
 
@@ -48,47 +48,47 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
     given = {class_name(name): count for name, count in document.class_counts.items()}
     right = sum(close(given[name], count) for name, count in counts.items() if name in given)
     largest, smallest = max(counts.values()), min(counts.values())
-    told = some(f"{name} {count:,}" for name, count in counts.items())
+    told = listing(f"{name} {count:,}" for name, count in counts.items())
     commonest, rarest = ([name for name, count in counts.items() if count == edge] for edge in (largest, smallest))
     named = class_name(document.majority_class), class_name(document.minority_class)
-    return total(
+    return facts_of(
         [
-            part(
+            component(
                 "class counts",
                 0.45,
                 right / max(len(counts), len(given)),
                 versus(shortened(given), shortened(counts)),
                 f"Rows by class: {told}. {right:g} of {len(counts)} were told right.",
             ),
-            part(
+            component(
                 "imbalance ratio",
                 0.25,
                 close(document.imbalance_ratio, truth["ratio"]),
                 versus(document.imbalance_ratio, round(truth["ratio"], 4)),
                 f"The largest class has {truth['ratio']:.4g} times as many rows as the smallest.",
             ),
-            part(
+            component(
                 "majority class",
                 0.1,
                 float(counts.get(named[0]) == largest),
                 versus(named[0], commonest),
-                f"The most frequent class has {largest:,} rows: {some(commonest)}.",
+                f"The most frequent class has {largest:,} rows: {listing(commonest)}.",
             ),
-            part(
+            component(
                 "minority class",
                 0.1,
                 float(counts.get(named[1]) == smallest),
                 versus(named[1], rarest),
-                f"The least frequent class has {smallest:,} rows: {some(rarest)}.",
+                f"The least frequent class has {smallest:,} rows: {listing(rarest)}.",
             ),
-            part(
+            component(
                 "severity",
                 0.08,
                 float(document.severity == truth["severity"]),
                 versus(document.severity, truth["severity"]),
                 f"A ratio of {truth['ratio']:.4g} is called {truth['severity']}.",
             ),
-            part(
+            component(
                 "target",
                 0.02,
                 float(document.target == truth["target"]),

@@ -8,7 +8,7 @@ from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.columns import REGRESSION_METRICS
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.recommendation import told
+from mleredux_techniques._kit.recommendation import spelled
 from mleredux_techniques._kit.spec import TechniqueSpec
 from mleredux_techniques.imbalance import efficacy, facts, instances
 from mleredux_techniques.imbalance.document import ImbalanceAnalysis
@@ -22,7 +22,7 @@ def _refuse(base: Task, planted: bool) -> str | None:
 
 
 def _recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:
-    return [told(document.strategies[0], {*dataset.classes})]
+    return [spelled(document.strategies[0], {*dataset.classes})]
 
 
 technique = TechniqueSpec(

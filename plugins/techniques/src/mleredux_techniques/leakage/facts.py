@@ -10,7 +10,7 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.association import strength, strengths
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, found, part, soft_f1, some, total, versus
+from mleredux_techniques._kit.marks import close, component, facts_of, finding, listing, soft_f1, versus
 from mleredux_techniques._kit.results import Facts, Figure
 from mleredux_techniques._kit.structure import duplicates
 from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
@@ -140,7 +140,7 @@ def _gives_away(dataset: Dataset, name: str) -> bool:
 def assess(document: LeakageAnalysis, truth: dict[str, Any]) -> Facts:
     """The document against the tables and the planted truth."""
     parts = [
-        found(
+        finding(
             name.replace("_", " "),
             0.1,
             close(getattr(document, name), truth[name]),
@@ -156,13 +156,13 @@ def assess(document: LeakageAnalysis, truth: dict[str, Any]) -> Facts:
     ]
     told = _assess_strengths(document, truth["strengths"])
     measured = not truth["strengths"] or (told.score or 0.0) > 0.5
-    return total([*parts, told, *_assess_risks(document, truth["leaks"], measured)])
+    return facts_of([*parts, told, *_assess_risks(document, truth["leaks"], measured)])
 
 
 def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figure:
     wanted = min(TOP, len(told))
     if not wanted:
-        return part("feature strengths", 0.0, 1.0, None, "There are no numeric columns.")
+        return component("feature strengths", 0.0, 1.0, None, "There are no numeric columns.")
     least = sorted(told.values(), reverse=True)[wanted - 1]
     given = {item.column: item.strength for item in document.feature_strengths}
     right = [
@@ -171,12 +171,12 @@ def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figu
         if name in told and told[name] >= least - 0.02 and abs(value - told[name]) <= 0.01
     ]
     best = dict(list(told.items())[:wanted])
-    return part(
+    return component(
         "feature strengths",
         0.25,
         2 * min(len(right), wanted) / (len(given) + wanted),
         versus(dict(list(given.items())[:20]), best),
-        f"The strongest columns: {some(f'{name} {value:.3f}' for name, value in best.items())}; {len(right)} named "
+        f"The strongest columns: {listing(f'{name} {value:.3f}' for name, value in best.items())}; {len(right)} named "
         "with their strength.",
     )
 
@@ -198,16 +198,16 @@ def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]], measure
         handled += risk.mitigation.name == ("drop_duplicates" if risk.kind == "duplicate_rows" else "drop_columns")
     named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})" for leak in true]
     return [
-        found(
+        finding(
             "risks",
             0.5,
             share * soft_f1(credit, len(claims), len(true)),
             versus([f"{risk.kind}({column or ''})" for risk, column in claims[:20]], named),
-            f"Leaks in these data: {some(named)}. {credit:g} of them were found, with {len(claims)} claims.{note}",
+            f"Leaks in these data: {listing(named)}. {credit:g} of them were found, with {len(claims)} claims.{note}",
             true=len(true),
             given=len(claims),
         ),
-        found(
+        finding(
             "mitigations",
             0.05,
             share * (handled / max(len(true), 1) if true else float(not claims)),

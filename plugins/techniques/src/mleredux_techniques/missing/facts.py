@@ -10,7 +10,7 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.association import tells_of
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, f1, found, part, shortened, some, total, versus
+from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, versus
 from mleredux_techniques._kit.results import Facts, Figure
 from mleredux_techniques.missing.document import MissingAnalysis
 
@@ -93,28 +93,28 @@ def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
     counts: dict[str, int] = truth["counts"]
     given = {item.column: item for item in document.columns}
     marks = {name: close(item.missing, counts[name]) for name, item in given.items() if name in counts}
-    return total(
+    return facts_of(
         [
-            part(
+            component(
                 "complete rows",
                 0.1,
                 close(document.complete_rows, truth["complete_rows"], 0.01),
                 versus(document.complete_rows, truth["complete_rows"]),
                 f"{truth['complete_rows']:,} training rows have no missing feature.",
             ),
-            part(
+            component(
                 "columns with missing values",
                 0.2,
                 f1(given, counts),
                 versus(sorted(given)[:50], sorted(counts)[:50]),
-                f"Missing values are in: {some(counts)}.",
+                f"Missing values are in: {listing(counts)}.",
             ),
-            part(
+            component(
                 "missing counts",
                 0.25,
                 sum(marks.values()) / len(set(counts) | set(given)),
                 versus({name: item.missing for name, item in list(given.items())[:50]}, shortened(counts)),
-                f"Missing values by column: {some(f'{name} {count:,}' for name, count in counts.items())}. "
+                f"Missing values by column: {listing(f'{name} {count:,}' for name, count in counts.items())}. "
                 f"{sum(marks.values()):g} of {len(counts)} were told right.",
             ),
             _assess_together(document, truth),
@@ -134,7 +134,7 @@ def _assess_together(document: MissingAnalysis, truth: dict[str, Any]) -> Figure
         two for two, (rows, least) in given.items() if two in true and least * true[two] <= rows <= 1.1 * true[two]
     ]
     score = 2 * len(right) / (len(given) + len(true)) if given or true else 1.0
-    return found(
+    return finding(
         "missing together",
         0.15,
         score,
@@ -153,7 +153,7 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
         fact, said = facts[name], given[name].mechanism
         credit += 1.0 if said == fact["mechanism"] else 0.5 if said in fact["half"] else 0.0
     parts = [
-        part(
+        component(
             "mechanisms",
             0.2,
             credit / len(facts),
@@ -161,7 +161,7 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
                 {name: given[name].mechanism for name in list(facts)[:50] if name in given},
                 {name: fact["mechanism"] for name, fact in list(facts.items())[:50]},
             ),
-            f"Mechanisms: {some(name + ' ' + fact['mechanism'] for name, fact in facts.items())}. {credit:g} of "
+            f"Mechanisms: {listing(name + ' ' + fact['mechanism'] for name, fact in facts.items())}. {credit:g} of "
             f"{len(facts)} were told right (what no data can tell apart counts half).",
         )
     ]
@@ -171,7 +171,7 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
             name for name in driven if name in right and _first(given[name].depends_on) in driven[name]["depends_on"]
         ]
         parts.append(
-            part(
+            component(
                 "what it depends on",
                 0.1,
                 len(hits) / len(driven),

@@ -8,7 +8,7 @@ import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, f1, found, part, shortened, some, total, versus
+from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, versus
 from mleredux_techniques._kit.results import Facts
 from mleredux_techniques.scaling.document import ScalingAnalysis
 
@@ -77,9 +77,9 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
         and abs(feature.mean - true[name]["mean"]) <= 0.02 * true[name]["std"]
         and close(feature.std, true[name]["std"]) == 1
     ]
-    told = some(f"{name} {fact['mean']:.4g} ± {fact['std']:.4g}" for name, fact in true.items())
+    told = listing(f"{name} {fact['mean']:.4g} ± {fact['std']:.4g}" for name, fact in true.items())
     parts = [
-        part(
+        component(
             "mean and standard deviation",
             0.5,
             2 * len(right) / (len(given) + len(true)),
@@ -102,27 +102,27 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
         counted = (said & set(right)) - open_
         wrong = said - set(right)
         parts.append(
-            found(
+            finding(
                 field,
                 0.17,
                 f1(counted | wrong, are) if counted or wrong or are else 1.0,
                 versus(sorted(said)[:50], {name: round(true[name][figure], 4) for name in sorted(are)[:50]}),
-                f"{len(are)} features {described}: {some(sorted(are))}.",
+                f"{len(are)} features {described}: {listing(sorted(are))}.",
                 true=len(are),
                 given=len(said),
             )
         )
-    return total(
+    return facts_of(
         [
             *parts,
-            part(
+            component(
                 "spread",
                 0.11,
                 close(document.spread, truth["spread"], 0.05),
                 versus(document.spread, round(truth["spread"], 4)),
                 f"The largest standard deviation is {truth['spread']:.4g} times the smallest.",
             ),
-            part(
+            component(
                 "models that don't need it",
                 0.05,
                 f1(document.not_needed_for, INDIFFERENT),
