@@ -54,6 +54,10 @@ class Environment:
         """What a command prints as JSON."""
         return json.loads(self._call([str(self.bin / "mleredux"), *words, "--json"]))
 
+    def new(self, *words: str) -> None:
+        """Write a package into the environment's folder."""
+        self._call([str(self.bin / "mleredux"), "new", *words])
+
     def pytest(self, folder: str) -> str:
         return self._call([str(self.bin / "python"), "-m", "pytest", str(ROOT / folder), "-p", "no:cacheprovider"])
 
@@ -112,6 +116,16 @@ def test_the_example_technique_is_asked_of_the_example_task_and_graded(clean: En
 @pytest.mark.parametrize("folder", EXAMPLES)
 def test_their_own_tests_pass(clean: Environment, folder: str) -> None:
     assert "passed" in clean.pytest(folder)
+
+
+@pytest.mark.parametrize("kind", ["llm", "cli"])
+def test_new_agents_that_ask_models_pass_their_own_tests_as_they_are_written(clean: Environment, kind: str) -> None:
+    """The run, the gateway and the scripted model's server are real."""
+    clean.install("plugins/services/gateway", "plugins/services/scripted-llm")
+    clean.new("agent", f"new-{kind}", f"--{kind}")
+    clean.install(str(clean.folder / f"new-{kind}"))
+    assert "2 passed" in clean.pytest(str(clean.folder / f"new-{kind}"))
+    clean.uninstall(f"new-{kind}", "mleredux-gateway", "mleredux-scripted-llm")
 
 
 def test_removing_a_plugin_leaves_a_working_program_with_fewer_names(clean: Environment) -> None:

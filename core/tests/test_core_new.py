@@ -35,7 +35,19 @@ def agent(tmp_path: Path) -> Path:
     return tmp_path / "near-by"
 
 
-@pytest.mark.parametrize("made", ["bundle", "agent"])
+@pytest.fixture
+def llm(tmp_path: Path) -> Path:
+    assert new("agent", "asking-one", "--llm", "--path", str(tmp_path)).exit_code == 0
+    return tmp_path / "asking-one"
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Path:
+    assert new("agent", "wrapping-one", "--cli", "--path", str(tmp_path)).exit_code == 0
+    return tmp_path / "wrapping-one"
+
+
+@pytest.mark.parametrize("made", ["bundle", "agent", "llm", "cli"])
 def test_the_package_is_complete_and_no_placeholder_is_left(made: str, request: pytest.FixtureRequest) -> None:
     folder: Path = request.getfixturevalue(made)
     files = [path for path in folder.rglob("*") if path.is_file()]
@@ -83,7 +95,7 @@ def run_python(folder: Path, *arguments: str, **env: str) -> None:
         text=True,
         env={"PYTHONPATH": str(folder / "src"), "PATH": "/usr/bin:/bin", "HOME": str(folder.parent), **env},
     )
-    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
 
 
 def test_the_task_conforms_as_it_is_written(bundle: Path) -> None:

@@ -48,9 +48,9 @@ class Task:
         self.submission = Path(env.get("MLEREDUX_SUBMISSION", self.output_dir / "submission.csv"))
         self.scratch_dir = Path(env.get("MLEREDUX_SCRATCH_DIR", "/tmp"))
         self.seed = int(env.get("MLEREDUX_SEED", 0))
-        self.time_limit = float(env.get("MLEREDUX_TIME_LIMIT", 3600))
-        reserve = min(max(0.03 * self.time_limit, 2), 60, 0.2 * self.time_limit)
-        self.deadline = float(env.get("MLEREDUX_DEADLINE", self.started + self.time_limit)) - reserve
+        end = float(env.get("MLEREDUX_DEADLINE", self.started + float(env.get("MLEREDUX_TIME_LIMIT", 3600))))
+        self.time_limit = float(env.get("MLEREDUX_TIME_LIMIT", end - self.started))
+        self.deadline = end - min(max(0.03 * self.time_limit, 2), 60, 0.2 * self.time_limit)
         self.cpus = max(1, int(float(env.get("MLEREDUX_CPUS", os.cpu_count() or 1))))
         self.memory_mb = int(float(env.get("MLEREDUX_MEMORY_MB", 4096)))
         self.validate_url = env.get("MLEREDUX_VALIDATE_URL") or None

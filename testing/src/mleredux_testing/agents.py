@@ -30,6 +30,7 @@ def check_agent(
     sandbox: str = "process",
     time_limit: float = 90,
     options: dict[str, Any] | None = None,
+    isolated: bool = True,
     catalogue: Catalogue | None = None,
 ) -> Findings:
     """Check an agent: its declaration, and that a run of it on a toy task ends with a valid submission.
@@ -41,6 +42,7 @@ def check_agent(
         sandbox: Where.
         time_limit: Seconds it may take.
         options: Options of the agent for this run.
+        isolated: Whether the agent's need of isolation counts; False runs one without whose language model is scripted.
         catalogue: Plugins; those of this process where None.
 
     Raises:
@@ -50,17 +52,31 @@ def check_agent(
     catalogue = Catalogue(block=given.block, load=dict.fromkeys((*given.load, TOY_PLUGIN)))
     findings = Findings(f"Agent {agent if isinstance(agent, str) else agent.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("agent"):
-        found = catalogue.agent(agent) if isinstance(agent, str) else agent
+        # Looked up in another catalogue, which remembers it: this one gets it as it is to be run.
+        found = given.agent(agent) if isinstance(agent, str) else agent
         known = catalogue.entries("agents")
-        if found.id not in known:
+        if found.id not in known or not isolated:
+            found = found if isolated else _without_isolation(found)
             own = Plugin(found.id, "given", source="given")
             known[found.id] = Entry(found.id, "agents", own, Ref(found.id), found)
         _check_declaration(findings, found)
-        if lacking := needs_of(found).lacking(catalogue.sandbox(sandbox).capabilities):
+        asked = catalogue.agent(found.id, options or {})
+        if lacking := needs_of(asked).lacking(catalogue.sandbox(sandbox).capabilities):
             findings.good("run", f"not checked: the sandbox {sandbox} lacks {', '.join(lacking)}")
         else:
             _check_run(findings, found, catalogue, tmp or Path(folder), (task, sandbox, time_limit, options or {}))
     return findings.close()
+
+
+def _without_isolation(agent: Agent) -> Agent:
+    """The agent, also as its options make it, for sandboxes that don't isolate."""
+    configure = agent.configure
+
+    def configured(options: dict[str, Any]) -> Agent:
+        assert configure is not None
+        return configure(options).model_copy(update={"isolated": False})
+
+    return agent.model_copy(update={"isolated": False, "configure": configured if configure else None})
 
 
 def _check_declaration(findings: Findings, agent: Agent) -> None:

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import csv
-import json
-import os
 import random
 import shutil
 import statistics
-import time
 from collections import Counter
 from pathlib import Path
 
-from nearest_rows.rollout import Rollout
+from mleredux_agentkit import Task, Trajectory
 
 Row = dict[str, str]
-
-DATA = Path(os.environ["MLEREDUX_DATA_DIR"])
-TASK = Path(os.environ["MLEREDUX_TASK_DIR"])
-OUTPUT = Path(os.environ["MLEREDUX_OUTPUT_DIR"])
-SUBMISSION = Path(os.environ["MLEREDUX_SUBMISSION"])
-DEADLINE = float(os.environ["MLEREDUX_DEADLINE"])
-OPTIONS = json.loads(os.environ["MLEREDUX_OPTIONS"])
+TASK = Task()
 MANY_VALUES = 20
 LEFT_OUT = 100
 
 
-def read(name: str) -> list[Row]:
+def read(path: Path) -> list[Row]:
     """A table as dictionaries of text."""
-    with (DATA / name).open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -88,7 +79,7 @@ def loss(truth: str, predicted: str, numeric: bool) -> float:
 def choose(points: list[list[float]], truth: list[str], numeric: bool) -> tuple[int, float]:
     """The number of neighbours with the least loss on rows left out one by one, and that loss."""
     chosen = list(range(min(LEFT_OUT, len(points))))
-    most = max(OPTIONS["neighbours"])
+    most = max(TASK.options["neighbours"])
     near = {row: nearest(points[row], points, most, skip=row) for row in chosen}
 
     def mean_loss(number: int) -> float:
@@ -97,28 +88,30 @@ def choose(points: list[list[float]], truth: list[str], numeric: bool) -> tuple[
             for row in chosen
         )
 
-    losses = {number: mean_loss(number) for number in OPTIONS["neighbours"]}
+    losses = {number: mean_loss(number) for number in TASK.options["neighbours"]}
     best = min(losses, key=lambda number: losses[number])
     return best, losses[best]
 
 
 def main() -> None:
     """Solve the task."""
-    facts = json.loads((TASK / "task.json").read_text(encoding="utf-8"))
-    shutil.copy(DATA / facts["sample"], SUBMISSION)  # something valid lies there from the first second on
-    for name in ("__main__.py", "rollout.py"):
-        shutil.copy(Path(__file__).with_name(name), OUTPUT / "code")
-    rollout = Rollout(OUTPUT / "rollout" / "trajectory.json", (TASK / "description.md").read_text(encoding="utf-8"))
-    train, test, sample = read("train.csv"), read("test.csv"), read(facts["sample"])
-    ids = facts["id_columns"]
+    if TASK.sample is None:
+        raise SystemExit("The task has no sample submission.")
+    TASK.submit(TASK.sample)  # there is a valid submission from the first second on
+    shutil.copy(__file__, TASK.output_dir / "code")
+    rollout = Trajectory(TASK, "nearest-rows")
+    train, test, sample = (
+        read(path) for path in (TASK.data_dir / "train.csv", TASK.data_dir / "test.csv", TASK.sample)
+    )
+    ids = TASK.facts["id_columns"]
     targets = [column for column in sample[0] if column not in ids and column in train[0]]
     if not targets:
         rollout.say(
             "The train table has none of the target columns; the sample stays as the submission.", stage="submit"
         )
         return
-    random.Random(int(os.environ["MLEREDUX_SEED"])).shuffle(train)
-    train = train[: OPTIONS["max_rows"]]
+    random.Random(TASK.seed).shuffle(train)
+    train = train[: TASK.options["max_rows"]]
     columns = [column for column in test[0] if column in train[0] and column not in ids]
     space = Space(train, columns)
     points = [space.point(row) for row in train]
@@ -141,7 +134,7 @@ def main() -> None:
         )
     found: dict[tuple[str, ...], Row] = {}
     for row in test:
-        if time.time() > DEADLINE - 5:
+        if TASK.left < 0:
             rollout.say("The time is nearly over; the rest keeps the sample's values.", stage="submit")
             break
         near = nearest(space.point(row), points, max(number for _, _, number in plans.values()))
@@ -149,7 +142,7 @@ def main() -> None:
             target: combine([truth[other] for other in near[:number]], numeric)
             for target, (truth, numeric, number) in plans.items()
         }
-    with SUBMISSION.open("w", encoding="utf-8", newline="") as file:
+    with TASK.submission.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(sample[0]))
         writer.writeheader()
         for row in sample:

@@ -10,7 +10,7 @@ agent = Agent(
     title="Nearest neighbours, their number chosen by leaving one out",
     command=("python", "-m", "nearest_rows"),
     # Copied into the image for `--sandbox docker`; what it imports goes into `python=("name>=1,<2",)`.
-    build=Build(packages=("nearest_rows",)),
+    build=Build(packages=("nearest_rows", "mleredux_agentkit")),
     limits=Limits(time_limit=600, cpus=1, memory_mb=1024),
     options={"neighbours": [1, 3, 5, 9, 15], "max_rows": 1500},
     tags=("no-llm",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -29,25 +30,31 @@ def command() -> None:
 @click.pass_context
 def task_bundle(ctx: click.Context, name: str, parent: Path) -> None:
     """Write a package with a task into the folder NAME; small generated data stand in for yours."""
-    folder = _write(ctx, "task-bundle", "tasks", name, parent)
+    folder = _write(ctx, ("task-bundle",), "tasks", name, parent)
     _say_next(folder, f"mleredux run {name} --agent dummy")
 
 
 @command.command("agent")
 @click.argument("name")
 @click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where to.")
+@click.option("--llm", "kind", flag_value="llm", help="A language model with a shell, in a loop of 50 lines.")
+@click.option("--cli", "kind", flag_value="cli", help="A command-line program, such as a coding agent.")
 @click.pass_context
-def agent(ctx: click.Context, name: str, parent: Path) -> None:
-    """Write a package with an agent into the folder NAME; it works, and is yours to change."""
-    folder = _write(ctx, "agent", "agents", name, parent)
+def agent(ctx: click.Context, name: str, parent: Path, kind: str | None) -> None:
+    """Write a package with an agent into the folder NAME; it works, and is yours to change.
+
+    Without --llm or --cli, it is a program of its own: nearest neighbours on tables.
+    """
+    templates = ("agent", "agent-models", f"agent-{kind}") if kind else ("agent",)
+    folder = _write(ctx, templates, "agents", name, parent)
     _say_next(folder, f"mleredux run digits --agent {name}")
 
 
-def render(template: str, name: str, folder: Path) -> list[Path]:
-    """Write a template's files, with the name in its places, into a folder that is not there yet.
+def render(templates: Sequence[str], name: str, folder: Path) -> list[Path]:
+    """Write templates' files, with the name in its places, into a folder that is not there yet.
 
     Args:
-        template: `task-bundle` or `agent`.
+        templates: Folders of templates; a file in a later one replaces that of the same name in an earlier one.
         name: A valid name (`check_name`).
         folder: Made by this.
 
@@ -55,18 +62,22 @@ def render(template: str, name: str, folder: Path) -> list[Path]:
         The files written.
     """
     words = {"name": name, "package": name.replace("-", "_"), "title": name.replace("-", " ").capitalize()}
-    source = _TEMPLATES / template
+    sources = {path.relative_to(_TEMPLATES / name): path for name in templates for path in _files(_TEMPLATES / name)}
     written = []
-    for path in sorted(source.rglob(f"*{_SUFFIX}")):
-        relative = str(path.relative_to(source)).removesuffix(_SUFFIX).replace("__package__", words["package"])
+    for place, path in sorted(sources.items()):
+        relative = str(place).removesuffix(_SUFFIX).replace("__package__", words["package"])
         text = path.read_text(encoding="utf-8")
         for word, value in words.items():
             text = text.replace("{{" + word + "}}", value)
-        place = folder / relative
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-        written.append(place)
+        target = folder / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        written.append(target)
     return written
+
+
+def _files(template: Path) -> list[Path]:
+    return sorted(template.rglob(f"*{_SUFFIX}"))
 
 
 def check_name(name: str) -> None:
@@ -83,7 +94,7 @@ def check_name(name: str) -> None:
         raise click.BadParameter(f"{name!r} is the name of something in Python; choose another.", param_hint="NAME")
 
 
-def _write(ctx: click.Context, template: str, kind: str, name: str, parent: Path) -> Path:
+def _write(ctx: click.Context, templates: Sequence[str], kind: str, name: str, parent: Path) -> Path:
     check_name(name)
     found = catalogue(ctx)
     if name in found.entries(kind) or any(plugin.name == name for plugin in found.plugins):
@@ -94,7 +105,7 @@ def _write(ctx: click.Context, template: str, kind: str, name: str, parent: Path
     if folder.exists():
         raise MlereduxError(f"{folder} exists; nothing was written.", hint="Choose another name, or another --path.")
     try:
-        files = render(template, name, folder)
+        files = render(templates, name, folder)
     except OSError as error:
         raise MlereduxError(
             f"{folder} can't be written: {error.strerror or error}.", hint="Choose another --path."
