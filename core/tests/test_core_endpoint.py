@@ -95,6 +95,25 @@ def test_multipart_uploads_as_curl_and_browsers_make_them(served: Served) -> Non
         assert status == 400 and "multipart upload" in answer["error"]
 
 
+def part(disposition: str, content: bytes) -> bytes:
+    return f"--xYx \t\r\nContent-Disposition: form-data; {disposition}\r\n\r\n".encode() + content + b"\r\n"
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        part('name="note"; filename="file"', b"hello"),
+        part('name="note"; comment="name=file"', b"hello"),
+        part('name="filename"', b"hello"),
+        b"a preamble that names --xYx in passing\r\n" + part('name="note"', b"text --xYx\r\n--xYxy\r\n"),
+    ],
+    ids=["filename-file", "quoted", "longer-name", "boundary-in-texts"],
+)
+def test_the_part_that_is_named_file_is_the_submission(served: Served, note: bytes) -> None:
+    body = note + part('filename="x.csv"; name="file"', GOOD) + b"--xYx--"
+    assert served.post(body, "multipart/form-data; boundary=xYx")[1]["valid"] is True
+
+
 def test_a_large_multipart_upload_is_not_held_in_memory(served: Served) -> None:
     import resource
 

@@ -10,11 +10,11 @@ import contextlib
 import email.message
 import hashlib
 import http.server
+import itertools
 import json
 import math
 import mmap
 import os
-import re
 import shutil
 import socket
 import socketserver
@@ -286,19 +286,16 @@ def _first_file(body: Path, content_type: str) -> Path:
     mark = b"--" + boundary.encode("latin-1", "replace")
     with body.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         chosen: tuple[int, int] | None = None
-        start = data.find(mark)
-        while start >= 0 and data[start + len(mark) : start + len(mark) + 2] == b"\r\n":
-            head = start + len(mark) + 2
-            content = data.find(b"\r\n\r\n", head, head + _HEAD_BYTES) + 4
-            end = data.find(b"\r\n" + mark, content - 2)
-            if content < 4 or end < 0:
+        for (_, head), (end, _) in itertools.pairwise(_delimiters(data, mark)):
+            content = data.find(b"\r\n\r\n", head - 2, min(head + _HEAD_BYTES, end + 2)) + 4
+            if content < 4:
                 break
-            named = re.search(rb"name=\"?file\"?[;\s]", data[head:content], re.IGNORECASE) is not None
+            headers = email.message_from_bytes(data[head:content])
+            named = headers.get_param("name", header="Content-Disposition") == "file"
             if chosen is None or named:
                 chosen = content, max(content, end)
             if named:
                 break
-            start = end + 2
         if chosen is None:
             raise _Broken("The multipart upload holds no file.")
         path = body.with_name("file")
@@ -306,3 +303,13 @@ def _first_file(body: Path, content_type: str) -> Path:
             for position in range(chosen[0], chosen[1], 1 << 20):
                 part.write(data[position : min(position + (1 << 20), chosen[1])])
     return path
+
+
+def _delimiters(data: mmap.mmap, mark: bytes) -> Iterator[tuple[int, int]]:
+    """Where what is before each line of the boundary ends, and what is behind it starts (RFC 2046, section 5.1.1)."""
+    at = data.find(mark)
+    while at >= 0:
+        rest = data[at + len(mark) : at + len(mark) + _HEAD_BYTES].partition(b"\r\n")[0]
+        if (at == 0 or data[at - 2 : at] == b"\r\n") and rest.strip(b" \t") in (b"", b"--"):
+            yield at - 2, at + len(mark) + len(rest) + 2
+        at = -1 if rest.strip(b" \t") == b"--" else data.find(mark, at + len(mark))
