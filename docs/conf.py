@@ -26,6 +26,7 @@ exclude_patterns = ["reference/schemas", "reference/examples"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
+napoleon_use_ivar = True
 default_role = "code"
 suppress_warnings = ["ref.python"]  # the client and core have errors of the same names
 autodoc_member_order = "groupwise"

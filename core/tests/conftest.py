@@ -20,7 +20,6 @@ from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
-from mleredux._core.resume import check_resumable
 from mleredux._core.store import Run, RunStore
 
 TOY = Path(__file__).parent / "toy"
@@ -53,8 +52,9 @@ class Toy:
 
     def resume(self, run: Run) -> Run:
         again = self.store.get(run.id)
-        check_resumable(again, self.catalogue)
-        self.pipeline().execute([again])
+        pipeline = self.pipeline()
+        pipeline.check_resumable(again)
+        pipeline.execute([again])
         return again
 
     def hold(self, stage: str) -> Path:

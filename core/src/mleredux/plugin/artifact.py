@@ -20,11 +20,10 @@ from mleredux._core.sandboxes.timeline import Sample, read_timeline
 from mleredux._core.stages.produce import add_artifact
 from mleredux._core.store import Run, RunStore, default_runs_dir
 from mleredux._core.store.run import SCORES_FILE
-from mleredux._core.store.states import FINAL, RunState, SubmissionVersion, final_state
+from mleredux._core.store.states import final_state
 
 __all__ = [
     "CAUSES",
-    "FINAL",
     "SCORES_FILE",
     "TIMELINE_FILE",
     "Artifact",
@@ -35,11 +34,9 @@ __all__ = [
     "Report",
     "Run",
     "RunSpec",
-    "RunState",
     "RunStore",
     "Sample",
     "State",
-    "SubmissionVersion",
     "VersionScore",
     "add_artifact",
     "default_runs_dir",

@@ -2,7 +2,6 @@
 
 from mleredux._core.models.agent import Agent, Build, Limits, Smoke
 from mleredux._core.models.base import Model
-from mleredux._core.models.events import Event
 from mleredux._core.models.grader import Grader, GradingInput, Score
 from mleredux._core.models.report import Ledger, LlmUse, Report, VersionScore
 from mleredux._core.models.run import (
@@ -11,15 +10,12 @@ from mleredux._core.models.run import (
     Attempts,
     Cause,
     CausePolicy,
+    Event,
     Manifest,
-    NotSubmitted,
     Outcome,
-    RunRecord,
     RunSpec,
     RunUse,
     State,
-    Submitted,
-    Unusable,
 )
 from mleredux._core.models.schema import Column, SubmissionSchema, Verdict
 from mleredux._core.models.task import Competition, Metric, Resources, Submission, Task, Technique, Thresholds
@@ -43,11 +39,9 @@ __all__ = [
     "Manifest",
     "Metric",
     "Model",
-    "NotSubmitted",
     "Outcome",
     "Report",
     "Resources",
-    "RunRecord",
     "RunSpec",
     "RunUse",
     "Score",
@@ -55,11 +49,9 @@ __all__ = [
     "State",
     "Submission",
     "SubmissionSchema",
-    "Submitted",
     "Task",
     "Technique",
     "Thresholds",
-    "Unusable",
     "Verdict",
     "VersionScore",
 ]

@@ -10,7 +10,6 @@ from typing import cast
 
 from mleredux._core.masks import Mask
 from mleredux._core.models import Artifact, Manifest
-from mleredux._core.models.events import Warned
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
@@ -38,8 +37,7 @@ def produce(run: Run, catalogue: Catalogue) -> Manifest:
             )
             made += [_completed(run, artifact, name) for artifact in artifacts]
         except Exception as error:  # a plugin may raise anything; the others still produce
-            message = f"Producing artifacts failed: {type(error).__name__}: {error}"
-            run.emit(Warned(plugin=name, message=message))
+            run.emit("warning", plugin=name, message=f"Producing artifacts failed: {type(error).__name__}: {error}")
     return write_manifest(run, made)
 
 
@@ -91,7 +89,7 @@ def mask_secrets(run: Run, values: Iterable[str]) -> int:
                 changed += _mask(run.path / folder / os.fsdecode(found.path), mask)
             except OSError as error:
                 message = f"Secrets could not be looked for: {error.strerror or error}."
-                run.emit(Warned(path=f"{folder}/{readable(found.path)}", message=message))
+                run.emit("warning", path=f"{folder}/{readable(found.path)}", message=message)
     return changed
 
 

@@ -8,8 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
-from mleredux._core.models.events import AgentFound, Attempt, GatewayUse, Validation
+from mleredux._core.models import Attempts, Cause, Outcome, State, Verdict
 from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
@@ -28,11 +27,11 @@ GATEWAY_SOCKET = "gateway.sock"
 _OUTPUT_FOLDERS = ("code", "logs", "rollout")
 
 
-def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
+def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None, str | None]:
     """Let the agent work.
 
     Returns:
-        How it ended, and the submission to grade, or what is there in its place.
+        How it ended, the submission to grade (None where there is none), and why there is none.
 
     Raises:
         Cancelled: Somebody stopped the run while it waited for a slot.
@@ -57,7 +56,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
         endpoint.start()
         gateway: Gateway | None = None
         try:
-            attempts = run.log.state.attempts
+            attempts = _attempts(run)
             if not context.sandbox.capabilities.isolated and not attempts.unfinished:
                 note_data(run, prepared.public.parent)
             gateway = _open_gateway(context, endpoint)
@@ -69,12 +68,13 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
             )
         finally:
             if gateway is not None:
-                run.emit(GatewayUse(status="closed", use=gateway.close()))
+                run.emit("gateway", status="closed", use=gateway.close().model_dump(mode="json"))
             endpoint.stop()
             remove_tree(run.path / ".scratch")
     if not context.sandbox.capabilities.isolated:
         check_data(run, prepared.public.parent)
-    return outcome, snapshots.finish()
+    submission, problem = snapshots.finish()
+    return outcome, submission, problem
 
 
 def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome:
@@ -99,17 +99,16 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
             for _ in sandbox.sweep(launch.owner, lambda other: other != launch.run_id):
                 continue
         _clear(launch, aside=before.started)
-        session.emit(Attempt(status="starting"))
+        session.emit("attempt", status="starting")
         handle = sandbox.start(launch)
     session.emit(
-        AgentFound(
-            status="adopted" if adopted else "started",
-            sandbox=sandbox.id,
-            handle=handle.id,
-            agent=launch.agent.id,
-            started_at=handle.started_at,
-            monotonic=time.monotonic(),
-        )
+        "agent",
+        status="adopted" if adopted else "started",
+        sandbox=sandbox.id,
+        handle=handle.id,
+        agent=launch.agent.id,
+        started_at=handle.started_at,
+        monotonic=time.monotonic(),
     )
     logs = launch.log.parent
     watch = Watch(
@@ -123,7 +122,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
     try:
         outcome = supervise(handle, launch.limits, watch, age)
         if outcome.cause is not Cause.CANCELLED:
-            session.emit(Attempt(status="ended", outcome=outcome))
+            session.emit("attempt", status="ended", outcome=outcome.model_dump(mode="json"))
         return outcome
     finally:
         handle.close()
@@ -210,7 +209,23 @@ def _clear(launch: Launch, *, aside: bool) -> None:
 
 
 def _record_verdict(run: Run, verdict: Verdict) -> None:
-    run.emit(Validation(valid=verdict.valid, message=verdict.message))
+    run.emit("validation", valid=verdict.valid, message=verdict.message)
+
+
+def _attempts(run: Run) -> Attempts:
+    """What the log says of the run's agents; an attempt that was given up (cancelled, or a broken sandbox) is over."""
+    told = Attempts()
+    for event in run.log.read():
+        if event.type == "attempt":
+            told = told.model_copy(update={"unfinished": True, "outcome": None})
+            if event.data.get("status") == "ended":
+                told = told.model_copy(update={"outcome": Outcome.model_validate(event.data["outcome"])})
+        elif event.type == "stage" and event.data["stage"] == State.RUNNING:
+            told = told.model_copy(update={"unfinished": False, "outcome": None})
+        elif event.type == "agent":
+            begun = event.data.get("monotonic") if event.data.get("status") == "started" else told.monotonic
+            told = told.model_copy(update={"started": True, "monotonic": begun})
+    return told
 
 
 def _age(attempts: Attempts) -> float | None:
@@ -221,5 +236,6 @@ def _age(attempts: Attempts) -> float | None:
 
 def agent_started(run: Run) -> float:
     """When the agent began, in Unix time."""
-    started = run.log.state.agent_started
-    return time.time() if started is None else started
+    times = [event.data.get("started_at") for event in run.log.read() if event.type == "agent"]
+    known = [float(time_) for time_ in times if time_ is not None]
+    return known[-1] if known else time.time()

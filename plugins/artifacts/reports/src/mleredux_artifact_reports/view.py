@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import CAUSES, Report, Run, State
+from mleredux.plugin.artifact import CAUSES, Event, Report, Run, State
 from mleredux.plugin.command import current
 from mleredux.plugin.files import disk_usage
 from mleredux.plugin.task import Task, read_leaderboard
@@ -110,7 +110,7 @@ class Page:
 def page_of(run: Run) -> Page:
     """Everything the page shows of a run."""
     events, report, task = run.events(), run.report, _task(run)
-    ending = ending_of(run)
+    ending = ending_of(run, events)
     started = next((event.time for event in events if event.type == "agent"), None)
     artifacts, left_out = artifacts_of(run)
     title = task.title if task else run.spec.task
@@ -127,7 +127,7 @@ def page_of(run: Run) -> Page:
         score=number(report.score) if report else "–",
         verdict=_verdict(report),
         scale=scale_of(report, _leaderboard(task)) if report else None,
-        cards=_cards(run),
+        cards=_cards(run, events),
         timeline=timeline_of(events, run.resources()),
         submissions=_submissions(run, report, started),
         meters=_meters(run),
@@ -187,11 +187,12 @@ def _verdict(report: Report | None) -> list[Fact]:
     return facts
 
 
-def _cards(run: Run) -> list[Fact]:
+def _cards(run: Run, events: list[Event]) -> list[Fact]:
     outcome, versions = run.outcome, run.submissions()
     facts = [Fact("Agent worked", duration(outcome.seconds) if outcome else "–")]
     facts.append(Fact("Submissions", f"{len(versions):,}"))
-    facts.append(Fact("Validations asked", f"{run.log.state.validations:,}"))
+    validations = sum(event.type == "validation" for event in events)
+    facts.append(Fact("Validations asked", f"{validations:,}"))
     memory = outcome.max_memory_mb if outcome else None
     facts.append(Fact("Peak memory", megabytes(memory) if memory is not None else "–"))
     cpu = outcome.cpu_seconds if outcome else None

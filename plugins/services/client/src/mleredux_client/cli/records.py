@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mleredux.plugin.command import RunView
 
+FINAL = ("done", "failed", "timed_out", "cancelled")
 _WORDS = {
     "preparing": "preparing the data",
     "building": "building the agent's environment",
