@@ -24,7 +24,7 @@ from _tables import frequent, replaced, sentences, tag_lists, vocabulary
 from mleredux import prepare, tasks
 from mleredux._core.models import Competition, Grader, GradingInput, Metric, Submission
 from mleredux._core.plugins import current
-from mleredux_graders.segmentation.runs import common, decode
+from mleredux_graders.segmentation.run_lengths import common, decode
 
 REPEATS = 3
 Sides = tuple[Any, Any]

@@ -16,7 +16,7 @@ from mleredux_graders.detection.coco_map import rectangle_iou
 from mleredux_graders.detection.map_boxes_3d import iou_3d
 from mleredux_graders.detection.rectangles import corners, overlap_areas
 from mleredux_graders.segmentation.dice_hausdorff import hausdorff
-from mleredux_graders.segmentation.runs import common, decode
+from mleredux_graders.segmentation.run_lengths import common, decode
 
 SIZE = 40
 seeds = given(seed=st.integers(0, 100_000))

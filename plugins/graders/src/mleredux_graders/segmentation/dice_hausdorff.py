@@ -8,7 +8,7 @@ from mleredux.plugin.grader import Array, Rows, Score, define, texts
 
 from mleredux_graders.arrays import distinct
 from mleredux_graders.segmentation.dice import dice
-from mleredux_graders.segmentation.runs import MaskOptions, Runs, matched_masks, shapes, true_masks
+from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, matched_masks, shapes, true_masks
 
 
 class DiceHausdorffOptions(MaskOptions):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Rows, define
 
-from mleredux_graders.segmentation.runs import MaskOptions, Runs, common, matched_masks
+from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks
 
 
 class MaskFbetaOptions(MaskOptions):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Rows, define
 
-from mleredux_graders.segmentation.runs import MaskOptions, Runs, common, matched_masks
+from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks
 
 THRESHOLDS = np.arange(0.5, 1, 0.05)
 """0.5, 0.55, 0.6000000000000001, …: with the floating-point errors of the published metric."""
