@@ -16,7 +16,7 @@ WRITTEN = [*PRODUCTS, ROOT / "testing", *sorted(path.parent for path in ROOT.glo
 ROLES = {"agents": "agent", "artifacts": "artifact", "audit": "audit", "competitions": "competition"}
 ROLES |= {"sandboxes": "sandbox", "trackers": "tracker", "services": ""}
 NOUNS = {"briefing", "encoding", "grading", "matching", "missing", "polling", "resampling", "sampling", "scaling"}
-NOUNS |= {"screening"}
+NOUNS |= {"preprocessing", "screening"}
 TO_BE_RENAMED = {"building", "gaming", "preparing", "watching"}
 
 
