@@ -7,6 +7,7 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,8 @@ SHORT = 24
 HASHED_BYTES = 2 << 30
 """Bytes of files read for hashes, in all."""
 PICTURES = 3000
+MOST_BITS_APART = 6
+"""Of the 64 of a perceptual hash: copies saved again, smaller or brighter, are nearer, others 11 or more apart."""
 _PICTURE = re.compile(r"\.(jpe?g|png|tiff?|bmp|gif)$", re.IGNORECASE)
 
 
@@ -142,31 +145,37 @@ def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, 
 
 
 def _alike(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, list[str]]:
-    """Test picture → train pictures with the same coarse grey levels and gradients."""
+    """Test picture → train pictures with nearly the same perceptual hash."""
     if not sides["test"] or not sides["train"]:
         return {}
     try:
+        from imagehash import phash
         from PIL import Image, UnidentifiedImageError
     except ImportError:
         notes.append("Pictures were not compared by their looks; pip install 'mleredux-audit-leaks[images]' does.")
         return {}
-    prints: dict[str, dict[str, bytes]] = {"train": {}, "test": {}}
+    prints: dict[str, dict[str, Any]] = {"train": {}, "test": {}}
     for side, files in sides.items():
         if len(files) > PICTURES:
             notes.append(f"Only {PICTURES} of {len(files)} {side} pictures were compared by their looks.")
         for file in files[:: max(1, len(files) // PICTURES)][:PICTURES]:
             try:
                 with Image.open(io.BytesIO(file.read(32 << 20))) as picture:
-                    grey = np.asarray(picture.convert("L").resize((17, 16)), dtype=np.int16)
+                    grey = picture.convert("L")
+                    coarse = np.asarray(grey.resize((17, 16)), dtype=np.int16)
+                    if (np.diff(coarse) > 2).sum() >= 24:  # flat pictures all look the same
+                        prints[side][file.name] = np.where(phash(grey).hash.ravel(), 1, -1)
             except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
                 continue
-            gradient = np.packbits(grey[:, 1:] - grey[:, :-1] > 2)
-            if int(np.unpackbits(gradient).sum()) >= 24:  # flat pictures all look the same
-                prints[side][file.name] = gradient.tobytes()
-    where = defaultdict(list)
-    for name, key in prints["train"].items():
-        where[key].append(name)
-    return {name: where[key] for name, key in prints["test"].items() if 0 < len(where.get(key, ())) <= 5}
+    if not prints["test"] or not prints["train"]:
+        return {}
+    names, hashes = list(prints["train"]), np.array(list(prints["train"].values()), dtype=np.float32)
+    found = {}
+    for name, bits in prints["test"].items():
+        near = np.flatnonzero(hashes @ bits.astype(np.float32) >= bits.size - 2 * MOST_BITS_APART)
+        if 0 < len(near) <= 5:
+            found[name] = [names[number] for number in near]
+    return found
 
 
 def _files_finding(
