@@ -14,7 +14,8 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/mleredux/mleredux"
 PACKAGES = "reference/packages"
-"""Where the READMEs of the distributions become pages, made anew by each build."""
+"""Where the READMEs of the distributions become pages, made again by each build."""
+PROJECT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
 
 project = "mleredux"
 author = "The mleredux developers"
@@ -60,7 +61,9 @@ def _led_to(text: str, folder: str, page: str) -> str:
     def link(match: re.Match[str]) -> str:
         path, anchor = posixpath.normpath(posixpath.join(folder, match[1])), match[2] or ""
         at, name = posixpath.split(path)
-        if path.startswith("docs/"):
+        if path in PROJECT_PAGES:
+            target = posixpath.relpath(path.lower(), posixpath.dirname(page) or ".")
+        elif path.startswith("docs/"):
             target = posixpath.relpath(path.removeprefix("docs/"), posixpath.dirname(page) or ".")
         elif name == "README.md" and at in DISTRIBUTIONS:
             target = posixpath.relpath(f"{PACKAGES}/{DISTRIBUTIONS[at]}.md", posixpath.dirname(page) or ".")
@@ -73,9 +76,9 @@ def _led_to(text: str, folder: str, page: str) -> str:
 
 def _write_pages(app: Sphinx) -> None:
     """Pages of files that lie elsewhere: a page for each distribution, their list, and the project's own."""
-    for name in ("changelog", "contributing"):
-        text = (ROOT / f"{name.upper()}.md").read_text(encoding="utf-8")
-        (Path(app.srcdir) / f"{name}.md").write_text(_led_to(text, "", name), encoding="utf-8")
+    for name in PROJECT_PAGES:
+        text = _led_to((ROOT / name).read_text(encoding="utf-8"), "", name.lower())
+        (Path(app.srcdir) / name.lower()).write_text(text, encoding="utf-8")
     folder = Path(app.srcdir) / PACKAGES
     folder.mkdir(exist_ok=True)
     for path, name in DISTRIBUTIONS.items():
