@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux._core.archives import unpacked_size
+from mleredux._core.formats import size as size_text
 from mleredux._core.models import Task
 from mleredux.errors import DataError
 
@@ -44,8 +45,8 @@ def check(store: DataStore, tasks: Sequence[Task], *, source: Path | None = None
     if needed > free:
         what = tasks[0].id if len(tasks) == 1 else f"{len(tasks)} tasks"
         raise DataError(
-            f"Preparing {what} needs about {_gb(needed)} in {store.path}, {_gb(free)} are free there: "
-            f"{_gb(needed - free)} are missing.",
+            f"Preparing {what} needs about {size_text(needed)} in {store.path}, {size_text(free)} are free there: "
+            f"{size_text(needed - free)} are missing.",
             hint="Make room, name another place with --data-dir, or go on nevertheless with --ignore-space.",
         )
 
@@ -82,7 +83,3 @@ def _links_work(place: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _gb(count: float) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"

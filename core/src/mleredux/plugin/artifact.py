@@ -14,6 +14,17 @@ A producer yields the files that it wrote below the run's folder::
 
 from __future__ import annotations
 
+from mleredux._core.formats import (
+    TONES,
+    duration,
+    facts,
+    megabytes,
+    moment,
+    number,
+    ordinal,
+    round_duration,
+    size,
+)
 from mleredux._core.models import CAUSES, Artifact, Cause, Event, LlmUse, Manifest, Report, RunSpec, State, VersionScore
 from mleredux._core.sandboxes.timeline import FILE as TIMELINE_FILE
 from mleredux._core.sandboxes.timeline import Sample, read_timeline
@@ -26,6 +37,7 @@ __all__ = [
     "CAUSES",
     "SCORES_FILE",
     "TIMELINE_FILE",
+    "TONES",
     "Artifact",
     "Cause",
     "Event",
@@ -40,6 +52,14 @@ __all__ = [
     "VersionScore",
     "add_artifact",
     "default_runs_dir",
+    "duration",
+    "facts",
     "final_state",
+    "megabytes",
+    "moment",
+    "number",
+    "ordinal",
     "read_timeline",
+    "round_duration",
+    "size",
 ]

@@ -27,9 +27,9 @@ from mleredux._core.cli.output import (
     runs_dir_option,
     write_log,
 )
-from mleredux._core.cli.progress import Progress
 from mleredux._core.cli.root import catalogue
 from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_options, see_through
+from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.server import SERVER_VARIABLE, server_of
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue, current

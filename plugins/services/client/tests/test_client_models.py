@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import mleredux._core.formats as formats
 import mleredux._core.models as core
 import mleredux._core.rollout as core_rollout
+import mleredux_client.formats as client_formats
 import mleredux_client.models as client
 import pytest
 from mleredux._core.models.run import State
@@ -70,6 +73,14 @@ def test_a_report_is_the_same_after_its_way_through_json() -> None:
     read = client.Report.model_validate_json(REPORT.model_dump_json())
     assert read.medal == REPORT.medal == "gold"
     assert read.model_dump(mode="json") == REPORT.model_dump(mode="json")
+
+
+def test_a_report_is_shown_the_same_here_and_there() -> None:
+    ours = Path(formats.__file__).read_text()
+    assert Path(client_formats.__file__).read_text() == ours, "copy core's formats.py to the client"
+    shown = dict(formats.facts(REPORT))
+    assert shown["score"] == "0.99000 (accuracy)" and shown["medal"] == "gold" and "note" not in shown
+    assert dict(client_formats.facts(client.Report.model_validate(REPORT.model_dump()))) == shown
 
 
 def test_what_a_newer_server_says_is_kept_not_refused() -> None:

@@ -13,7 +13,7 @@ from mleredux._core.cli.root import catalogue
 from mleredux._core.cli.server import NO_CLIENT, server_of
 
 if TYPE_CHECKING:
-    from mleredux._core.cli.progress import Progress
+    from mleredux._core.cli.run_progress import Progress
     from mleredux._core.models import Event, Report, Verdict
 
 Record = dict[str, Any]

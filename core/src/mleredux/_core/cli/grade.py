@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from mleredux._core.cli.backend import backend
-from mleredux._core.cli.output import data_dir_option, json_option, print_json
+from mleredux._core.cli.output import data_dir_option, json_option, print_facts, print_json
 from mleredux._core.cli.server import server_option
-
-if TYPE_CHECKING:
-    from mleredux._core.models import Report
+from mleredux._core.formats import facts
 
 
 @click.command()
@@ -62,18 +59,7 @@ def command(
     graded = backend(ctx, data_dir=data_dir).grade(submission, task, project=project)
     if as_json:
         print_json(graded.model_dump(mode="json"))
-    else:
-        _print_report(graded)
-
-
-def _print_report(graded: Report) -> None:
-    if graded.score is None:
+    elif graded.score is None:
         click.echo(f"Not valid: {graded.message}")
-        return
-    better = "lower" if graded.is_lower_better else "higher"
-    click.echo(f"score         {graded.score:.5f}  ({graded.metric}, {better} is better)")
-    if graded.gold_threshold is not None:
-        click.echo(f"medal         {graded.medal or 'none'}")
-        click.echo(f"above median  {'yes' if graded.above_median else 'no'}  (median {graded.median_threshold:.5f})")
-    if graded.percentile is not None:
-        click.echo(f"percentile    {graded.percentile:.1f} of {graded.teams} entries")
+    else:
+        print_facts(dict(facts(graded)))

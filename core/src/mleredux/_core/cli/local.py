@@ -19,7 +19,7 @@ from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotFound
 
 if TYPE_CHECKING:
-    from mleredux._core.cli.progress import Progress
+    from mleredux._core.cli.run_progress import Progress
     from mleredux._core.models import Event, Report, Verdict
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run, RunStore

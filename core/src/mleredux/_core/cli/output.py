@@ -33,6 +33,10 @@ data_dir_option = local_option(
 """The option `--data-dir` of a click command; the command gets `data_dir`."""
 
 
+_NARROW = 32
+"""Columns are not cut below this."""
+
+
 def print_json(content: Any) -> None:
     """One JSON document; NaN and infinities as null, so that every reader takes it."""
     click.echo(json.dumps(_finite(content), indent=1, ensure_ascii=False))
@@ -48,8 +52,11 @@ def _finite(content: Any) -> Any:
     return content
 
 
-def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Rows in aligned columns, cut to the terminal's width; the last column gets what is left.
+def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], give_way: Sequence[str] = ()) -> None:
+    """Rows in aligned columns, cut to the terminal's width.
+
+    Args:
+        give_way: Columns that lose their middle first, the widest most, before lines lose their ends.
 
     Rich is not imported for this: a list must come at once.
     """
@@ -57,10 +64,25 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> No
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(columns))]
     room = shutil.get_terminal_size((120, 24)).columns
+    yielding = [columns.index(name) for name in give_way]
+    while yielding and sum(widths) + 2 * (len(widths) - 1) > room:
+        widest = max(yielding, key=widths.__getitem__)
+        if widths[widest] <= _NARROW:
+            break
+        widths[widest] -= 1
     for number, line in enumerate([heads, *cells]):
-        text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        parts = [_cut(cell, width).ljust(width) for cell, width in zip(line, widths, strict=True)]
+        text = "  ".join(parts).rstrip()
         text = text if len(text) <= room else text[: max(room - 1, 10)] + "…"
         click.echo(click.style(text, bold=True) if number == 0 else text)
+
+
+def _cut(text: str, width: int) -> str:
+    """Text in as many columns; what is longer loses its middle, so that ids keep the end they are named by."""
+    if len(text) <= width:
+        return text
+    end = max((width - 1) // 2, min(7, width - 2))
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from mleredux._core.cli.root import catalogue
 from mleredux.errors import Cancelled, MlereduxError
 
 if TYPE_CHECKING:
-    from mleredux._core.cli.preparation import PreparingDisplay
+    from mleredux._core.cli.prepare_progress import PreparingDisplay
     from mleredux._core.data import DataStore
     from mleredux._core.models import Task
     from mleredux._core.progress import Step
@@ -49,7 +49,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     \b
     Exit codes: 0 all tasks are prepared · 1 some are not · 2 usage · 130 stopped
     """
-    from mleredux._core.cli.preparation import PreparingDisplay
+    from mleredux._core.cli.prepare_progress import PreparingDisplay
     from mleredux._core.data import DataStore
 
     found, store = catalogue(ctx), DataStore(asked["data_dir"])

@@ -141,8 +141,8 @@ def see_through(
     Args:
         several: Whether JSON is a list.
     """
-    from mleredux._core.cli.progress import Progress
-    from mleredux._core.cli.summary import closing_table
+    from mleredux._core.cli.run_progress import Progress
+    from mleredux._core.cli.run_table import closing_table
 
     with Progress(follow=follow, quiet=as_json) as progress:
         ended = there.finish(batch, progress, cancel_on_interrupt=cancel_on_interrupt)

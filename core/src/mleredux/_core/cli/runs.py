@@ -14,7 +14,8 @@ from mleredux._core.cli.output import json_option, print_json, print_table, runs
 from mleredux._core.cli.run import read_labels
 from mleredux._core.cli.server import server_of, server_option
 
-_COLUMNS = ("id", "task", "agent", "status", "cause", "score", "medal")
+GIVE_WAY = ("id", "task", "agent")
+COLUMNS = ("id", "status", "score", "medal", "cause", "task", "agent")
 
 
 @click.group(cls=CommandGroup, here=("index",), invoke_without_command=True)
@@ -56,7 +57,7 @@ def command(
         click.echo(f"There are no {'such ' if any(filters.values()) else ''}runs {there.place}.")
     else:
         whose = ("user",) if len({row.get("user") for row in rows}) > 1 else ()
-        print_table(rows, (*_COLUMNS, *whose))
+        print_table(rows, (*COLUMNS, *whose), GIVE_WAY)
         if more is not None:
             click.echo(f"… and {more} (--limit)")
 
@@ -67,7 +68,7 @@ def command(
 @click.pass_context
 def show(ctx: click.Context, run: str, as_json: bool) -> None:
     """Show one run: by id, a part of it, or `last`."""
-    from mleredux._core.cli.summary import closing_table
+    from mleredux._core.cli.run_table import closing_table
 
     there = _backend(ctx)
     run_id = there.find(run)

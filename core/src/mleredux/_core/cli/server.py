@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import click
 
 Place = Literal["here", "server", "both"]
 """Where a command works: on this machine only (what is not said otherwise), on a server only, or on either."""
+_Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 SERVER_VARIABLE = "MLEREDUX_SERVER"
 """The environment variable with the URL of a server."""
 _OPTION = "--server"
@@ -114,5 +114,11 @@ class PlacedOption(click.Option):
         return super().handle_parse_result(ctx, opts, args)
 
 
-local_option: Callable[..., Callable[[Any], Any]] = partial(click.option, cls=PlacedOption, place="here")
-server_option: Callable[..., Callable[[Any], Any]] = partial(click.option, cls=PlacedOption, place="server")
+def local_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
+    """`click.option` that only this machine takes."""
+    return click.option(*names, cls=PlacedOption, place="here", **facts)
+
+
+def server_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
+    """`click.option` that only a server takes."""
+    return click.option(*names, cls=PlacedOption, place="server", **facts)

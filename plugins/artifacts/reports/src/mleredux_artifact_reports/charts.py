@@ -9,9 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mleredux.plugin.artifact import Event, Report, Sample, VersionScore
-
-from mleredux_artifact_reports.numbers import duration, megabytes, number, round_duration
+from mleredux.plugin.artifact import Event, Report, Sample, VersionScore, duration, megabytes, number, round_duration
 
 _RUG = 240
 _TICKS = 400

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
-from mleredux.plugin.artifact import Run
+from mleredux.plugin.artifact import Run, size
 from mleredux.plugin.files import IntakeLimits, media_type, readable_path
 
 from mleredux_artifact_reports.agent_files import excerpt, files_below, terminal_text
-from mleredux_artifact_reports.numbers import size
 
 _MAIN_LOG_BYTES = 96 << 10
 _LOG_BYTES = 24 << 10

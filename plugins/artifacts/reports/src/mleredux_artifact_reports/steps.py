@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from mleredux.plugin.artifact import Run
+from mleredux.plugin.artifact import Run, duration, number
 from mleredux.plugin.rollout import (
     InvalidRollout,
     ObservationResult,
@@ -21,7 +21,6 @@ from mleredux.plugin.rollout import (
 
 from mleredux_artifact_reports.agent_files import cut
 from mleredux_artifact_reports.charts import Progress, progress_of
-from mleredux_artifact_reports.numbers import duration, number
 
 _FIRST, _LAST = 80, 120
 _PAGE_CHARACTERS = 3_000_000

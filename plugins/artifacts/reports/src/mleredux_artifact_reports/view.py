@@ -7,7 +7,20 @@ from datetime import datetime
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import CAUSES, Event, Report, Run, State
+from mleredux.plugin.artifact import (
+    CAUSES,
+    TONES,
+    Event,
+    Report,
+    Run,
+    duration,
+    facts,
+    megabytes,
+    moment,
+    number,
+    ordinal,
+    size,
+)
 from mleredux.plugin.command import current
 from mleredux.plugin.files import disk_usage
 from mleredux.plugin.task import Task, read_leaderboard
@@ -24,12 +37,12 @@ from mleredux_artifact_reports.charts import (
     timeline_of,
 )
 from mleredux_artifact_reports.files import ArtifactRow, LogView, artifacts_of, link_to, logs_of
-from mleredux_artifact_reports.numbers import duration, megabytes, moment, number, ordinal, size
 from mleredux_artifact_reports.outcome import Ending, ending_of
 from mleredux_artifact_reports.steps import RolloutView, rollout_of
 
 _SUBMISSIONS = 200
-_TONES = {State.DONE: "good", State.FAILED: "bad", State.TIMED_OUT: "warn", State.CANCELLED: "warn"}
+_DRAWN = frozenset({"score", "medal", "above median", "percentile", "metric", "thresholds", "valid", "message"})
+"""Facts of a report that have a place of their own on the page."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,7 @@ class Page:
     report: Report | None
     score: str
     verdict: list[Fact]
+    facts: list[Fact]
     scale: Scale | None
     cards: list[Fact]
     timeline: Timeline | None
@@ -120,12 +134,13 @@ def page_of(run: Run) -> Page:
         summary=_summary(run, title, ending, report),
         ending=ending,
         status=str(ending.state).replace("_", " "),
-        tone=_TONES.get(ending.state, "warn"),
+        tone=TONES.get(ending.state, "warn"),
         counts=ending.cause is None or CAUSES[ending.cause].counts,
         created=moment(run.spec.created_at),
         report=report,
         score=number(report.score) if report else "–",
         verdict=_verdict(report),
+        facts=[Fact(name, value) for name, value in facts(report) if name not in _DRAWN] if report else [],
         scale=scale_of(report, _leaderboard(task)) if report else None,
         cards=_cards(run, events),
         timeline=timeline_of(events, run.resources()),
@@ -169,13 +184,13 @@ def _verdict(report: Report | None) -> list[Fact]:
     """The marks beside the score."""
     if report is None or report.score is None:
         return []
-    facts = []
+    marks = []
     if report.gold_threshold is not None:
-        facts.append(
+        marks.append(
             Fact("medal", f"{report.medal.capitalize()} medal" if report.medal else "No medal", report.medal or "")
         )
     if report.median_threshold is not None:
-        facts.append(
+        marks.append(
             Fact("median", "Above the median", "good")
             if report.above_median
             else Fact("median", "Not above the median")
@@ -183,21 +198,21 @@ def _verdict(report: Report | None) -> list[Fact]:
     if report.percentile is not None:
         entries = f" of {report.teams:,} entries" if report.teams else ""
         words = f"{ordinal(report.percentile)} percentile{entries}"
-        facts.append(Fact("percentile", words, "good" if report.percentile >= 50 else ""))
-    return facts
+        marks.append(Fact("percentile", words, "good" if report.percentile >= 50 else ""))
+    return marks
 
 
 def _cards(run: Run, events: list[Event]) -> list[Fact]:
     outcome, versions = run.outcome, run.submissions()
-    facts = [Fact("Agent worked", duration(outcome.seconds) if outcome else "–")]
-    facts.append(Fact("Submissions", f"{len(versions):,}"))
+    cards = [Fact("Agent worked", duration(outcome.seconds) if outcome else "–")]
+    cards.append(Fact("Submissions", f"{len(versions):,}"))
     validations = sum(event.type == "validation" for event in events)
-    facts.append(Fact("Validations asked", f"{validations:,}"))
+    cards.append(Fact("Validations asked", f"{validations:,}"))
     memory = outcome.max_memory_mb if outcome else None
-    facts.append(Fact("Peak memory", megabytes(memory) if memory is not None else "–"))
+    cards.append(Fact("Peak memory", megabytes(memory) if memory is not None else "–"))
     cpu = outcome.cpu_seconds if outcome else None
-    facts.append(Fact("CPU time", duration(cpu) if cpu is not None else "–"))
-    return facts
+    cards.append(Fact("CPU time", duration(cpu) if cpu is not None else "–"))
+    return cards
 
 
 def _submissions(run: Run, report: Report | None, started: datetime | None) -> Submissions:
@@ -267,8 +282,8 @@ def _ledger(report: Report | None) -> list[Fact]:
         return []
     ledger = report.ledger
     calls = "no gateway" if ledger.llm_calls is None else f"{ledger.llm_calls:,}"
-    exposed = "Yes: the result is worth only the agent's honesty" if ledger.answers_exposed else "No"
-    facts = [
+    exposed = "Yes – treat this score as unverified" if ledger.answers_exposed else "No"
+    signals = [
         Fact("Answers within reach", exposed, "bad" if ledger.answers_exposed else "good"),
         Fact("Isolated from this machine", "Yes" if ledger.isolated else "No", "good" if ledger.isolated else "warn"),
         Fact("Network", ledger.network, "good" if ledger.network == "none" else "warn"),
@@ -279,12 +294,12 @@ def _ledger(report: Report | None) -> list[Fact]:
     if (llm := ledger.llm) is not None:
         cost = "not known" if llm.cost_usd is None else f"{llm.cost_usd:.4f} USD"
         tokens = f"{llm.prompt_tokens:,} read, {llm.completion_tokens:,} written"
-        facts += [
+        signals += [
             Fact("Tokens of these calls", tokens, note=f"{llm.cached_tokens:,} of those read came from a cache"),
             Fact("Cost of these calls", cost),
             Fact("Budget used up", llm.exhausted or "none", "warn" if llm.exhausted else "good"),
         ]
-    return facts + [Fact("Note", note) for note in ledger.notes]
+    return signals + [Fact("Note", note) for note in ledger.notes]
 
 
 def _environment(run: Run) -> list[Fact]:

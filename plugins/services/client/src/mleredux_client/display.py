@@ -7,6 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
+from mleredux_client.formats import TONES, duration, facts, text
 from mleredux_client.models.base import Model
 from mleredux_client.models.report import Report
 from mleredux_client.models.run import ExperimentRecord, RunRecord
@@ -14,8 +15,8 @@ from mleredux_client.models.run import ExperimentRecord, RunRecord
 MAX_ROWS = 100
 _MAX_TEXT = 300
 _MEDALS = {"gold": "🥇", "silver": "🥈", "bronze": "🥉"}
-_COLOURS = {"done": "#1a7f37", "failed": "#b3261e", "timed_out": "#b3261e", "cancelled": "#6e7781"}
-_RUN_COLUMNS = ("id", "task", "agent", "seed", "status", "score", "medal", "seconds", "message")
+_COLOURS = {"good": "#1a7f37", "warn": "#9a6700", "bad": "#b3261e"}
+_RUN_COLUMNS = ("id", "task", "agent", "seed", "status", "score", "medal", "time", "message")
 
 
 def run_html(run: RunRecord) -> str:
@@ -31,32 +32,15 @@ def run_html(run: RunRecord) -> str:
         "message": run.message,
         "score": run.score,
         "medal": run.medal,
-        "seconds": seconds_of(run),
+        "time": _time_of(run),
     }
     report = report_html(run.report) if run.report else ""
     return f"<div><b>Run {_text(run.id)}</b> {_status(run.status)}{_pairs(rows)}{report}</div>"
 
 
 def report_html(report: Report) -> str:
-    """A report: the score among its thresholds."""
-    thresholds = ", ".join(
-        f"{name} {value:g}"
-        for name in ("gold", "silver", "bronze", "median")
-        if (value := getattr(report, f"{name}_threshold")) is not None
-    )
-    rows = {
-        "score": report.score,
-        "medal": report.medal,
-        "above median": report.above_median if report.score is not None else None,
-        "percentile": report.percentile,
-        "thresholds": thresholds or None,
-        "metric": f"{report.metric} ({'lower' if report.is_lower_better else 'higher'} is better)",
-        "valid": report.valid_submission,
-        "message": report.message,
-        "note": report.note,
-        "ended by limit": report.limit,
-    }
-    return f"<div><b>Report on {_text(report.competition_id)}</b>{_pairs(rows)}</div>"
+    """A report: what its fields say to show."""
+    return f"<div><b>Report on {_text(report.competition_id)}</b>{_pairs(dict(facts(report)))}</div>"
 
 
 def experiment_html(experiment: ExperimentRecord) -> str:
@@ -68,7 +52,7 @@ def experiment_html(experiment: ExperimentRecord) -> str:
 
 def runs_html(runs: Sequence[RunRecord]) -> str:
     """Runs as a table."""
-    rows = [{**run.model_dump(), "seconds": seconds_of(run)} for run in runs[:MAX_ROWS]]
+    rows = [{**run.model_dump(), "time": _time_of(run)} for run in runs[:MAX_ROWS]]
     shown = [name for name in _RUN_COLUMNS if any(row.get(name) is not None for row in rows)]
     return _table(shown, rows, len(runs))
 
@@ -89,6 +73,11 @@ def seconds_of(run: RunRecord) -> float | None:
     if run.started_at is None or run.ended_at is None:
         return None
     return round((run.ended_at - run.started_at).total_seconds(), 1)
+
+
+def _time_of(run: RunRecord) -> str | None:
+    seconds = seconds_of(run)
+    return None if seconds is None else duration(seconds)
 
 
 def _table(columns: Iterable[str], rows: Sequence[Mapping[str, Any]], total: int) -> str:
@@ -117,7 +106,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _status(status: str) -> str:
-    return f'<span style="color:{_COLOURS.get(status, "#0969da")}">{_text(status)}</span>'
+    return f'<span style="color:{_COLOURS.get(TONES.get(status, ""), "#0969da")}">{_text(status)}</span>'
 
 
 def _is_short(value: Any) -> bool:
@@ -129,14 +118,5 @@ def _is_short(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        text = f"{value:g}"
-    elif isinstance(value, datetime):
-        text = value.isoformat(sep=" ", timespec="seconds")
-    elif isinstance(value, list | tuple):
-        text = ", ".join(str(item) for item in value)
-    else:
-        text = str(value)
-    return escape(text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…", quote=True)
+    shown = text(value)
+    return escape(shown if len(shown) <= _MAX_TEXT else f"{shown[:_MAX_TEXT]}…", quote=True)

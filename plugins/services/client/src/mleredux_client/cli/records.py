@@ -5,16 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from mleredux_client.formats import ACTIVITIES
+
 if TYPE_CHECKING:
     from mleredux.plugin.command import RunView
 
 FINAL = ("done", "failed", "timed_out", "cancelled")
-_WORDS = {
-    "preparing": "preparing the data",
-    "building": "building the agent's environment",
-    "running": "the agent works",
-    "producing": "producing artifacts",
-}
 _ROW = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "created_at", "updated_at")
 _MORE = ("project", "user", "experiment", "labels")
 
@@ -42,7 +38,7 @@ def words_of(run: dict[str, Any]) -> str:
     status = str(run["status"])
     if status == "queued" and run.get("waiting_for"):
         return f"queued: {run['waiting_for']}"
-    return _WORDS.get(status, status)
+    return ACTIVITIES.get(status, status)
 
 
 def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:

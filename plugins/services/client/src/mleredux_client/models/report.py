@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+from mleredux_client.formats import Shown
 from mleredux_client.models.base import Model
+
+_THRESHOLDS = tuple(f"{name} {{{name}_threshold:g}}" for name in ("gold", "silver", "bronze", "median"))
+_PERCENTILE = ("{percentile:.0f} %", "{teams:d} entries")
 
 
 class LlmUse(Model):
@@ -61,34 +65,34 @@ class Report(Model):
     """One graded submission, with the names and meanings of MLE-bench's grading report first."""
 
     competition_id: str
-    score: float | None
+    score: Annotated[float | None, Shown("score", ("{score:.5f} ({metric})",), brief=True)]
     """None where there is none."""
-    gold_threshold: float | None = None
+    gold_threshold: Annotated[float | None, Shown("thresholds", _THRESHOLDS)] = None
     silver_threshold: float | None = None
     bronze_threshold: float | None = None
     median_threshold: float | None = None
-    any_medal: bool = False
+    any_medal: Annotated[bool, Shown("medal", ("{medal_name}",), when="gold_threshold", brief=True)] = False
     gold_medal: bool = False
     silver_medal: bool = False
     bronze_medal: bool = False
-    above_median: bool = False
+    above_median: Annotated[bool, Shown("above median", when="median_threshold", brief=True)] = False
     submission_exists: bool
-    valid_submission: bool
+    valid_submission: Annotated[bool, Shown("valid")]
     is_lower_better: bool
     created_at: datetime
     submission_path: str
 
-    message: str | None = None
+    message: Annotated[str | None, Shown("message")] = None
     """One sentence on why there is no score."""
-    note: str | None = None
+    note: Annotated[str | None, Shown("note")] = None
     """What the score can't be compared with."""
     task_version: str
-    metric: str
-    percentile: float | None = None
+    metric: Annotated[str, Shown("metric", ("{metric}", "{better} is better"))]
+    percentile: Annotated[float | None, Shown("percentile", _PERCENTILE, brief=True)] = None
     """Share of the leaderboard's entries, in percent, that the score beats or equals."""
     teams: int | None = None
     details: dict[str, Any] = {}
-    limit: str | None = None
+    limit: Annotated[str | None, Shown("ended by limit")] = None
     """Which limit ended the agent: time, memory, disk, processes."""
     ledger: Ledger | None = None
 
@@ -99,6 +103,16 @@ class Report(Model):
             if getattr(self, f"{name}_medal"):
                 return name
         return None
+
+    @property
+    def medal_name(self) -> str:
+        """The medal, or `none`."""
+        return self.medal or "none"
+
+    @property
+    def better(self) -> str:
+        """Which scores are better: `lower` or `higher`."""
+        return "lower" if self.is_lower_better else "higher"
 
     def _repr_html_(self) -> str:
         from mleredux_client.display import report_html

@@ -20,6 +20,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from mleredux._core.formats import size
 from mleredux._core.progress import Step
 
 _PLAIN_SECONDS = 10.0
@@ -114,8 +115,8 @@ class PreparingDisplay:
         since, before = self._lines[task]
         if step.done is not None and now - since >= _PLAIN_SECONDS:
             self._lines[task] = now, done
-            of = f" of {megabytes(step.total)}" if step.total else ""
-            self._print(task, f"{step.stage}: {megabytes(done)}{of}, {megabytes((done - before) / (now - since))}/s")
+            of = f" of {size(step.total)}" if step.total else ""
+            self._print(task, f"{step.stage}: {size(done)}{of}, {size((done - before) / (now - since))}/s")
 
 
 class _WhereCounted(ProgressColumn):
@@ -127,8 +128,3 @@ class _WhereCounted(ProgressColumn):
 
     def render(self, task: Task) -> RenderableType:
         return self._column.render(task) if task.fields["counted"] else Text()
-
-
-def megabytes(count: float) -> str:
-    """A number of bytes for people."""
-    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mleredux._core.cli.output import safe
-from mleredux._core.cli.summary import STYLES
+from mleredux._core.cli.run_table import STYLES
+from mleredux._core.formats import duration
 
 _REFRESH = 4
 
@@ -90,6 +91,6 @@ class Progress:
                 Text(task, style="bold"),
                 Text(agent),
                 Text(message, style=STYLES.get(message, "")),
-                Text(f"{seconds:.0f} s", style="dim"),
+                Text(duration(seconds), style="dim"),
             )
         return table

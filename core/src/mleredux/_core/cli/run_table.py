@@ -1,0 +1,74 @@
+"""The table at the end: score, medal, above median, time, where the artifacts are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mleredux._core.cli.backend import RunView
+from mleredux._core.cli.output import safe
+from mleredux._core.formats import TONES, duration, facts
+
+STYLES = {state: {"good": "green", "warn": "yellow", "bad": "red"}[tone] for state, tone in TONES.items()}
+_MEDALS = {"gold": "bold yellow", "silver": "bold white", "bronze": "bold dark_orange3"}
+_BELOW = ("above median", "percentile", "artifacts", "report")
+_WIDE = 120
+"""Columns of a terminal below which `_BELOW` is left out of the table of several runs."""
+_FOLDED = ("task", "agent", "artifacts", "report")
+"""Columns that give way where there is little room."""
+
+
+def closing_table(runs: Sequence[RunView]) -> None:
+    """Print the table: facts below one another for one run, a row each for several."""
+    console, narrow = Console(), False
+    if len(runs) == 1:
+        table = Table(show_header=False, title=Text(safe(f"{runs[0].agent} on {runs[0].task}"), "bold"))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, value in _row(runs[0]).items():
+            table.add_row(name, value)
+    else:
+        table = Table(header_style="bold")
+        seeds = len({run.record["seed"] for run in runs}) > 1
+        rows = [
+            {
+                "task": Text(safe(run.task)),
+                "agent": Text(safe(run.agent)),
+                **({"seed": str(run.record["seed"])} if seeds else {}),
+                **_row(run),
+            }
+            for run in runs
+        ]
+        narrow = console.width < _WIDE
+        fullest = max(rows, key=len)
+        names = [*fullest, *dict.fromkeys(name for row in rows for name in row if name not in fullest)]
+        names = [name for name in names if not (narrow and name in _BELOW)]
+        for name in names:
+            table.add_column(name, overflow="fold", no_wrap=name not in _FOLDED)
+        for row in rows:
+            table.add_row(*(row.get(name, "-") for name in names))
+    console.print(table)
+    if narrow:
+        for run in runs:
+            console.print(Text(safe(f"{run.task} · {run.agent}: {run.artifacts}"), style="dim"))
+    for run in runs:
+        for sentence in filter(None, (run.message, run.report.message if run.report else None)):
+            console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow"))
+
+
+def _row(run: RunView) -> dict[str, Any]:
+    found = dict(facts(run.report, brief=True)) if run.report else {}
+    medal = found.get("medal", "")
+    return {
+        "status": Text(run.status, style=STYLES.get(run.status, "")),
+        "score": "-",
+        **{name: safe(value) for name, value in found.items()},
+        **({"medal": Text(medal, style=_MEDALS.get(medal, ""))} if medal else {}),
+        "time": duration(run.seconds),
+        "artifacts": Text(run.artifacts),
+        **({"report": Text(run.page)} if run.page else {}),
+    }

@@ -1,0 +1,78 @@
+"""What commands print of runs and reports: on terminals of any width, and of fields that nobody knew of."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from mleredux._core.cli.backend import RunView
+from mleredux._core.cli.output import print_facts, print_table
+from mleredux._core.cli.run_table import closing_table
+from mleredux._core.cli.runs import COLUMNS, GIVE_WAY
+from mleredux._core.formats import Shown, facts
+from mleredux._core.models import Report
+
+
+class Richer(Report):
+    """A report with one more field, declared and shown nowhere else."""
+
+    carbon: Annotated[float | None, Shown("carbon", ("{carbon:.1f} g",), brief=True)] = None
+    secret: str | None = None
+
+
+GRADED: dict[str, Any] = {
+    "competition_id": "digits",
+    "score": 0.98765,
+    "gold_threshold": 0.99,
+    "median_threshold": 0.9,
+    "silver_medal": True,
+    "any_medal": True,
+    "above_median": True,
+    "submission_exists": True,
+    "valid_submission": True,
+    "is_lower_better": False,
+    "created_at": datetime(2026, 11, 22, tzinfo=UTC),
+    "submission_path": "submission.csv",
+    "task_version": "1",
+    "metric": "accuracy",
+    "percentile": 82.4,
+}
+AGENT = f"repo:https://git.example/a-team/with/a/long/path/agent.git@{'0123456789' * 4}"
+ID = "20261122-120000-spaceship-titanic-repo-c0ffee"
+
+
+def view(report: Report | None, seed: int = 0, status: str = "done") -> RunView:
+    return RunView("spaceship-titanic", AGENT, status, report, None, 9.5, f"runs/{ID}", {"seed": seed})
+
+
+def test_a_field_of_the_report_is_declared_once_and_shown_everywhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    report = Richer(**GRADED, carbon=3.14, secret="not shown")
+    for runs in ([view(report)], [view(report), view(Report(**GRADED), seed=1)]):
+        closing_table(runs)
+        told = capsys.readouterr().out
+        assert "carbon" in told and "3.1 g" in told and "0.98765 (accuracy)" in told and "silver" in told
+        assert "not shown" not in told
+    print_facts(dict(facts(report)))
+    told = capsys.readouterr().out
+    assert "carbon" in told and "3.1 g" in told and "higher is better" in told and "not shown" not in told
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_tables_fit_the_terminal_and_keep_what_matters(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    row = {"id": ID, "task": "spaceship-titanic", "agent": AGENT, "status": "failed", "score": 0.98765, "medal": None}
+    print_table([row], COLUMNS, GIVE_WAY)
+    listed = capsys.readouterr().out
+    closing_table([view(Report(**GRADED)), view(None, status="failed", seed=1)])
+    table = capsys.readouterr().out
+    for told in (listed, table):
+        assert max(map(len, told.splitlines())) <= width
+        assert "failed" in told and "0.98765" in told
+    assert "c0ffee" in listed, "an id can be named by its end"
+    assert "seed" in table and "silver" in table

@@ -1,0 +1,145 @@
+"""How values are written for people, wherever they are shown: terminals, notebooks, HTML pages, tables.
+
+Standard library only. `mleredux_client/formats.py` is a copy of this file, for the SDK does without mleredux; a test
+holds the two equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+TONES = {"done": "good", "failed": "bad", "timed_out": "warn", "cancelled": "warn"}
+"""States of a run that nothing follows, and how good they are: `good`, `warn`, `bad`."""
+ACTIVITIES = {
+    "preparing": "preparing the data",
+    "building": "building the agent's environment",
+    "running": "the agent works",
+    "producing": "producing artifacts",
+}
+"""What is going on in a run in these states."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Beside the type of a model's field: that and how it is shown, everywhere the model is.
+
+    Attributes:
+        title: Its label.
+        parts: Formats of all the model's attributes, joined by commas without those that have no value; the field's
+            own value where empty.
+        when: Another field that must have a value too.
+        brief: Also in tables of several runs.
+    """
+
+    title: str
+    parts: tuple[str, ...] = ()
+    when: str | None = None
+    brief: bool = False
+
+
+def facts(model: Any, *, brief: bool = False) -> Iterator[tuple[str, str]]:
+    """Label and text of each field of a model that is shown and has a value, in the order of its fields.
+
+    Args:
+        brief: Only those that stand in tables of several runs too.
+    """
+    for name, field in type(model).model_fields.items():
+        for shown in (extra for extra in field.metadata if isinstance(extra, Shown)):
+            value = getattr(model, name)
+            lacking = value in (None, "", (), [], {}) or (shown.when and getattr(model, shown.when) is None)
+            if not lacking and (shown.brief or not brief):
+                parts = (_part(form, model) for form in shown.parts) if shown.parts else (text(value),)
+                yield shown.title, ", ".join(part for part in parts if part)
+
+
+class _Attributes(dict[str, Any]):
+    """A model's attributes for `str.format_map`."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self._model = model
+
+    def __missing__(self, name: str) -> Any:
+        value = getattr(self._model, name)
+        return text(value) if isinstance(value, bool) else value
+
+
+def _part(form: str, model: Any) -> str:
+    try:
+        return form.format_map(_Attributes(model))
+    except TypeError:  # None has no such format
+        return ""
+
+
+def text(value: Any) -> str:
+    """Any value, in a few words."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="seconds")
+    return ", ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """`0.42 s`, `12.3 s`, `3 min 12 s`, `2 h`."""
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    large, length, small = ("h", 3600, "min") if seconds >= 3600 else ("min", 60, "s")
+    rest = int(seconds % length) // (length // 60)
+    return f"{int(seconds // length)} {large} {rest} {small}" if rest else f"{int(seconds // length)} {large}"
+
+
+def round_duration(seconds: float) -> str:
+    """`0`, `5 s`, `2 min`, `1.5 h`: for the marks of an axis."""
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s" if seconds else "0"
+
+
+def size(count: float) -> str:
+    """`512 B`, `5.4 kB`, `1.2 GB`: decimal units."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError
+
+
+def megabytes(count: float) -> str:
+    """Mebibytes, as limits are stated: `0.3 MB`, `312 MB`, `4 GB`."""
+    if count < 10:
+        return f"{count:.2g} MB"
+    return f"{count:.0f} MB" if count < 1024 else f"{count / 1024:.3g} GB"
+
+
+def number(value: float | None) -> str:
+    """A score: up to five decimals, as reports round it."""
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else f"{'' if value > 0 else '−'}∞"
+    digits = f"{value:,.5f}".rstrip("0").rstrip(".") if abs(value) < 1e12 else f"{value:.5g}"
+    return digits.replace("-", "−")
+
+
+def moment(time: datetime) -> str:
+    """`2026-11-21 12:00:00 UTC`."""
+    return f"{time:%Y-%m-%d %H:%M:%S} {time.tzname() or ''}".rstrip()
+
+
+def ordinal(value: float) -> str:
+    """`1st`, `82nd`, `95th`."""
+    whole = int(value)
+    ending = "th" if whole % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th")
+    return f"{whole}{ending}"
