@@ -60,7 +60,7 @@ def check_agent(
             own = Plugin(found.id, "given", source="given")
             known[found.id] = Entry(found.id, "agents", own, Ref(found.id), found)
         _check_declaration(findings, found)
-        asked = catalogue.agent(found.id, options or {})
+        asked = catalogue.agent(found.id, options) if options else found
         if lacking := needs_of(asked).lacking(catalogue.sandbox(sandbox).capabilities):
             findings.good("run", f"not checked: the sandbox {sandbox} lacks {', '.join(lacking)}")
         else:
