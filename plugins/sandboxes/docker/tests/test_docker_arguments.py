@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from mleredux._core.containers import container as kit
+from mleredux._core.containers import host
 from mleredux._core.models import Agent, Limits
 from mleredux._core.protocols import Built, Exit, Launch
-from mleredux_sandbox_docker import container, doctor, host
+from mleredux_sandbox_docker import container, doctor
 from mleredux_sandbox_docker.sandbox import DockerSandbox
 
 
@@ -33,9 +35,9 @@ def launch(tmp_path):
 
 
 def settings(launch, image_env=(), **options):
-    image = {"Id": "sha256:1", "Config": {"Env": list(image_env)}}
-    arguments = {"user": (1000, 1000), "image": image, "cpus": 4, "network": "none", **options}
-    return container.settings(launch, [], **arguments)
+    image = kit.Image.from_record({"Id": "sha256:1", "Config": {"Env": list(image_env)}})
+    made = kit.container(launch, [], user=(1000, 1000), image=image, cpus=4, network="none")
+    return container.settings(made, **options)
 
 
 def changed(launch, **changes):
@@ -90,8 +92,8 @@ def test_a_users_proxy_settings_do_not_reach_an_agent(launch):
     ],
 )
 def test_without_a_command_the_image_decides(launch, config, expected):
-    variables = dict(item.split("=", 1) for item in config.get("Env", ()))
-    assert container.command(changed(launch, command=()), config, variables) == expected
+    image = kit.Image.from_record({"Id": "sha256:1", "Config": config})
+    assert list(kit.command(changed(launch, command=()), image)) == expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_without_a_command_the_image_decides(launch, config, expected):
     ],
 )
 def test_how_a_container_ended_is_read_from_the_engines_state(state, expected):
-    assert container.exit_of(state) == expected
+    assert kit.exit_of(state) == expected
 
 
 def test_the_doctor_names_what_is_missing_and_the_remedy():

@@ -94,8 +94,8 @@ def probed(
     config_text: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[list[Probed]]:
+    from mleredux.plugin.container import base_image
     from mleredux_sandbox_docker.engine import connect, find_image
-    from mleredux_sandbox_docker.images import base_image
 
     home = tmp_path_factory.mktemp("probed")
     script = (Path(__file__).parent / "probing_agent.py").read_text()

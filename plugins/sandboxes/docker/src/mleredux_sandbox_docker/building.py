@@ -1,74 +1,59 @@
-"""One build: talking to the engine while it lasts, within its time limit, with a log without passwords."""
+"""Images of the Docker engine: found, fetched, built within a time limit."""
 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import threading
-import time
-from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import BuildFailed
-from mleredux.plugin.sandbox import BuildRequest
+from mleredux.errors import BuildFailed, SandboxError
+from mleredux.plugin.container import BuildLog, Image, Recipe
 
-from mleredux_sandbox_docker import host
-from mleredux_sandbox_docker.engine import connect
-from mleredux_sandbox_docker.recipe import Recipe
+from mleredux_sandbox_docker.engine import connect, find_image, reason
 
 if TYPE_CHECKING:
     from docker import APIClient
 
 NETWORK_VARIABLE = "MLEREDUX_DOCKER_BUILD_NETWORK"
-_LAST_LINES = 15
-_STEP = re.compile(r"^Step (\d+)/(\d+) : (.*)")
 
 
-class Builder:
-    """Builds and fetches images for one request; all within the request's time limit.
+class DockerImages:
+    """Implements `mleredux.plugin.container.ImageEngine` for a client's engine."""
 
-    Attributes:
-        steps: Builds and fetches done so far; 0 where everything was found.
-    """
+    id = "docker"
 
-    def __init__(self, request: BuildRequest) -> None:
-        self._request = request
-        self._end = time.monotonic() + request.time_limit
-        self.steps = 0
+    def __init__(self, client: APIClient) -> None:
+        self._client = client
 
-    def progress(self, message: str) -> None:
-        """Tell the user what is going on."""
-        self._request.progress(message)
+    def find_image(self, name: str) -> Image | None:
+        """An image of the engine."""
+        return find_image(self._client, name)
 
-    def pull(self, client: APIClient, name: str) -> None:
+    def pull(self, name: str, log: BuildLog) -> None:
         """Fetch an image from its registry."""
-        self.steps += 1
-        self.progress(f"fetching image {name}")
-        repository, tag = _split(name)
+        import docker
+        import requests
+        from docker.utils import parse_repository_tag
+
+        repository, tag = parse_repository_tag(name)
         seen: set[str] = set()
-        for line in client.pull(repository, tag=tag, stream=True, decode=True):
-            if "error" in line:
-                import docker
+        try:
+            for line in self._client.pull(repository, tag=tag or "latest", stream=True, decode=True):
+                if "error" in line:
+                    raise SandboxError(str(line["error"]))
+                status = f"{line.get('id', '')} {line.get('status', '')}".strip()
+                if status not in seen:
+                    seen.add(status)
+                    log.write(status)
+                if log.seconds_left <= 0.1:
+                    raise BuildFailed(f"Image {name} was not fetched within {log.request.time_limit:g} s.")
+        except (docker.errors.DockerException, requests.RequestException) as error:
+            raise SandboxError(reason(error)) from error
 
-                raise docker.errors.APIError(str(line["error"]))
-            status = f"{line.get('id', '')} {line.get('status', '')}".strip()
-            if status not in seen:
-                seen.add(status)
-                self._log(status + "\n")
-            if time.monotonic() > self._end:
-                raise BuildFailed(f"Image {name} was not fetched within {self._request.time_limit:g} s.")
-
-    def build(self, plan: Recipe, tag: str, arguments: dict[str, str]) -> None:
-        """Build an image.
-
-        Raises:
-            BuildFailed: A step failed, or time ran out; names the step and shows its last lines.
-        """
-        self.steps += 1
-        arguments = {**host.build_arguments(generated=plan.generated), **arguments}
-        hidden = host.secrets(arguments)
+    def build_image(self, plan: Recipe, tag: str, arguments: dict[str, str], log: BuildLog, *, secret: bool) -> None:
+        """Build an image; broken off at the time limit."""
         client = connect(_cancellable())
         timed_out = threading.Event()
         with tempfile.TemporaryFile() as context:
@@ -81,7 +66,7 @@ class Builder:
                 tag=tag,
                 buildargs=arguments,
                 labels={"mleredux.image": tag},
-                network_mode=_network(),
+                network_mode=os.environ.get(NETWORK_VARIABLE) or None,
                 rm=True,
                 forcerm=True,
                 decode=True,
@@ -91,50 +76,32 @@ class Builder:
                 timed_out.set()
                 stream.close()
 
-            timer = threading.Timer(max(0.1, self._end - time.monotonic()), stop)
+            timer = threading.Timer(log.seconds_left, stop)
             timer.daemon = True
             timer.start()
             try:
-                self._follow(stream, hidden, timed_out)
+                _follow(stream, log, timed_out)
             finally:
                 timer.cancel()
                 stream.close()  # where something else ended us, the engine stops building too
                 client.close()
-        if any(name.startswith("PIP_") and host.secrets({name: value}) for name, value in arguments.items()):
-            _drop_installing_stage()
+        if secret:  # the installing stage is left in the engine; its history may hold an index's password
+            self._client.prune_images(  # type: ignore[no-untyped-call]
+                filters={"label": "mleredux.stage=install", "dangling": True}
+            )
 
-    def _follow(self, stream: Iterable[dict[str, Any]], hidden: list[str], timed_out: threading.Event) -> None:
-        last: deque[str] = deque(maxlen=_LAST_LINES)
-        step = "the first step"
-        finished = False
-        for message in stream:
-            text = host.mask(str(message.get("stream") or message.get("error") or message.get("status") or ""), hidden)
-            if not text.strip():
-                finished = finished or "aux" in message
-                continue
-            self._log(text if text.endswith("\n") else text + "\n")
-            last.extend(line for line in text.splitlines() if line.strip())
-            if match := _STEP.match(text):
-                step = f"step {match[1]} of {match[2]} ({match[3].strip()})"
-                self.progress(f"building: {step}")
-            if "error" in message:
-                raise self._failed(f"The image's build failed at {step}", last)
-        if timed_out.is_set():
-            raise self._failed(f"The image was not built within {self._request.time_limit:g} s; it was at {step}", last)
-        if not finished:
-            raise self._failed(f"The engine broke the build off at {step}", last)
 
-    def _failed(self, what: str, last: Iterable[str]) -> BuildFailed:
-        agent = self._request.agent.id
-        return BuildFailed(
-            f"{what}. Agent {agent}, last lines:\n" + "\n".join(last),
-            hint=f"\nAll of it: {self._request.log}",
-        )
-
-    def _log(self, text: str) -> None:
-        self._request.log.parent.mkdir(parents=True, exist_ok=True)
-        with self._request.log.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+def _follow(stream: Iterable[dict[str, Any]], log: BuildLog, timed_out: threading.Event) -> None:
+    finished = False
+    for message in stream:
+        log.write(str(message.get("stream") or message.get("error") or message.get("status") or ""))
+        finished = finished or "aux" in message
+        if "error" in message:
+            raise log.failed()
+    if timed_out.is_set():
+        raise log.timed_out()
+    if not finished:
+        raise log.broken_off()
 
 
 def _cancellable() -> type[APIClient]:
@@ -148,26 +115,3 @@ def _cancellable() -> type[APIClient]:
             return CancellableStream(plain, response) if decode else plain
 
     return Cancellable
-
-
-def _drop_installing_stage() -> None:
-    """Remove what the installing stage leaves in the engine: its history may hold an index's password."""
-    client = connect()
-    try:
-        client.prune_images(  # type: ignore[no-untyped-call]
-            filters={"label": "mleredux.stage=install", "dangling": True}
-        )
-    finally:
-        client.close()
-
-
-def _network() -> str | None:
-    return os.environ.get(NETWORK_VARIABLE) or None
-
-
-def _split(name: str) -> tuple[str, str | None]:
-    """Repository and tag (or digest) of an image's name."""
-    from docker.utils import parse_repository_tag
-
-    repository, tag = parse_repository_tag(name)
-    return repository, tag or "latest"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import SandboxError
+from mleredux.plugin.container import BASE_VARIABLE, base_image
 from mleredux.plugin.sandbox import Finding
 
 from mleredux_sandbox_docker.engine import UNREACHABLE_HINT, connect, engine_errors, find_image, security_options
-from mleredux_sandbox_docker.images import BASE_VARIABLE, base_image
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -119,7 +119,7 @@ def _base(client: APIClient) -> Finding:
             f"The base image {name} is not there; the first build fetches it.",
             f"Without a registry, set {BASE_VARIABLE} to an image that is there; see `docs/reference/sandboxes.md`.",
         )
-    return Finding("docker base image", True, f"The base image {name} is there ({image['Id'][:19]}).")
+    return Finding("docker base image", True, f"The base image {name} is there ({image.id[:19]}).")
 
 
 def _gpus(info: dict[str, Any]) -> Finding:

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import SandboxError
+from mleredux.plugin.container import Image
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-RUN_LABEL = "mleredux.run"
-OWNER_LABEL = "mleredux.owner"
 UNREACHABLE_HINT = (
     "Start the engine (`sudo systemctl start docker`), see that you may use its socket (group `docker`), or "
     "set DOCKER_HOST; `--sandbox process` runs without Docker."
@@ -65,15 +64,14 @@ def engine_errors(what: str, hint: str | None = None) -> Iterator[None]:
         raise SandboxError(f"{what} ({reason(error)}).", hint=hint) from error
 
 
-def find_image(client: APIClient, name: str) -> dict[str, Any] | None:
-    """The engine's description of an image, None where it is not there."""
+def find_image(client: APIClient, name: str) -> Image | None:
+    """An image that the engine has, None where it is not there."""
     import docker
 
     try:
-        image: dict[str, Any] = client.inspect_image(name)  # type: ignore[no-untyped-call]
+        return Image.from_record(client.inspect_image(name))  # type: ignore[no-untyped-call]
     except docker.errors.ImageNotFound:
         return None
-    return image
 
 
 @contextlib.contextmanager
@@ -86,11 +84,6 @@ def gone_is_fine() -> Iterator[None]:
     except docker.errors.APIError as error:
         if error.status_code not in (404, 409):
             raise
-
-
-def labels(run_id: str, owner: str) -> dict[str, str]:
-    """The labels of everything that is made for a run."""
-    return {RUN_LABEL: run_id, OWNER_LABEL: owner}
 
 
 def security_options(info: dict[str, Any]) -> set[str]:

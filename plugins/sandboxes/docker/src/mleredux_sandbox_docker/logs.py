@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux.errors import SandboxError
+from mleredux.plugin.container import exit_of
 
-from mleredux_sandbox_docker.container import exit_of
 from mleredux_sandbox_docker.engine import connect, gone_is_fine
 from mleredux_sandbox_docker.messages import Message, messages, without_repeats
 from mleredux_sandbox_docker.transcript import DroppedError, Transcript

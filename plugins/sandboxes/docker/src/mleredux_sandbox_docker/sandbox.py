@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
-
-from mleredux_sandbox_docker import container, folders
-from mleredux_sandbox_docker.engine import (
+from mleredux.plugin.container import (
+    LAYOUT,
     OWNER_LABEL,
     RUN_LABEL,
-    connect,
-    engine_errors,
-    find_image,
-    gone_is_fine,
-    security_options,
+    agent_user,
+    build,
+    own_network,
+    prepare_folders,
 )
+from mleredux.plugin.container import container as make_container
+from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
+
+from mleredux_sandbox_docker import container
+from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, gone_is_fine, security_options
 
 RUNTIME_VARIABLE = "MLEREDUX_DOCKER_RUNTIME"
 _START_HINT = "`mleredux doctor` looks at the engine; its own log says more (`journalctl -u docker`)."
@@ -58,13 +60,18 @@ class DockerSandbox:
 
     def build(self, request: BuildRequest) -> Built:
         """Make the agent's image, or find it in the engine."""
-        from mleredux_sandbox_docker.images import build
+        from mleredux_sandbox_docker.building import DockerImages
 
-        return build(request)
+        client = connect()
+        try:
+            with engine_errors("The agent's image can't be made"):
+                return build(request, DockerImages(client))
+        finally:
+            client.close()
 
     def layout(self, launch: Launch) -> Layout:
         """Where the agent finds things in its container."""
-        return container.LAYOUT
+        return LAYOUT
 
     def start(self, launch: Launch) -> Handle:
         """Start the agent in a container of its own."""
@@ -80,35 +87,28 @@ class DockerSandbox:
                 hint="Start the run again.",
             )
         options = security_options(info)
-        user = folders.agent_user(rootless="rootless" in options)
-        binds = folders.prepare(launch, user)
+        user = agent_user(rootless="rootless" in options)
+        binds = prepare_folders(launch, user)
         offset = launch.log.stat().st_size if launch.log.exists() else 0
         with engine_errors("The container's network can't be made", hint=_START_HINT):
             network = container.make_network(client, launch)
-        own_network = None if network == "none" else network
         created: str | None = None
         try:
             with engine_errors("The container can't be started", hint=_START_HINT):
-                settings = container.settings(
-                    launch,
-                    binds,
-                    user=user,
-                    image=image,
-                    cpus=int(info["NCPU"]),
-                    network=network,
-                    runtime=self.runtime,
-                    userns_remapped="userns" in options,
+                made = make_container(
+                    launch, binds, user=user, image=image, cpus=int(info["NCPU"]), network=network or "none"
                 )
+                settings = container.settings(made, runtime=self.runtime, userns_remapped="userns" in options)
                 settings["host_config"] = client.create_host_config(**settings["host_config"])
                 created = client.create_container(**settings)["Id"]
                 note(container.control_file(launch.control_dir), str(created), offset)
                 client.start(created)
             noted = container.log_note(launch.control_dir)
-            return DockerHandle(client, str(created), launch.log, offset, noted, own_network)
+            return DockerHandle(client, str(created), launch.log, offset, noted, network)
         except BaseException:
             # What can't be removed now has its labels, and is swept away later.
             with contextlib.suppress(SandboxError):
-                remove(client, created, own_network)
+                remove(client, created, network)
             raise
 
     def attach(self, launch: Launch) -> Handle | None:
@@ -124,9 +124,8 @@ class DockerSandbox:
         for item in found:
             if adopted is None and item["State"] in ("running", "paused", "exited", "dead"):
                 offset = noted_offset(container.control_file(launch.control_dir), item["Id"])
-                network = container.network_name(launch) if launch.network == "open" else None
                 noted = container.log_note(launch.control_dir)
-                adopted = DockerHandle(client, item["Id"], launch.log, offset, noted, network)
+                adopted = DockerHandle(client, item["Id"], launch.log, offset, noted, own_network(launch))
             else:
                 remove(client, item["Id"], None)  # created, but never started
         if adopted is None:

@@ -9,8 +9,6 @@ from mleredux._core.models import Agent, Build, Column, SubmissionSchema
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 
-pytestmark = pytest.mark.docker
-
 # As MLE-bench's own agents are: folders by build arguments, files of root, a home that is opened at each start.
 DOCKERFILE = """\
 ARG BASE_IMAGE
@@ -50,11 +48,8 @@ PROGRAM
 
 
 @pytest.fixture
-def image(base, tmp_path):
+def image(base, program, tmp_path):
     """An image as its authors would make it; the agent names it as a ready image, and no command."""
-    from mleredux_sandbox_docker.building import Builder
-    from mleredux_sandbox_docker.recipe import from_context
-
     context = tmp_path / "context"
     context.mkdir()
     (context / "Dockerfile").write_text(DOCKERFILE)
@@ -62,9 +57,8 @@ def image(base, tmp_path):
     (context / "entrypoint.sh").write_text("#!/bin/bash\nexec sleep infinity\n")
     folders = {f"{name.upper()}_DIR": f"/home/{name}" for name in ("submission", "logs", "code", "agent")}
     agent = Agent(id="mle-bench-agent", title="From MLE-bench", command=())
-    builder = Builder(BuildRequest(agent=agent, log=tmp_path / "log"))
-    recipe = from_context(Build(context=context))
-    builder.build(recipe, "mleredux/test-of-mle-bench:1", {"BASE_IMAGE": base, **folders})
+    arguments = [f"--build-arg={name}={value}" for name, value in {"BASE_IMAGE": base, **folders}.items()]
+    program("build", "--tag", "mleredux/test-of-mle-bench:1", *arguments, str(context))
     return agent.model_copy(update={"build": Build(image="mleredux/test-of-mle-bench:1")})
 
 

@@ -8,13 +8,15 @@ import io
 import os
 import re
 import tarfile
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from mleredux._core.containers.ignore import included
+from mleredux._core.models import Build
 from mleredux.errors import BuildFailed
-from mleredux.plugin.agent import Build
 
 _LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
 _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}
@@ -115,6 +117,14 @@ class Recipe:
             digest.update(_content_hash(source))
         return digest.hexdigest()[:32]
 
+    def write_folder(self, folder: Path) -> None:
+        """The build's context as a folder, for engines that read one."""
+        with tempfile.TemporaryFile() as context:
+            self.write_tar(context)
+            context.seek(0)
+            with tarfile.open(fileobj=context) as tar:
+                tar.extractall(folder, filter="tar")
+
     def write_tar(self, file: IO[bytes]) -> None:
         """The build's context, with times and owners left out so that the engine's own cache works."""
         with tarfile.open(fileobj=file, mode="w") as tar:
@@ -195,8 +205,6 @@ def from_context(build: Build) -> Recipe:
     Raises:
         BuildFailed: The folder or its Dockerfile is not there.
     """
-    from docker.utils.build import exclude_paths
-
     context = build.context
     assert context is not None
     if not (context / build.dockerfile).is_file():
@@ -207,9 +215,9 @@ def from_context(build: Build) -> Recipe:
     ignore = context / ".dockerignore"
     lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.is_file() else []
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    names = exclude_paths(str(context), [*patterns, "**/__pycache__"], build.dockerfile)
-    files: dict[str, Path | bytes] = {PurePosixPath(name).as_posix(): context / name for name in names}
-    return Recipe(PurePosixPath(build.dockerfile).as_posix(), files, generated=False)
+    dockerfile = PurePosixPath(build.dockerfile).as_posix()
+    names = included(context, [*patterns, "**/__pycache__"], [dockerfile, ".dockerignore"])
+    return Recipe(dockerfile, {name: context / name for name in names}, generated=False)
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None) -> Recipe:

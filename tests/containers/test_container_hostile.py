@@ -12,9 +12,6 @@ import pytest
 from mleredux._core.canary import canary
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
-from mleredux_sandbox_docker import folders
-
-pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
 # Standard library only; what is found goes to `found.json`.
 HOSTILE = r"""
@@ -115,14 +112,15 @@ def mleredux_register_agents():
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def run(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A run of it, as root."""
     home = tmp_path_factory.mktemp("hostile")
     (home / "searcher_plugin.py").write_text(PLUGIN.format(code=HOSTILE))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folders, "agent_user", lambda rootless=False: (0, 0))
+        patch.setattr(f"mleredux_sandbox_{engine}.sandbox.agent_user", lambda rootless=False: (0, 0))
         set_current(Catalogue(load=(str(home / "searcher_plugin.py"),)))
-        yield mleredux.run("wine", "searcher", time_limit=120, runs_dir=home / "runs", data_dir=home / "data")
+        places = {"runs_dir": home / "runs", "data_dir": home / "data"}
+        yield mleredux.run("wine", "searcher", sandbox=engine, time_limit=120, **places)
     set_current(None)
 
 

@@ -8,10 +8,9 @@ import stat
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
+from mleredux._core.protocols import Launch
 from mleredux.errors import SandboxError
-from mleredux.plugin.sandbox import Launch
 
 UNPRIVILEGED = 65532
 """User and group of agents where root starts them; no user of the host's."""
@@ -29,12 +28,6 @@ class Bind:
     target: str
     writable: bool = False
 
-    def mount(self) -> Any:
-        """The same in the SDK's words; the engine refuses a source that does not exist."""
-        from docker.types import Mount
-
-        return Mount(self.target, str(self.source.resolve()), type="bind", read_only=not self.writable)
-
 
 def agent_user(rootless: bool = False) -> tuple[int, int]:
     """User and group id of the agent in the container.
@@ -47,7 +40,7 @@ def agent_user(rootless: bool = False) -> tuple[int, int]:
     return (os.getuid(), os.getgid()) if os.getuid() else (UNPRIVILEGED, UNPRIVILEGED)
 
 
-def prepare(launch: Launch, user: tuple[int, int]) -> list[Bind]:
+def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
     """Make the launch's folders usable by the agent's user, and say what is mounted where.
 
     Raises:
@@ -92,7 +85,7 @@ def _write_inside(control: Path) -> Path:
     folder = control / "inside"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
-    for item in resources.files("mleredux_sandbox_docker").joinpath("inside").iterdir():
+    for item in resources.files("mleredux._core.containers").joinpath("inside").iterdir():
         if item.name.endswith((".sh", ".py")):
             copy = folder / item.name
             copy.write_bytes(item.read_bytes())

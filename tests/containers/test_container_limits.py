@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 import time
 
-import pytest
-
-pytestmark = pytest.mark.docker
-
 
 def test_a_memory_hog_is_ended_by_its_memory_limit(make_launch, run):
     hog = "hoard = []\nwhile True: hoard.append(bytearray(8 << 20))"

@@ -9,14 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from mleredux._core import containers as inside
 from mleredux._core.models import Agent, Build, Column, SubmissionSchema
 from mleredux._core.protocols import BuildRequest
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 
-pytestmark = pytest.mark.docker
-
 GOOD, BAD = "id,y\n1,2\n2,3\n", "id,z\n1,2\n2,3\n"
-SCRIPT = Path(__file__).parents[1] / "src" / "mleredux_sandbox_docker" / "inside" / "validate.sh"
+SCRIPT = Path(inside.__file__).parent / "inside" / "validate.sh"
 
 
 @pytest.fixture

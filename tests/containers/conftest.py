@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -12,36 +14,79 @@ from typing import Any
 
 import pytest
 from mleredux._core.models import Agent, Build, Limits
-from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch
-from mleredux_sandbox_docker.engine import connect, find_image
-from mleredux_sandbox_docker.images import BASE_VARIABLE, base_image
-from mleredux_sandbox_docker.sandbox import DockerSandbox
+from mleredux._core.plugins import current
+from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch, Sandbox
+from mleredux.errors import SandboxError
+from mleredux_sandbox_podman.doctor import try_container, working_options
+from mleredux_sandbox_podman.engine import OPTIONS_VARIABLE, find_image
 from mleredux_testing.pytest_plugin import skip_or_fail
 
-MADE_HERE = "mleredux/debian-python:trixie"
-OWNER = "tests-of-mleredux-docker"
+OWNER = "tests-of-containers"
+ENGINES = ("docker", "podman")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test runs on each engine, or on those that its marker `engines` names."""
+    if "engine" in metafunc.fixturenames:
+        marked = metafunc.definition.get_closest_marker("engines")
+        names = marked.args if marked else ENGINES
+        engines = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in names]
+        metafunc.parametrize("engine", engines, scope="session", indirect=True)
 
 
 @pytest.fixture(scope="session")
-def base(docker_engine: None) -> Iterator[str]:
-    """A base image that is there: the one asked for, else the one that `.ci/base-image` makes."""
-    client = connect()
+def engine(request: pytest.FixtureRequest) -> str:
+    """An engine that answers and has the base image: its name, which is its program's and its sandbox's."""
+    request.getfixturevalue(f"{request.param}_base_image")
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def podman_base_image() -> Iterator[None]:
+    """Podman with the base image, and the options with which containers run here."""
+    name = os.environ.get("MLEREDUX_BASE_IMAGE") or "mleredux/debian-python:trixie"
+    try:
+        image = find_image(name)
+    except SandboxError as error:
+        skip_or_fail("podman", str(error))
+    if image is None:
+        skip_or_fail("podman", f"Podman has no base image {name} (make one with `.ci/podman`)")
+    options = os.environ.get(OPTIONS_VARIABLE) or working_options(image.id)
+    if options is None:
+        skip_or_fail("podman", f"no container runs: {try_container(image.id)}")
     with pytest.MonkeyPatch.context() as patch:
-        if BASE_VARIABLE not in os.environ and find_image(client, base_image()) is None:
-            patch.setenv(BASE_VARIABLE, MADE_HERE)
-        if find_image(client, base_image()) is None:
-            skip_or_fail("docker", f"there is no base image {base_image()} (make one with `.ci/base-image`)")
-        client.close()
-        yield base_image()
+        patch.setenv("MLEREDUX_BASE_IMAGE", name)
+        patch.setenv(OPTIONS_VARIABLE, options)
+        yield
+
+
+Program = Callable[..., str]
+
+
+@pytest.fixture
+def program(engine: str) -> Program:
+    """`program("ps", "--all")`: what the engine's program prints."""
+
+    def call(*arguments: str) -> str:
+        options = shlex.split(os.environ.get("MLEREDUX_PODMAN_OPTIONS", "")) if engine == "podman" else []
+        return subprocess.run([engine, *options, *arguments], capture_output=True, text=True, check=True).stdout
+
+    return call
 
 
 @pytest.fixture(scope="session")
-def sandbox(base: str) -> DockerSandbox:
-    return DockerSandbox()
+def base(engine: str) -> str:
+    """The base image."""
+    return os.environ["MLEREDUX_BASE_IMAGE"]
 
 
 @pytest.fixture(scope="session")
-def plain(sandbox: DockerSandbox, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def sandbox(engine: str) -> Sandbox:
+    return current().sandbox(engine)
+
+
+@pytest.fixture(scope="session")
+def plain(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Built:
     """An image with Python and nothing else."""
     agent = Agent(id="plain", title="Plain", command=("true",))
     return sandbox.build(BuildRequest(agent=agent, log=tmp_path_factory.mktemp("plain") / "build.log"))
@@ -96,7 +141,7 @@ def make_launch(plain: Built) -> Iterator[LaunchMaker]:
 
 
 @pytest.fixture
-def run(sandbox: DockerSandbox) -> Callable[[Launch], tuple[Exit, bytes]]:
+def run(sandbox: Sandbox) -> Callable[[Launch], tuple[Exit, bytes]]:
     """Start a launch, wait for its end, and give that with its log."""
 
     def to_the_end(launch: Launch, seconds: float = 60) -> tuple[Exit, bytes]:
@@ -125,16 +170,16 @@ def wait_for_end() -> Callable[..., Exit]:
 
 
 @pytest.fixture
-def containers() -> Iterator[Callable[[str], list[str]]]:
+def containers(program: Program) -> Callable[[str], list[str]]:
     """`containers(run_id)` gives the ids of the containers of a run that the engine has."""
-    client = connect()
+    listed = ("ps", "--all", "--quiet", "--no-trunc", "--filter")
+    return lambda run_id: program(*listed, f"label=mleredux.run={run_id}").split()
 
-    def of(run_id: str) -> list[str]:
-        found = client.containers(all=True, filters={"label": f"mleredux.run={run_id}"})
-        return [item["Id"] for item in found]
 
-    yield of
-    client.close()
+@pytest.fixture
+def networks(program: Program) -> Callable[[str], list[str]]:
+    """`networks(run_id)` gives the networks of a run that the engine has."""
+    return lambda run_id: program("network", "ls", "--quiet", "--filter", f"label=mleredux.run={run_id}").split()
 
 
 def with_build(launch: Launch, **build: Any) -> Launch:

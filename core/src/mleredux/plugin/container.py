@@ -1,0 +1,50 @@
+"""For authors of sandboxes of containers, whatever their engine: images, mounts, and the hardened profile.
+
+An adapter finds, fetches and builds images (`ImageEngine`, used by `build`), and translates each `Container` that
+`container` makes of a launch. Nothing here assumes a daemon; `docs/how-to/sandbox.md` explains the parts::
+
+    from mleredux.plugin.container import Image
+
+    image = Image.from_record({"Id": "sha256:1", "Config": {"Cmd": ["python3"]}})
+    assert image.command == ("python3",)
+"""
+
+from __future__ import annotations
+
+from mleredux._core.containers.container import (
+    LAYOUT,
+    OWN_PROCESSES,
+    OWNER_LABEL,
+    RUN_LABEL,
+    Container,
+    Image,
+    container,
+    exit_of,
+    labels,
+    own_network,
+)
+from mleredux._core.containers.folders import Bind, agent_user, prepare_folders
+from mleredux._core.containers.images import BASE_VARIABLE, BuildLog, ImageEngine, base_image, build
+from mleredux._core.containers.recipe import Recipe
+
+__all__ = [
+    "BASE_VARIABLE",
+    "LAYOUT",
+    "OWNER_LABEL",
+    "OWN_PROCESSES",
+    "RUN_LABEL",
+    "Bind",
+    "BuildLog",
+    "Container",
+    "Image",
+    "ImageEngine",
+    "Recipe",
+    "agent_user",
+    "base_image",
+    "build",
+    "container",
+    "exit_of",
+    "labels",
+    "own_network",
+    "prepare_folders",
+]

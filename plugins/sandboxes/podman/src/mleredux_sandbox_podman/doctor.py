@@ -1,0 +1,86 @@
+"""What `mleredux doctor` says of Podman."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+from mleredux.errors import SandboxError
+from mleredux.plugin.container import BASE_VARIABLE, base_image
+from mleredux.plugin.sandbox import Finding
+
+from mleredux_sandbox_podman.engine import OPTIONS_VARIABLE, call, command, find_image, info, init_program, reason
+
+_OLDEST = (4, 2)
+_RUNTIMES = ("crun", "runc", "kata-runtime", "runsc")
+
+
+def findings() -> list[Finding]:
+    """All that decides whether agents can run in Podman's containers here."""
+    try:
+        said, facts = call("Podman does not answer", "version", "--format={{.Client.Version}}"), info()
+        version = (said or "").strip()
+        found = [_version(version), _limits(facts), _init()]
+        image = find_image(base_image())
+    except SandboxError as error:
+        return [Finding("podman", False, error.message, error.hint or "Install podman.")]
+    if image is None:
+        remedy = f"Without a registry, set {BASE_VARIABLE} to an image that is there; see `docs/sandboxes.md`."
+        message = f"The base image {base_image()} is not there; the first build fetches it."
+        return [*found, Finding("podman base image", False, message, remedy)]
+    message = f"The base image {base_image()} is there ({image.id[:19]})."
+    return [*found, Finding("podman base image", True, message), _trial(image.id, facts)]
+
+
+def working_options(image: str) -> str | None:
+    """Options with which containers run here, the empty ones first; None where none of those tried works."""
+    tried = ["", *(f"--runtime {name}" for name in _RUNTIMES if shutil.which(name))]
+    return next((options for options in tried if try_container(image, *options.split()) is None), None)
+
+
+def try_container(image: str, *options: str) -> str | None:
+    """Why a container with limits does not run; None where it does."""
+    asked = ["run", "--rm", "--network=none", "--memory=64m", "--pids-limit=32", "--cpus=1", "--cap-drop=ALL"]
+    limits = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--pull=never"]
+    arguments = [*options, *asked, *limits, image.removeprefix("sha256:"), "true"]
+    try:
+        done = subprocess.run(command(*arguments), capture_output=True, text=True, errors="replace", timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    return reason(done.stderr) if done.returncode else None
+
+
+def _version(version: str) -> Finding:
+    parts = tuple(int(part) for part in version.split(".")[:2])
+    ok = parts >= _OLDEST
+    oldest = ".".join(map(str, _OLDEST))
+    return Finding("podman", ok, f"Podman {version} answers.", None if ok else f"Install Podman {oldest} or newer.")
+
+
+def _limits(facts: dict[str, dict[str, object]]) -> Finding:
+    host = facts["host"]
+    has = host.get("cgroupControllers") or []
+    missing = [name for name in ("memory", "cpu", "pids") if name not in list(has)]  # type: ignore[call-overload]
+    message = f"Control groups are of version {host.get('cgroupVersion')} ({host.get('cgroupManager')})"
+    if missing:
+        remedy = "Enable these controllers; without root, they must be delegated to the user (systemd does)."
+        return Finding("podman limits", False, f"{message}, without {', '.join(missing)}.", remedy)
+    return Finding("podman limits", True, f"{message}; memory, CPUs and processes are limited.")
+
+
+def _init() -> Finding:
+    program = init_program()
+    if program is None:
+        return Finding("podman init", False, "There is no init program for containers.", "Install `catatonit`.")
+    return Finding("podman init", True, f"Agents get {program} as their init.")
+
+
+def _trial(image: str, facts: dict[str, dict[str, object]]) -> Finding:
+    """Whether a container really runs: runtimes and control groups do not fit everywhere."""
+    runtime = dict(facts["host"].get("ociRuntime") or {}).get("name")  # type: ignore[call-overload]
+    problem = try_container(image)
+    if problem is None:
+        return Finding("podman container", True, f"A container with limits runs ({runtime}).")
+    works = working_options(image)
+    remedy = f"Set {OPTIONS_VARIABLE}='{works}'." if works else "See `podman info` and the runtime's own documentation."
+    return Finding("podman container", False, f"No container runs with {runtime} ({problem}).", remedy)

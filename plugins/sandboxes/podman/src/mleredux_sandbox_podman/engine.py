@@ -1,0 +1,188 @@
+"""The program `podman`: calling it, and a container in its options. Nothing of it runs between two calls."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import SandboxError
+from mleredux.plugin.container import Bind, Container, Image
+
+OPTIONS_VARIABLE = "MLEREDUX_PODMAN_OPTIONS"
+"""Further options of `podman` itself, as in a shell: `--runtime runc --cgroup-manager cgroupfs`."""
+_CALL_SECONDS = 120
+_ABSENT = ("no such", "not known", "unable to find", "not found", "can only kill running", "is not running")
+_INITS = ("catatonit", "docker-init", "tini-static", "tini")
+_OWN_INIT = Path("/usr/libexec/podman/catatonit")
+_ENV_LINE = 32_000
+"""Longer variables, or with line ends, don't fit into a file of variables."""
+
+
+def command(*arguments: str) -> list[str]:
+    """The command line of a call."""
+    return ["podman", *shlex.split(os.environ.get(OPTIONS_VARIABLE, "")), *arguments]
+
+
+def call(what: str, *arguments: str, absent: bool = False, seconds: float = _CALL_SECONDS) -> str | None:
+    """Standard output of a call.
+
+    Args:
+        what: What is tried, for the error: `The container can't be removed`.
+        arguments: Of the program.
+        absent: Give None where what it is about is gone.
+        seconds: How long it may take.
+
+    Raises:
+        SandboxError: The program is not there, or fails.
+    """
+    try:
+        done = subprocess.run(command(*arguments), capture_output=True, text=True, errors="replace", timeout=seconds)
+    except FileNotFoundError as error:
+        raise SandboxError("The program podman is not installed.", hint="Install it: `apt install podman`.") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise SandboxError(f"{what} ({type(error).__name__}: podman {arguments[0]}).") from error
+    if done.returncode == 0:
+        return done.stdout
+    said = reason(done.stderr)
+    if absent and any(word in said.lower() for word in _ABSENT):
+        return None
+    raise failure(what, said)
+
+
+def failure(what: str, said: str) -> SandboxError:
+    """The error of a call that failed."""
+    hint = "`mleredux doctor` checks Podman."
+    if "OCI" in said or "cgroup" in said or "rlimit" in said:
+        hint = f"`mleredux doctor` says which runtime works here; name it: {OPTIONS_VARIABLE}='--runtime runc'."
+    return SandboxError(f"{what} ({said}).", hint=hint)
+
+
+def reason(text: str) -> str:
+    """The last of what podman said, on one line."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    said = lines[-1].removeprefix("Error: ") if lines else "no reason is given"
+    return said.rstrip(".")[-600:]
+
+
+def records(what: str, *arguments: str) -> list[dict[str, Any]]:
+    """What a call gives as JSON; nothing where what it is about is gone."""
+    said = call(what, *arguments, absent=True)
+    return json.loads(said or "[]") or []
+
+
+def find_image(name: str) -> Image | None:
+    """An image that is there, None where it is not."""
+    found = records(f"Image {name} can't be looked up", "image", "inspect", name)
+    if not found:
+        return None
+    return Image.from_record({**found[0], "Id": f"sha256:{found[0]['Id'].removeprefix('sha256:')}"})
+
+
+def info() -> dict[str, Any]:
+    """What podman tells of itself and this machine."""
+    return dict(json.loads(call("Podman can't be asked about itself", "info", "--format", "json") or "{}"))
+
+
+def state_of(container: str) -> dict[str, Any]:
+    """A container's state in the words of Docker; empty where it is gone."""
+    what = f"Container {container[:12]} can't be asked how it is"
+    found = records(what, "container", "inspect", container)
+    state: dict[str, Any] = found[0]["State"] if found else {}
+    if state.get("Status") == "stopped":  # ended, and not cleaned up yet
+        state["Status"] = "exited"
+    return state
+
+
+def remove(container: str | None, network: str | None) -> None:
+    """Remove a container, whatever its state, with the volumes and the network that are its own."""
+    if container:
+        call(f"Container {container[:12]} can't be removed", "rm", "--force", "--volumes", container, absent=True)
+    if network:
+        call(f"Network {network} can't be removed", "network", "rm", "--force", network, absent=True)
+
+
+def init_program() -> str | None:
+    """The program that becomes a container's first process; None where podman can't find one."""
+    if _OWN_INIT.exists():
+        return str(_OWN_INIT)
+    return next((path for name in _INITS if (path := shutil.which(name))), None)
+
+
+def run_options(made: Container, cid_file: Path, env_file: Path) -> list[str]:
+    """Arguments of `podman` that start a container, its output going where podman's own goes.
+
+    Args:
+        made: What to start.
+        cid_file: Where podman writes its id.
+        env_file: Written with its variables, which do not show in the list of processes.
+    """
+    lines = [f"{name}={value}" for name, value in made.environment.items()]
+    rest = [line for line in lines if len(line) > _ENV_LINE or "\n" in line or "\r" in line or line[0] in "# "]
+    env_file.touch(mode=0o600)
+    env_file.write_text("".join(f"{line}\n" for line in lines if line not in rest), "utf-8", "surrogateescape")
+    return [
+        "run",
+        "--detach",
+        f"--cidfile={cid_file}",
+        "--log-driver=passthrough",
+        "--pull=never",
+        f"--env-file={env_file}",
+        *(f"--env={line}" for line in rest),
+        "--unsetenv=container",
+        "--unsetenv=TERM",
+        "--http-proxy=false",  # the user's proxies may hold a password
+        *(f"--label={name}={value}" for name, value in made.labels.items()),
+        f"--user={made.user[0]}:{made.user[1]}",
+        "--hostname=sandbox",
+        f"--network={made.network}",
+        f"--memory={made.memory}b",
+        f"--memory-swap={made.memory}b",
+        f"--shm-size={made.shared_memory}b",
+        f"--cpus={made.cpus}",
+        f"--pids-limit={made.processes}",
+        *ulimits(made),
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+        f"--read-only={str(made.read_only).lower()}",
+        "--read-only-tmpfs=false",
+        "--ipc=private",
+        "--init",
+        f"--init-path={init_program()}",
+        "--no-healthcheck",
+        "--restart=no",
+        "--systemd=false",
+        "--sdnotify=ignore",
+        *(f"--mount={_mount(bind)}" for bind in made.binds),
+        *(f"--mount=type=volume,destination={target}" for target in made.volumes),
+        *(f"--device=nvidia.com/gpu={gpu}" for gpu in made.gpus),
+        *([f"--workdir={made.working_dir}"] if made.working_dir else []),
+        f"--entrypoint={json.dumps(made.entrypoint)}",
+        made.image.removeprefix("sha256:"),
+        *made.command,
+    ]
+
+
+def ulimits(made: Container) -> list[str]:
+    """The container's, and what else podman would raise beyond what this program may: an error without privileges."""
+    import resource
+
+    most = int(Path("/proc/sys/kernel/pid_max").read_text())
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    processes = most if hard == resource.RLIM_INFINITY else min(hard, most)
+    limits = {"fsize": made.file_size, "nofile": made.open_files, "core": 0, "nproc": processes}
+    return [f"--ulimit={name}={value}:{value}" for name, value in limits.items()]
+
+
+def _mount(bind: Bind) -> str:
+    """As a line of CSV, since a path may hold commas; podman refuses a source that does not exist."""
+    line = io.StringIO()
+    fields = ["type=bind", f"source={bind.source.resolve()}", f"destination={bind.target}"]
+    csv.writer(line, lineterminator="").writerow([*fields, *([] if bind.writable else ["ro=true"])])
+    return line.getvalue()

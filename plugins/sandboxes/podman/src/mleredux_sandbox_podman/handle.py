@@ -1,0 +1,112 @@
+"""A started agent: one container, watched by its first process; podman is called only when something is to change."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import select
+import time
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from mleredux.errors import SandboxError
+from mleredux.plugin.container import exit_of
+from mleredux.plugin.sandbox import Exit, Usage
+
+from mleredux_sandbox_podman.control_group import ControlGroup
+from mleredux_sandbox_podman.engine import call, remove, state_of
+
+_END_SECONDS = 60
+_GONE = Exit(code=None, signal=9)
+
+
+class PodmanHandle:
+    """Implements `mleredux._core.protocols.Handle` for a container.
+
+    Args:
+        container: Its id.
+        log: The run's log, locked by what writes the container's output into it.
+        network: The name of the network that goes with it.
+    """
+
+    def __init__(self, container: str, log: Path, network: str | None) -> None:
+        self.id, self._log, self._network = container, log, network
+        self._exit: Exit | None = None
+        self._closed = False
+        state = state_of(container)
+        started = re.sub(r"(\.\d{6})\d+", r"\1", state.get("StartedAt", ""))
+        self.started_at = datetime.fromisoformat(started).timestamp() if started else time.time()
+        self._process: int | None = None
+        pid = int(state.get("Pid") or 0)
+        if pid:
+            with suppress(OSError):  # it has ended
+                self._process = os.pidfd_open(pid)
+        self._group = ControlGroup(pid)
+
+    def poll(self) -> Exit | None:
+        """How the agent ended, or None while it runs."""
+        if self._exit is None and not self._running():
+            state = state_of(self.id)
+            ended = exit_of(state) if state else _GONE
+            if ended is not None and ended.code != 0 and self._group.ran_out_of_memory():
+                ended = replace(ended, out_of_memory=True)
+            self._exit = ended
+        return self._exit
+
+    def usage(self) -> Usage:
+        """Resources used so far, from the container's control group."""
+        return self._group.usage()
+
+    def terminate(self) -> None:
+        """Ask the agent to stop: init passes SIGTERM on to it."""
+        self._signal("TERM")
+
+    def kill(self) -> None:
+        """End every process of the container."""
+        self._signal("KILL")
+
+    def close(self) -> None:
+        """End the container, wait for the rest of its output, and remove it with its network and volumes."""
+        if self._closed:
+            return
+        if self.poll() is None:
+            self.kill()
+        until = time.monotonic() + _END_SECONDS
+        while self.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        remove(self.id, self._network)
+        self._closed = True
+        self._group.close()
+        if self._process is not None:
+            os.close(self._process)
+            self._process = None
+        wait_for_log(self._log, _END_SECONDS)
+
+    def _running(self) -> bool:
+        return self._process is not None and not select.select([self._process], [], [], 0)[0]
+
+    def _signal(self, name: str) -> None:
+        if not self._closed and self._running():
+            what = f"Container {self.id[:12]} can't be sent SIG{name}"
+            call(what, "kill", f"--signal={name}", self.id, absent=True)
+
+
+def wait_for_log(log: Path, seconds: float) -> None:
+    """Wait until nothing writes a container's output into a log any more.
+
+    Raises:
+        SandboxError: It does not end.
+    """
+    until = time.monotonic() + seconds
+    with log.open("ab") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise SandboxError(f"The output of a container does not end; {log} may lack some.") from None
+                time.sleep(0.02)

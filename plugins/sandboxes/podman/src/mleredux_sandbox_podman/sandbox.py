@@ -1,0 +1,156 @@
+"""The sandbox `podman`: containers by the container contract, hardened and limited, without a daemon."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import SandboxError
+from mleredux.plugin.container import (
+    LAYOUT,
+    OWNER_LABEL,
+    RUN_LABEL,
+    agent_user,
+    build,
+    container,
+    labels,
+    own_network,
+    prepare_folders,
+)
+from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
+
+from mleredux_sandbox_podman import engine
+from mleredux_sandbox_podman.handle import PodmanHandle, wait_for_log
+
+_START_SECONDS = 30
+
+
+class PodmanSandbox:
+    """Implements `mleredux._core.protocols.Sandbox` with the program `podman`."""
+
+    id = "podman"
+    title = "Podman containers: no network, no privileges, limits on everything"
+    capabilities = Capabilities(
+        isolated=True,
+        builds=("python", "debian", "npm", "dockerfile", "image"),
+        gpus=True,
+        writable_root=True,
+    )
+
+    def check(self) -> list[Finding]:
+        """What is missing for containers to work here."""
+        from mleredux_sandbox_podman.doctor import findings
+
+        return findings()
+
+    def build(self, request: BuildRequest) -> Built:
+        """Make the agent's image, or find it."""
+        from mleredux_sandbox_podman.images import PodmanImages
+
+        return build(request, PodmanImages())
+
+    def layout(self, launch: Launch) -> Layout:
+        """Where the agent finds things in its container."""
+        return LAYOUT
+
+    def start(self, launch: Launch) -> Handle:
+        """Start the agent in a container of its own."""
+        image = engine.find_image(launch.built.reference)
+        if image is None:
+            raise SandboxError(
+                f"The agent's image {launch.built.reference} is not there any more.", hint="Start the run again."
+            )
+        user = agent_user(rootless=os.getuid() != 0)
+        binds = prepare_folders(launch, user)
+        network = own_network(launch)
+        made = container(launch, binds, user=user, image=image, cpus=os.cpu_count() or 1, network=network or "none")
+        cid_file, env_file = launch.control_dir / "container.id", launch.control_dir / "container.env"
+        cid_file.unlink(missing_ok=True)
+        try:
+            if network:
+                engine.remove(None, network)
+                told = [f"--label={name}={value}" for name, value in made.labels.items()]
+                engine.call(
+                    "The container's network can't be made", "network", "create", "--opt=isolate=true", *told, network
+                )
+            _run(engine.command(*engine.run_options(made, cid_file, env_file)), launch.log)
+            return PodmanHandle(cid_file.read_text().strip(), launch.log, network)
+        except BaseException:
+            engine.remove(cid_file.read_text().strip() if cid_file.exists() else None, network)
+            raise
+        finally:
+            env_file.unlink(missing_ok=True)
+
+    def attach(self, launch: Launch) -> Handle | None:
+        """The launch's container where it runs, or has ended, since before this program was started."""
+        adopted: Handle | None = None
+        for item in sorted(_containers(labels(launch.run_id, launch.owner)), key=lambda item: -item["Created"]):
+            if adopted is None and item["State"] in ("running", "paused", "exited", "stopped"):
+                adopted = PodmanHandle(item["Id"], launch.log, own_network(launch))
+            else:
+                engine.remove(item["Id"], None)  # created, but never started
+        return adopted
+
+    def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
+        """Remove containers and networks of this owner's runs that are not alive any more."""
+        wanted = {OWNER_LABEL: owner}
+        removed: dict[str, None] = {}
+        for item in _containers(wanted):
+            run_id = (item["Labels"] or {}).get(RUN_LABEL, "")
+            if not alive(run_id):
+                engine.remove(item["Id"], None)
+                removed[run_id] = None
+        what = "Networks that were left behind can't be listed"
+        for item in engine.records(what, "network", "ls", *_filters(wanted), "--format=json"):
+            run_id = (item.get("labels") or {}).get(RUN_LABEL, "")
+            if not alive(run_id):
+                engine.remove(None, item["name"])
+                removed[run_id] = None
+        return list(removed)
+
+
+def _run(command: list[str], log: Path) -> None:
+    """Start a container whose output goes into the log through a pipe, by a program that outlives this one.
+
+    The log stays locked until that program has written all.
+
+    Raises:
+        SandboxError: The container does not start; the log is as it was.
+    """
+    wait_for_log(log, _START_SECONDS)
+    with log.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        offset = os.fstat(file.fileno()).st_size
+        reading, writing = os.pipe()
+        try:
+            writer = subprocess.Popen(["cat"], stdin=reading, stdout=file, start_new_session=True)
+            started = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, check=False)
+        except OSError as error:
+            raise SandboxError(f"The container can't be started ({error}).") from error
+        finally:
+            os.close(reading)
+            os.close(writing)
+        if started.returncode == 0:
+            return
+    writer.wait(_START_SECONDS)
+    with log.open("rb+") as file:
+        file.seek(offset)
+        said = file.read().decode("utf-8", "replace")
+        file.truncate(offset)
+    raise engine.failure("The container can't be started", engine.reason(said))
+
+
+def _containers(wanted: dict[str, str]) -> list[dict[str, Any]]:
+    what = "Containers can't be listed"
+    return engine.records(what, "ps", "--all", "--no-trunc", *_filters(wanted), "--format=json")
+
+
+def _filters(wanted: dict[str, str]) -> list[str]:
+    return [f"--filter=label={name}={value}" for name, value in wanted.items()]
+
+
+sandbox = PodmanSandbox()
