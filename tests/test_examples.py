@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 OURS = ("core", "testing", "plugins/graders", "plugins/techniques", "plugins/agents/dummy")
-EXAMPLES = ("examples/task-bundle", "examples/agent", "examples/technique")
+EXAMPLES = ("examples/task-bundle", "examples/agent", "examples/technique", "examples/sandbox")
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +92,13 @@ def test_the_example_agent_solves_the_example_task_to_a_graded_report(clean: Env
     assert {"report.json", "output/submission.csv", "output/rollout/trajectory.json"} <= listed
 
 
+def test_agents_run_in_the_example_sandbox_that_they_do_not_know(clean: Environment) -> None:
+    run = clean.mleredux("run", "bike-hours", "--agent", "dummy", "--sandbox", "plain")
+    assert run["status"] == "done" and run["report"]["valid_submission"] is True
+    shown = {agent["id"]: agent["sandboxes"] for agent in clean.mleredux("list", "agents")}
+    assert shown == {name: ["process", "plain"] for name in ("dummy", "nearest-rows")}
+
+
 def test_its_variant_is_another_task_with_data_of_its_own(clean: Environment) -> None:
     run = clean.mleredux("run", "bike-hours+week", "--agent", "dummy")
     assert run["report"]["competition_id"] == "bike-hours+week"
@@ -137,4 +144,4 @@ def test_removing_a_plugin_leaves_a_working_program_with_fewer_names(clean: Envi
     assert clean.mleredux("doctor")["healthy"] is True
     clean.uninstall("bike-hours")
     assert clean.mleredux("list") == []
-    assert [sandbox["id"] for sandbox in clean.mleredux("list", "sandboxes")] == ["process"]
+    assert [sandbox["id"] for sandbox in clean.mleredux("list", "sandboxes")] == ["plain", "process"]

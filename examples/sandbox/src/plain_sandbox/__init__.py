@@ -1,0 +1,1 @@
+"""A sandbox of plain processes: what a third party writes, whole."""

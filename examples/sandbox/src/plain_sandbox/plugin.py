@@ -1,0 +1,13 @@
+"""The plugin: what this package registers with mleredux."""
+
+from __future__ import annotations
+
+from mleredux.plugin import Ref, hookimpl
+
+mleredux_contract = 2
+
+
+@hookimpl
+def mleredux_register_sandboxes() -> list[Ref]:
+    """The sandbox `plain`."""
+    return [Ref("plain", "plain_sandbox.sandbox:sandbox")]
