@@ -121,3 +121,14 @@ def test_usage_is_read_as_each_protocol_reports_it_and_nonsense_is_none():
 def test_what_is_set_aside_follows_the_request():
     assert expected({"max_tokens": 50, "n": 2}, 400) == Tokens(100, completion=100, estimated=True)
     assert expected({}, 400).completion > 0
+
+
+def test_an_installed_litellm_does_not_change_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "litellm" / "model_prices_and_context_window_backup.json"
+    table.parent.mkdir()
+    table.with_name("__init__.py").touch()
+    costs = '"input_cost_per_token": 1, "output_cost_per_token": 1'
+    table.write_text(f'{{"only-there": {{"litellm_provider": "openai", "mode": "chat", {costs}}}}}')
+    monkeypatch.syspath_prepend(tmp_path)
+    assert Prices().of("only-there") is None
+    assert Prices(table=table).of("only-there") is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from importlib import resources, util
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from mleredux_gateway.usage import Tokens
 _PROVIDERS = ("openai", "anthropic", "gemini", "deepseek", "mistral", "xai", "groq")
 _MODES = ("chat", "responses", "completion")
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens$")
-_TABLE_FILES = ("model_prices_and_context_window.json", "model_prices_and_context_window_backup.json")
 _MILLION = 1_000_000
 
 
@@ -30,7 +29,8 @@ class Prices:
 
     Args:
         own: The user's, which go before all others.
-        table: A file in LiteLLM's form; where None, that of LiteLLM if it is installed here (it is not imported).
+        table: A file in LiteLLM's form. That of an installed LiteLLM is read only where it is named here: else the same
+            run would cost differently on two machines.
 
     Raises:
         SandboxError: The table that is named can't be read.
@@ -38,13 +38,11 @@ class Prices:
 
     def __init__(self, own: dict[str, Price] | None = None, table: Path | None = None) -> None:
         self._tables: list[dict[str, Price]] = [own or {}]
-        found = table or _installed_table()
-        if found is not None:
+        if table is not None:
             try:
-                self._tables.append(read_litellm(found))
+                self._tables.append(read_litellm(table))
             except (OSError, ValueError, AttributeError) as error:
-                if table is not None:
-                    raise SandboxError(f"The price table {table} can't be read: {error}.") from error
+                raise SandboxError(f"The price table {table} can't be read: {error}.") from error
         shipped = json.loads(resources.files(__package__).joinpath("prices.json").read_text(encoding="utf-8"))
         self._tables.append({name: Price(**fields) for name, fields in shipped["models"].items()})
 
@@ -100,16 +98,6 @@ def _price(facts: dict[str, Any]) -> Price:
         above_cached=million(f"cache_read_input_token_cost{suffix}") if suffix else None,
         above_cache_write=million(f"cache_creation_input_token_cost{suffix}") if suffix else None,
     )
-
-
-def _installed_table() -> Path | None:
-    """LiteLLM's table where it is installed: found as a file, for importing LiteLLM takes seconds."""
-    spec = util.find_spec("litellm")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        for name in _TABLE_FILES:
-            if (Path(folder) / name).is_file():
-                return Path(folder) / name
-    return None
 
 
 def _first(*values: float | None) -> float:
