@@ -20,6 +20,7 @@ from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.resume import check_resumable
 from mleredux._core.store import Run, RunStore
 
 TOY = Path(__file__).parent / "toy"
@@ -52,9 +53,8 @@ class Toy:
 
     def resume(self, run: Run) -> Run:
         again = self.store.get(run.id)
-        pipeline = self.pipeline()
-        pipeline.check_resumable(again)
-        pipeline.execute([again])
+        check_resumable(again, self.catalogue)
+        self.pipeline().execute([again])
         return again
 
     def hold(self, stage: str) -> Path:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mleredux._core.api import grade_jsonl
-from mleredux._core.models import Ledger, Report
+from mleredux._core.models import Ledger, NotSubmitted, Report
 from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_child, score_in_children
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import InvalidSubmission, TaskBroken
@@ -202,7 +202,7 @@ def test_what_the_grader_says_of_a_submission_is_the_sentence(toy: Any, tmp_path
     path.write_text("id,y\n1,0\n")
     report = grade(task, path, prepared.private, toy.catalogue)
     assert report.message == "The ids differ from those of the sample submission."
-    nothing = grade(task, None, prepared.private, toy.catalogue, problem=None)
+    nothing = grade(task, NotSubmitted(), prepared.private, toy.catalogue)
     assert nothing.message == "submission.csv does not exist." and not nothing.submission_exists
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from mleredux._core.models import Cause, State
 from mleredux._core.store import Run
 from mleredux.errors import ResumeRefused, SandboxError
 
+TOY = Path(__file__).parent / "toy"
 STAGES = ("preparing", "building", "running", "grading", "producing")
 
 
@@ -28,13 +31,41 @@ def test_a_run_goes_through_all_stages_and_leaves_everything(toy: Any) -> None:
     assert run.report.ledger.answers_exposed and not run.report.ledger.isolated
     paths = {artifact.path for artifact in run.manifest.artifacts}
     assert {"run.json", "events.jsonl", "report.json", "output/submission.csv", "submissions/0001.csv"} <= paths
-    assert toy.store.list()[0]["score"] == 0.5
+    assert toy.store.rows()[0]["score"] == 0.5
 
 
 def test_several_runs_at_once(toy: Any) -> None:
     runs = toy.pipeline(jobs=3).execute([toy.new("copy", seed=seed) for seed in range(3)])
     assert [run.state for run in runs] == [State.DONE] * 3
     assert len(list(toy.data.path.glob("toy/prepared"))) == 1
+
+
+def test_a_run_reads_its_event_log_once_however_many_events_it_has(toy: Any) -> None:
+    code = """
+import os, sys
+from pathlib import Path
+from mleredux._core.api import plan
+from mleredux._core.data import DataStore
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import RunStore
+reads = 0
+def opened(name, arguments):
+    global reads
+    if name == "open" and str(arguments[0]).endswith("events.jsonl") and not arguments[2] & os.O_WRONLY:
+        reads += 1
+sys.addaudithook(opened)
+home, catalogue = Path(sys.argv[1]), Catalogue(load=(sys.argv[2],))
+store, data = RunStore(home / "runs"), DataStore(home / "data")
+run = store.create(**plan(catalogue, "toy", "versions", sandbox="process"), data_dir=str(data.path))
+Pipeline(store, catalogue, data).execute([run])
+print(run.state, len(run.submissions()) > 1, len(run.events()) > 15, reads)
+"""
+    arguments = [sys.executable, "-c", code, str(toy.home), str(TOY)]
+    asked = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=False)
+    state, several, long, reads = asked.stdout.split()
+    assert (state, several, long) == ("done", "True", "True"), asked.stderr
+    assert int(reads) <= 2, f"{reads} reads of the log"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mleredux._core.models import Cause, NotSubmitted, State, Unusable
+from mleredux._core.models.events import AgentEnded, Other, StateEntered, Validation
 from mleredux._core.store.events import EventLog
 from mleredux.errors import MlereduxError
 
@@ -117,3 +119,52 @@ def test_events_are_plain_json_lines(tmp_path: Path) -> None:
     make(path)
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1]):
         assert json.loads(line)["seq"] == number
+
+
+OLD = (
+    ("state", {"state": "running"}),
+    ("agent", {"status": "started", "handle": "7", "started_at": 12.5}),
+    ("stage", {"stage": "running", "status": "finished", "seconds": 2.0, "submission": None,
+               "outcome": {"exit_code": 0, "cause": None, "seconds": 1.5}, "problem": "does not exist"}),
+    ("gateway", {"status": "closed", "use": {"calls": 3}}),
+    ("state", {"state": "failed", "cause": "task_broken", "message": "So it is."}),
+)  # fmt: skip
+
+
+def write(path: Path, events: tuple[tuple[str, dict[str, Any]], ...]) -> None:
+    lines = [
+        json.dumps({"seq": number, "time": "2026-11-20T10:00:00Z", "type": type_, "data": data}) + "\n"
+        for number, (type_, data) in enumerate(events)
+    ]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def test_logs_of_contract_1_and_events_of_newer_versions_are_folded(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    newer = (
+        ("state", {"state": "paused"}),
+        ("moon", {"phase": "full"}),
+        ("validation", {"valid": True, "message": "", "x": 1}),
+    )
+    write(path, (*OLD, *newer))
+    log = EventLog(path)
+    told = log.state
+    assert (told.state, told.cause, told.message) == (State.FAILED, Cause.TASK_BROKEN, "So it is.")
+    assert told.ran is not None and told.outcome is not None and told.outcome.seconds == 1.5
+    assert isinstance(told.ran.submitted, NotSubmitted)
+    assert (told.agent_started, told.llm and told.llm.calls, told.validations) == (12.5, 3, 1)
+    paused, moon, validation = (event.payload for event in log.read(len(OLD) - 1))
+    assert isinstance(paused, Other) and isinstance(moon, Other) and moon.phase == "full"
+    assert isinstance(validation, Validation) and validation.x == 1
+
+
+def test_what_another_process_appends_or_restores_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    mine, theirs = EventLog(path), EventLog(path)
+    assert mine.state.state is State.QUEUED
+    theirs.append(StateEntered(state=State.RUNNING))
+    assert mine.state.state is State.RUNNING
+    mine.append(AgentEnded(problem="is a link"))
+    assert theirs.state.ran is not None and theirs.state.ran.submitted == Unusable(problem="is a link")
+    write(path, OLD)
+    assert mine.state == theirs.state and mine.state.state is State.FAILED

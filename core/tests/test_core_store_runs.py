@@ -79,7 +79,7 @@ class RunMachine(RuleBasedStateMachine):
         assert self.run_.state == self.state
         states = [State(event.data["state"]) for event in self.run_.events() if event.type == "state"]
         assert states == self.path
-        (row,) = self.store.list()
+        (row,) = self.store.rows()
         assert row["status"] == self.state
 
     def teardown(self) -> None:
@@ -104,14 +104,14 @@ def test_a_run_killed_before_its_first_event_is_queued(store: RunStore) -> None:
     run = store.create(**ASKED)
     (run.path / "events.jsonl").unlink()
     assert store.get(run.id).state is State.QUEUED
-    assert store.list()[0]["status"] == "queued"
+    assert store.rows()[0]["status"] == "queued"
 
 
 def test_the_index_sees_what_a_killed_program_could_not_tell_it(store: RunStore) -> None:
     run = store.create(**ASKED)
-    assert store.list()[0]["status"] == "queued"
+    assert store.rows()[0]["status"] == "queued"
     Run(run.path).enter(State.PREPARING)  # nobody watches this one
-    assert store.list()[0]["status"] == "preparing"
+    assert store.rows()[0]["status"] == "preparing"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_the_index_sees_what_a_killed_program_could_not_tell_it(store: RunStore)
 def test_the_index_is_rebuilt_from_the_directories(store: RunStore, spoil: Any) -> None:
     made = [store.create(**ASKED).id for _ in range(3)]
     spoil(store.path / "index.sqlite")
-    assert sorted(row["id"] for row in store.list()) == sorted(made)
+    assert sorted(row["id"] for row in store.rows()) == sorted(made)
     assert store.rebuild() == 3
 
 
@@ -154,7 +154,7 @@ def test_one_damaged_run_does_not_hide_the_others(store: RunStore) -> None:
     scribbled = store.create(**ASKED)
     (scribbled.path / "events.jsonl").write_bytes(b"scribble\n")
     store.rebuild()
-    status = {row["id"]: row["status"] for row in store.list()}
+    status = {row["id"]: row["status"] for row in store.rows()}
     assert status.pop(good.id) == "queued"
     assert set(status.values()) == {"damaged"} and len(status) == 6
 
@@ -193,7 +193,7 @@ def test_a_run_somebody_works_on_is_alive_and_not_deleted(store: RunStore) -> No
     holder.lock.release()
     assert not run.alive
     store.delete(run)
-    assert not run.path.exists() and store.list() == []
+    assert not run.path.exists() and store.rows() == []
 
 
 _HOLD = """
@@ -232,7 +232,7 @@ def test_concurrent_writers_and_rebuilders_lose_nothing(store: RunStore) -> None
     processes = [subprocess.Popen([sys.executable, "-c", _ADD, str(store.path), asked]) for _ in range(3)]
     while any(process.poll() is None for process in processes):
         store.rebuild()
-        store.list()
+        store.rows()
         time.sleep(0.1)
     assert [process.returncode for process in processes] == [0, 0, 0]
     with sqlite3.connect(store.path / "index.sqlite") as database:

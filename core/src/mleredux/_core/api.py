@@ -106,25 +106,10 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
         TaskBroken: The task is at fault, not the submission.
     """
     from mleredux._core.stages.grade import grade as grade_stage
+    from mleredux._core.submissions.validation import submitted
 
-    prepared = prepare(task, data_dir=data_dir)
-    path, problem = _regular(submission)
-    return grade_stage(
-        current().task(task), path, prepared.private, current(), problem=problem, shown_path=str(submission)
-    )
-
-
-def _regular(submission: Path | str | None) -> tuple[Path | None, str | None]:
-    """A submission's path; None where it is no regular file, and the reason."""
-    from mleredux._core.submissions.validation import open_regular
-
-    if not submission or not str(submission):
-        return None, "does not exist"
-    try:
-        open_regular(Path(submission)).close()
-    except OSError as error:
-        return None, str(error)
-    return Path(submission), None
+    prepared, given = prepare(task, data_dir=data_dir), submitted(submission)
+    return grade_stage(current().task(task), given, prepared.private, current(), shown_path=str(submission))
 
 
 def grade_jsonl(
@@ -147,17 +132,18 @@ def grade_jsonl(
     from mleredux._core.stages.grade import Job, score_in_children
     from mleredux._core.stages.grade import grade as grade_stage
     from mleredux._core.stages.jsonl import aggregate, read_listed, write_report
+    from mleredux._core.submissions.validation import submitted
 
     lines = read_listed(Path(listed))
     private = {
         name: prepare(name, data_dir=data_dir).private for name in dict.fromkeys(line.competition_id for line in lines)
     }
     tasks = {name: current().task(name) for name in private}
-    checked = [_regular(line.submission_path) for line in lines]
+    checked = [submitted(line.submission_path or "") for line in lines]
     jobs = [
-        Job(tasks[line.competition_id], path, private[line.competition_id])
-        for line, (path, _) in zip(lines, checked, strict=True)
-        if path is not None
+        Job(tasks[line.competition_id], given, private[line.competition_id])
+        for line, given in zip(lines, checked, strict=True)
+        if isinstance(given, Path)
     ]
     size = sum(job.submission.stat().st_size for job in jobs)
     workers = min(int(machine().cpus) or 1, 1 + size // BYTES_PER_GRADER)
@@ -165,14 +151,13 @@ def grade_jsonl(
     reports = [
         grade_stage(
             tasks[line.competition_id],
-            path,
+            given,
             private[line.competition_id],
             current(),
-            problem=problem,
             shown_path=line.submission_path or "",
-            scored=next(scored) if path is not None else None,
+            scored=next(scored) if isinstance(given, Path) else None,
         )
-        for line, (path, problem) in zip(lines, checked, strict=True)
+        for line, given in zip(lines, checked, strict=True)
     ]
     total = aggregate(reports)
     return total, write_report(total, Path(output_dir)) if output_dir is not None else None

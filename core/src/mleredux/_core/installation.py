@@ -1,4 +1,4 @@
-"""What is particular to one installation: a secret salt, for splits that nobody else can rebuild."""
+"""What is particular to one installation: a secret salt, for splits that nobody else can rebuild; its git commit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+import subprocess
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
@@ -49,3 +50,14 @@ def installation_salt() -> bytes:
 def fingerprint(salt: bytes) -> str:
     """Eight hexadecimal digits that tell salts apart and reveal nothing of them."""
     return hashlib.blake2b(b"fingerprint", key=salt[:64], digest_size=4).hexdigest()
+
+
+def git_commit() -> str | None:
+    """Commit of the checkout that mleredux runs from, if it does."""
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip() or None

@@ -103,7 +103,7 @@ class Session:
 
     Attributes:
         attempts: Agents of the run that were started before.
-        emit: `emit(type, **data)` writes an event to the run's log.
+        emit: Writes an event to the run's log, a typed one or `emit(type, **data)`.
         cancelled: Whether somebody asked to stop.
         look: To be called about every second: keeps versions of the submission.
     """

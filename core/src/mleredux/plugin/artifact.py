@@ -31,10 +31,11 @@ from mleredux._core.sandboxes.timeline import Sample, read_timeline
 from mleredux._core.stages.produce import add_artifact
 from mleredux._core.store import Run, RunStore, default_runs_dir
 from mleredux._core.store.run import SCORES_FILE
-from mleredux._core.store.states import final_state
+from mleredux._core.store.states import FINAL, RunState, SubmissionVersion, final_state
 
 __all__ = [
     "CAUSES",
+    "FINAL",
     "SCORES_FILE",
     "TIMELINE_FILE",
     "TONES",
@@ -46,9 +47,11 @@ __all__ = [
     "Report",
     "Run",
     "RunSpec",
+    "RunState",
     "RunStore",
     "Sample",
     "State",
+    "SubmissionVersion",
     "VersionScore",
     "add_artifact",
     "default_runs_dir",

@@ -9,11 +9,13 @@ Scripts rather use `mleredux.prepare`, `mleredux.run` and `mleredux.grade`::
 from __future__ import annotations
 
 from mleredux._core.locations import looks_prepared
+from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.records import agent_record, task_record
 from mleredux._core.records import listed as list_records
+from mleredux._core.resume import check_resumable
 from mleredux._core.sandboxes.processes import birth as process_birth
 from mleredux._core.sandboxes.slots import Slot, Slots
 from mleredux._core.sandboxes.slots import machine as machine_slots
@@ -23,14 +25,18 @@ from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.submissions.schema import read_schema
-from mleredux._core.submissions.validation import validate
+from mleredux._core.submissions.validation import submitted, validate
 
 __all__ = [
+    "NotSubmitted",
     "Pipeline",
     "Slot",
     "Slots",
+    "Submitted",
+    "Unusable",
     "agent_record",
     "aggregate_reports",
+    "check_resumable",
     "grade",
     "list_records",
     "looks_prepared",
@@ -41,6 +47,7 @@ __all__ = [
     "read_jsonl",
     "read_schema",
     "set_current",
+    "submitted",
     "task_record",
     "validate",
     "write_report",

@@ -37,7 +37,7 @@ from mleredux._core.rollout import (
     with_run_extra,
     write_rollout,
 )
-from mleredux._core.rollout.models import AgentInfo
+from mleredux._core.rollout.models import SCHEMA_VERSION, AgentInfo
 from mleredux._core.rollout.native import (
     add_usage,
     as_arguments,
@@ -62,6 +62,7 @@ from mleredux._core.rollout.native import (
 
 __all__ = [
     "MAX_BYTES",
+    "SCHEMA_VERSION",
     "AgentInfo",
     "FinalMetrics",
     "InvalidRollout",

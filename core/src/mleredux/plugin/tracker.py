@@ -14,5 +14,6 @@ from __future__ import annotations
 
 from mleredux._core.models import Artifact, Event, LlmUse, Report, State
 from mleredux._core.store import Run, RunStore
+from mleredux._core.store.states import RunState
 
-__all__ = ["Artifact", "Event", "LlmUse", "Report", "Run", "RunStore", "State"]
+__all__ = ["Artifact", "Event", "LlmUse", "Report", "Run", "RunState", "RunStore", "State"]

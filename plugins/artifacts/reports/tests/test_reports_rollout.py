@@ -86,6 +86,22 @@ def test_the_agents_own_rollout_is_taken_with_the_facts_of_the_run(make_run: Any
     assert left.read_bytes() == before
 
 
+def test_ids_are_those_of_the_run_and_the_agents_own_are_kept_aside(make_run: Any) -> None:
+    child = own(trajectory_id="child", session_id="its own", schema_version="ATIF-v1.7")
+    ids = {"session_id": "always the same", "trajectory_id": "t", "schema_version": "ATIF-v1.5"}
+    run = make_run()
+    leave(run, dump_rollout(own(**ids, subagent_trajectories=[child])))
+    trajectory = produced(run)
+    assert (trajectory.session_id, trajectory.trajectory_id) == (run.id, run.id)
+    assert trajectory.schema_version == "ATIF-v1.8"
+    assert trajectory.extra is not None
+    assert (trajectory.extra["session_id"], trajectory.extra["trajectory_id"]) == ("always the same", "t")
+    (part,) = trajectory.subagent_trajectories or ()
+    assert (part.session_id, part.trajectory_id, part.extra) == (run.id, "child", {"session_id": "its own"})
+    without = make_run()
+    assert (produced(without).session_id, produced(without).trajectory_id) == (without.id, without.id)
+
+
 def test_test_scores_come_from_the_run_whatever_the_agent_says(make_run: Any) -> None:
     steps = [
         Step(step_id=1, source="agent", message="", extra={"submission_version": 1, "score_after_run": 1.0}),

@@ -52,7 +52,7 @@ def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
     """
     graded: dict[str, list[tuple[Run, Report]]] = defaultdict(list)
     for technique in current().entries("techniques"):
-        for row in store.list(task=f"{technique}@{task}"):
+        for row in store.rows(task=f"{technique}@{task}"):
             try:
                 run = store.get(row["id"])
                 report = run.report

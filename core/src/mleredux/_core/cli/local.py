@@ -97,6 +97,7 @@ class LocalBackend:
         """Make runs in the store, or take the one to resume."""
         from mleredux._core.data import DataStore
         from mleredux._core.pipeline import Pipeline
+        from mleredux._core.resume import check_resumable
 
         if request.resume:
             if request.tasks or request.sets:
@@ -105,7 +106,7 @@ class LocalBackend:
             pipeline = Pipeline(
                 self.store, self._catalogue, DataStore(run.spec.data_dir), base_image=request.base_image
             )
-            pipeline.check_resumable(run)
+            check_resumable(run, self._catalogue, base_image=request.base_image)
             return _LocalBatch([run], pipeline)
         data = DataStore(self._data_dir)
         pipeline = Pipeline(self.store, self._catalogue, data, request.jobs, request.base_image)
@@ -156,7 +157,7 @@ class LocalBackend:
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
         """Rows of the store's index."""
         wanted = {name: value if isinstance(value, tuple) else (value,) for name, value in filters.items() if value}
-        rows = [row for row in self.store.list() if all(row[name] in values for name, values in wanted.items())]
+        rows = [row for row in self.store.rows() if all(row[name] in values for name, values in wanted.items())]
         return RunPage(rows[:limit], f"{len(rows) - limit} more" if len(rows) > limit else None)
 
     def find(self, name: str) -> str:

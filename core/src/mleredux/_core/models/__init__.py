@@ -2,6 +2,7 @@
 
 from mleredux._core.models.agent import Agent, Build, Limits, Smoke
 from mleredux._core.models.base import Model
+from mleredux._core.models.events import Event
 from mleredux._core.models.grader import Grader, GradingInput, Score
 from mleredux._core.models.report import Ledger, LlmUse, Report, VersionScore
 from mleredux._core.models.run import (
@@ -10,12 +11,15 @@ from mleredux._core.models.run import (
     Attempts,
     Cause,
     CausePolicy,
-    Event,
     Manifest,
+    NotSubmitted,
     Outcome,
+    RunRecord,
     RunSpec,
     RunUse,
     State,
+    Submitted,
+    Unusable,
 )
 from mleredux._core.models.schema import Column, SubmissionSchema, Verdict
 from mleredux._core.models.task import Competition, Metric, Resources, Submission, Task, Technique, Thresholds
@@ -39,9 +43,11 @@ __all__ = [
     "Manifest",
     "Metric",
     "Model",
+    "NotSubmitted",
     "Outcome",
     "Report",
     "Resources",
+    "RunRecord",
     "RunSpec",
     "RunUse",
     "Score",
@@ -49,9 +55,11 @@ __all__ = [
     "State",
     "Submission",
     "SubmissionSchema",
+    "Submitted",
     "Task",
     "Technique",
     "Thresholds",
+    "Unusable",
     "Verdict",
     "VersionScore",
 ]

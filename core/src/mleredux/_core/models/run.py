@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 from mleredux._core.models.agent import Limits, Network
 from mleredux._core.models.base import Model
@@ -79,6 +80,23 @@ class Outcome(Model):
     cpu_seconds: float | None = None
 
 
+class NotSubmitted(Model):
+    """There is no submission."""
+
+    problem: ClassVar[str] = "does not exist"
+
+
+class Unusable(Model):
+    """There is something in the submission's place that can't be graded: a link, a folder, a file too large."""
+
+    problem: str
+    """The end of a sentence that starts with the file's name."""
+
+
+Submitted = Path | NotSubmitted | Unusable
+"""What was submitted: a regular file, or what is there in its place."""
+
+
 class Attempts(Model):
     """What a run's log says of its agents that were started so far."""
 
@@ -129,16 +147,11 @@ class RunUse(Model):
     host: str | None = None
 
 
-class Event(Model):
-    """One line of `events.jsonl`."""
+class RunRecord(Model):
+    """`run.json`."""
 
-    seq: int
-    """From 0, without gaps."""
-    time: datetime
-    type: str
-    """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
-    `gateway`, `warning`."""
-    data: dict[str, Any] = {}
+    spec: RunSpec
+    use: RunUse = RunUse()
 
 
 class Artifact(Model):

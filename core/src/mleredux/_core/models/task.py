@@ -158,4 +158,4 @@ class Technique(Model):
 class Competition(Task):
     """A task with a leaderboard of people or reference models, and medals."""
 
-    kind: Literal["competition", "technique"] = "competition"
+    kind: Literal["competition"] = "competition"

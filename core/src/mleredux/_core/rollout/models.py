@@ -309,9 +309,9 @@ class Trajectory(_Part):
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     session_id: str | None = None
-    """The run; several documents may share it."""
+    """The run's id in `rollout.json`; several documents may share it. An agent's own goes to `extra`."""
     trajectory_id: str | None = None
-    """This document; needed where it is embedded in another."""
+    """This document, the run's id in `rollout.json`; needed where it is embedded in another."""
     agent: AgentInfo
     steps: Annotated[list[Step], _FIRST, Field(min_length=1)]
     notes: str | None = None

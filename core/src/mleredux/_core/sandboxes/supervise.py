@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.models import Cause, Limits, Outcome
+from mleredux._core.models.events import LimitReached, Notice, Payload, Signal
 from mleredux._core.protocols import Exit, Handle, Usage
 from mleredux._core.submissions.intake import disk_usage
 
@@ -19,7 +20,7 @@ _QUICK_POLL = 0.02
 _LOOK_SECONDS = 1.0
 _TREE_FILES = 250_000
 
-Emit = Callable[..., Any]
+Emit = Callable[[Payload], Any]
 
 
 @dataclass
@@ -74,19 +75,19 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
             return _stop(handle, limits, watch, Cause.CANCELLED, None, "Somebody stopped the run.")
         if now >= deadline:
             message = f"The agent was stopped at its time limit of {limits.time_limit:g} seconds."
-            watch.emit("limit", limit="time", value=limits.time_limit)
+            watch.emit(LimitReached(limit="time", value=limits.time_limit))
             return _stop(handle, limits, watch, Cause.AGENT_TIMED_OUT, "time", message)
         if not told and now >= notice_at:
             told = True
             left = max(0.0, deadline - now)
             with contextlib.suppress(OSError):  # an agent without isolation may have removed the folder
                 watch.notice.write_text(f"{left:.0f} seconds are left. What lies in the output folder then counts.\n")
-            watch.emit("notice", seconds_left=round(left, 1))
+            watch.emit(Notice(seconds_left=round(left, 1)))
         if now >= watch._next_usage:
             watch._next_usage = now + _POLL
             if over := _over_limit(handle, limits, watch, now):
                 cause, limit, message = over
-                watch.emit("limit", limit=limit, message=message)
+                watch.emit(LimitReached(limit=limit, message=message))
                 return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
         next_event = min(deadline, notice_at if not told else deadline) - now
         young = now - watch.started < 1.0
@@ -136,13 +137,13 @@ def _stop(
     grace = limits.grace if grace is None else grace
     ended: Exit | None = None
     if grace > 0:
-        watch.emit("signal", signal="SIGTERM", grace=grace)
+        watch.emit(Signal(signal="SIGTERM", grace=grace))
         handle.terminate()
         until = time.monotonic() + grace
         while (ended := handle.poll()) is None and time.monotonic() < until:
             time.sleep(_QUICK_POLL)
     if ended is None:
-        watch.emit("signal", signal="SIGKILL")
+        watch.emit(Signal(signal="SIGKILL"))
         handle.kill()
         until = time.monotonic() + 30
         while (ended := handle.poll()) is None and time.monotonic() < until:
@@ -163,7 +164,7 @@ def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> tuple[Exit, Cau
     # Who can't write any more gives up by itself, often before anybody looked.
     if (over := _over_disk(limits, watch)) or ended.signal == signal.SIGXFSZ:
         message = over[2] if over else f"The agent wrote a file larger than its disk limit of {limits.disk_mb} MB."
-        watch.emit("limit", limit="disk", message=message)
+        watch.emit(LimitReached(limit="disk", message=message))
         return ended, Cause.OUT_OF_DISK, "disk", message
     how = f"with exit code {ended.code}" if ended.code is not None else f"by signal {ended.signal}"
     return ended, Cause.AGENT_CRASHED, None, f"The agent's command ended {how}; see its log."

@@ -9,7 +9,7 @@ from functools import cached_property
 from mleredux._core.data import DataStore
 from mleredux._core.models import Agent, Task
 from mleredux._core.plugins import Catalogue
-from mleredux._core.protocols import Sandbox
+from mleredux._core.protocols import Built, Sandbox
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.store import Run
 from mleredux.errors import Cancelled
@@ -28,6 +28,7 @@ class StageContext:
         cancelled: Whether somebody asked to stop.
         progress: Told what is going on, in a few words.
         base_image: Base of images that are built, where the user names one.
+        smoke: Makes the agent's smoke run in its environment, where that is wanted.
         secrets: Values that services gave to the agent and that are masked in everything that is kept.
     """
 
@@ -39,6 +40,7 @@ class StageContext:
     cancelled: Callable[[], bool]
     progress: Callable[[str], None]
     base_image: str | None = None
+    smoke: Callable[[Built], None] | None = None
     secrets: set[str] = field(default_factory=set)
 
     @cached_property

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from mleredux._core.data import SPOILED_FILE
+from mleredux._core.models.events import DataNoted
 from mleredux._core.store import Run
 
 _CHANGED = "The task's prepared files changed while the agent worked; they are prepared again for the next run."
@@ -15,16 +16,16 @@ _CHANGED = "The task's prepared files changed while the agent worked; they are p
 
 def note_data(run: Run, prepared: Path) -> None:
     """Note what the data look like before the agent starts."""
-    run.emit("data", status="noted", stamp=stamp(prepared))
+    run.emit(DataNoted(status="noted", stamp=stamp(prepared)))
 
 
 def check_data(run: Run, prepared: Path) -> None:
     """See whether the data still are what they were; where not, the run says so and the data are marked as spoiled."""
-    noted = [event.data["stamp"] for event in run.log.read() if event.type == "data" and "stamp" in event.data]
-    if noted and stamp(prepared) != noted[-1]:
+    noted = run.log.state.data_stamp
+    if noted and stamp(prepared) != noted:
         with contextlib.suppress(OSError):
             (prepared / SPOILED_FILE).touch()
-        run.emit("data", status="changed", message=_CHANGED)
+        run.emit(DataNoted(status="changed", message=_CHANGED))
 
 
 def stamp(prepared: Path) -> str:

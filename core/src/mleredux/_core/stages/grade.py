@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from mleredux._core.data import as_prepared
 from mleredux._core.medals import medals, percentile, read_leaderboard
-from mleredux._core.models import GradingInput, Ledger, Report, Score, Task
+from mleredux._core.models import GradingInput, Ledger, Report, Score, Submitted, Task, Unusable
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.discovery import LOAD_VARIABLE
 from mleredux._core.sandboxes.slots import machine
@@ -284,11 +284,10 @@ def _round(score: float, task: Task) -> float:
 
 def grade(
     task: Task,
-    submission: Path | None,
+    submission: Submitted,
     private: Path,
     catalogue: Catalogue,
     *,
-    problem: str | None = None,
     shown_path: str | None = None,
     limit: str | None = None,
     ledger: Ledger | None = None,
@@ -298,18 +297,17 @@ def grade(
     """Grade a submission, good or bad: what can't be scored gets `valid_submission: false` and one sentence.
 
     Args:
-        submission: The file; None where there is none, with the reason in `problem`.
+        submission: The file, or what is there in its place.
         shown_path: The path to name in the report.
         scored: What `score_in_children` made of it; None where it is still to be scored.
 
     Raises:
         TaskBroken: The task is at fault, not the submission.
     """
-    path = shown_path or str(submission or task.submission.file)
+    path = shown_path or (str(submission) if isinstance(submission, Path) else task.submission.file)
     task = as_prepared(task, private.parent)
-    if submission is None:
-        message = f"{task.submission.file} {problem or 'does not exist'}."
-        exists = problem is not None and "does not exist" not in problem
+    if not isinstance(submission, Path):
+        message, exists = f"{task.submission.file} {submission.problem}.", isinstance(submission, Unusable)
         return make_report(task, None, path=path, exists=exists, message=message, limit=limit, ledger=ledger)
     notes: list[str] = []
     if scored is None:

@@ -12,7 +12,7 @@ from mleredux._core.data import as_prepared
 from mleredux._core.models import Report, Task, VersionScore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.grade import Job, ask_child, make_report
-from mleredux._core.store.run import SubmissionVersion
+from mleredux._core.store import SubmissionVersion
 
 BATCH = 16
 MOST_SECONDS = 1800.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux._core.models import Ledger, LlmUse
+from mleredux._core.models import Ledger
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.exposure import exposures
 
@@ -16,19 +16,17 @@ def make_ledger(context: StageContext, private: Path) -> Ledger:
         private: The task's private folder.
     """
     run, isolated = context.run, context.sandbox.capabilities.isolated
-    events = list(run.log.read())
+    told = run.log.state
     exposed = exposures(run, private)
     notes = [] if isolated else [f"Sandbox {context.sandbox.id} does not keep the answers on this machine from agents."]
-    notes += [event.data["message"] for event in events if event.type == "data" and "message" in event.data]
-    used = [event.data["use"] for event in events if event.type == "gateway" and "use" in event.data]
-    llm = LlmUse.model_validate(used[-1]) if used else None
+    llm = told.llm
     return Ledger(
-        validations=sum(event.type == "validation" for event in events),
+        validations=told.validations,
         network=run.spec.network if isolated else "open",
         hosts=llm.hosts if llm else (),
         llm_calls=llm.calls if llm else None,
         llm=llm,
         isolated=isolated,
         answers_exposed=bool(exposed) or not isolated,
-        notes=(*notes, *exposed),
+        notes=(*notes, *told.data_notes, *exposed),
     )

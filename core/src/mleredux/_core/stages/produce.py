@@ -10,6 +10,7 @@ from typing import cast
 
 from mleredux._core.masks import Mask
 from mleredux._core.models import Artifact, Manifest
+from mleredux._core.models.events import Warned
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
@@ -37,7 +38,8 @@ def produce(run: Run, catalogue: Catalogue) -> Manifest:
             )
             made += [_completed(run, artifact, name) for artifact in artifacts]
         except Exception as error:  # a plugin may raise anything; the others still produce
-            run.emit("warning", plugin=name, message=f"Producing artifacts failed: {type(error).__name__}: {error}")
+            message = f"Producing artifacts failed: {type(error).__name__}: {error}"
+            run.emit(Warned(plugin=name, message=message))
     return write_manifest(run, made)
 
 
@@ -89,7 +91,7 @@ def mask_secrets(run: Run, values: Iterable[str]) -> int:
                 changed += _mask(run.path / folder / os.fsdecode(found.path), mask)
             except OSError as error:
                 message = f"Secrets could not be looked for: {error.strerror or error}."
-                run.emit("warning", path=f"{folder}/{readable(found.path)}", message=message)
+                run.emit(Warned(path=f"{folder}/{readable(found.path)}", message=message))
     return changed
 
 

@@ -8,7 +8,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from mleredux._core.models import Attempts, Cause, Outcome, State, Verdict
+from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
+from mleredux._core.models.events import AgentFound, Attempt, GatewayUse, Validation
 from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
@@ -27,11 +28,11 @@ GATEWAY_SOCKET = "gateway.sock"
 _OUTPUT_FOLDERS = ("code", "logs", "rollout")
 
 
-def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None, str | None]:
+def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
     """Let the agent work.
 
     Returns:
-        How it ended, the submission to grade (None where there is none), and why there is none.
+        How it ended, and the submission to grade, or what is there in its place.
 
     Raises:
         Cancelled: Somebody stopped the run while it waited for a slot.
@@ -56,7 +57,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
         endpoint.start()
         gateway: Gateway | None = None
         try:
-            attempts = _attempts(run)
+            attempts = run.log.state.attempts
             if not context.sandbox.capabilities.isolated and not attempts.unfinished:
                 note_data(run, prepared.public.parent)
             gateway = _open_gateway(context, endpoint)
@@ -68,13 +69,12 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Path | None
             )
         finally:
             if gateway is not None:
-                run.emit("gateway", status="closed", use=gateway.close().model_dump(mode="json"))
+                run.emit(GatewayUse(status="closed", use=gateway.close()))
             endpoint.stop()
             remove_tree(run.path / ".scratch")
     if not context.sandbox.capabilities.isolated:
         check_data(run, prepared.public.parent)
-    submission, problem = snapshots.finish()
-    return outcome, submission, problem
+    return outcome, snapshots.finish()
 
 
 def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome:
@@ -99,16 +99,17 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
             for _ in sandbox.sweep(launch.owner, lambda other: other != launch.run_id):
                 continue
         _clear(launch, aside=before.started)
-        session.emit("attempt", status="starting")
+        session.emit(Attempt(status="starting"))
         handle = sandbox.start(launch)
     session.emit(
-        "agent",
-        status="adopted" if adopted else "started",
-        sandbox=sandbox.id,
-        handle=handle.id,
-        agent=launch.agent.id,
-        started_at=handle.started_at,
-        monotonic=time.monotonic(),
+        AgentFound(
+            status="adopted" if adopted else "started",
+            sandbox=sandbox.id,
+            handle=handle.id,
+            agent=launch.agent.id,
+            started_at=handle.started_at,
+            monotonic=time.monotonic(),
+        )
     )
     logs = launch.log.parent
     watch = Watch(
@@ -122,7 +123,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
     try:
         outcome = supervise(handle, launch.limits, watch, age)
         if outcome.cause is not Cause.CANCELLED:
-            session.emit("attempt", status="ended", outcome=outcome.model_dump(mode="json"))
+            session.emit(Attempt(status="ended", outcome=outcome))
         return outcome
     finally:
         handle.close()
@@ -209,23 +210,7 @@ def _clear(launch: Launch, *, aside: bool) -> None:
 
 
 def _record_verdict(run: Run, verdict: Verdict) -> None:
-    run.emit("validation", valid=verdict.valid, message=verdict.message)
-
-
-def _attempts(run: Run) -> Attempts:
-    """What the log says of the run's agents; an attempt that was given up (cancelled, or a broken sandbox) is over."""
-    told = Attempts()
-    for event in run.log.read():
-        if event.type == "attempt":
-            told = told.model_copy(update={"unfinished": True, "outcome": None})
-            if event.data.get("status") == "ended":
-                told = told.model_copy(update={"outcome": Outcome.model_validate(event.data["outcome"])})
-        elif event.type == "stage" and event.data["stage"] == State.RUNNING:
-            told = told.model_copy(update={"unfinished": False, "outcome": None})
-        elif event.type == "agent":
-            begun = event.data.get("monotonic") if event.data.get("status") == "started" else told.monotonic
-            told = told.model_copy(update={"started": True, "monotonic": begun})
-    return told
+    run.emit(Validation(valid=verdict.valid, message=verdict.message))
 
 
 def _age(attempts: Attempts) -> float | None:
@@ -236,6 +221,5 @@ def _age(attempts: Attempts) -> float | None:
 
 def agent_started(run: Run) -> float:
     """When the agent began, in Unix time."""
-    times = [event.data.get("started_at") for event in run.log.read() if event.type == "agent"]
-    known = [float(time_) for time_ in times if time_ is not None]
-    return known[-1] if known else time.time()
+    started = run.log.state.agent_started
+    return time.time() if started is None else started

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.models import Cause, Event, Manifest, Outcome, Report, RunSpec, RunUse, State, VersionScore
+from mleredux._core.models import (
+    Cause,
+    Event,
+    Manifest,
+    Outcome,
+    Report,
+    RunRecord,
+    RunSpec,
+    RunUse,
+    State,
+    VersionScore,
+)
+from mleredux._core.models.events import Payload, StateEntered
 from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, write_atomically
-from mleredux._core.store.states import TRANSITIONS
+from mleredux._core.store.states import TRANSITIONS, SubmissionVersion
 from mleredux.errors import MlereduxError, NotFound
 
 if TYPE_CHECKING:
@@ -21,24 +32,10 @@ if TYPE_CHECKING:
 
 SCORES_FILE = "scores.json"
 """The file of a run with the scores of each version of its submission."""
+_RECORD_FILE = "run.json"
 _CANCEL_FILE = ".cancel"
 
 Observer = Callable[["Run", Event], None]
-
-
-@dataclass(frozen=True)
-class SubmissionVersion:
-    """One version of the submission file, as it lay in the output folder at a time."""
-
-    number: int
-    path: Path
-    time: datetime
-    size: int
-
-    @property
-    def code(self) -> Path:
-        """A copy of the code that lay in `output/code` then; absent where there was none."""
-        return self.path.with_name(f"{self.number:04d}-code")
 
 
 class Run:
@@ -46,21 +43,20 @@ class Run:
 
     Attributes:
         path: The run directory.
-        spec: What was asked.
+        log: What happened: events, and what they come to (`log.state`).
+        lock: Held by who works on it.
         observers: Called after each event was written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            asked = json.loads((path / "run.json").read_bytes())
-            self.spec = RunSpec.model_validate(asked["spec"])
-            self._use = RunUse.model_validate(asked["use"])
+            self._record = RunRecord.model_validate_json((path / _RECORD_FILE).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             raise NotFound(f"There is no run in {path}.", hint="See `mleredux runs`.") from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             raise MlereduxError(
-                f"{path / 'run.json'} is damaged ({type(error).__name__}).", hint="Restore it, or delete the run."
+                f"{path / _RECORD_FILE} is damaged ({type(error).__name__}).", hint="Restore it, or delete the run."
             ) from error
         self.log = EventLog(path / "events.jsonl")
         self.lock = FileLock(path / ".lock")
@@ -72,10 +68,15 @@ class Run:
         path.mkdir(parents=True)
         for folder in ("output", "submissions", "logs"):
             (path / folder).mkdir()
-        write_atomically(path / "run.json", _asked(spec, RunUse()))
+        _write(path, RunRecord(spec=spec))
         run = cls(path)
-        run.emit("state", state=State.QUEUED)
+        run.emit(StateEntered(state=State.QUEUED))
         return run
+
+    @property
+    def spec(self) -> RunSpec:
+        """What was asked."""
+        return self._record.spec
 
     @property
     def id(self) -> str:
@@ -100,25 +101,25 @@ class Run:
     @property
     def use(self) -> RunUse:
         """What was used so far."""
-        return self._use
+        return self._record.use
 
     def record_use(self, **used: Any) -> None:
         """Add to what was used."""
-        self._use = self._use.model_copy(update=used)
-        write_atomically(self.path / "run.json", _asked(self.spec, self._use))
+        self._record = self._record.model_copy(update={"use": self.use.model_copy(update=used)})
+        _write(self.path, self._record)
 
-    def emit(self, type_: str, **data: Any) -> Event:
-        """Append an event and tell the observers."""
-        event = self.log.append(type_, **data)
+    def emit(self, what: Payload | str, /, **data: Any) -> Event:
+        """Append an event, a typed one or one of a type and data, and tell the observers."""
+        event = self.log.append(what, **data)
         for observer in self.observers:
             observer(self, event)
         return event
 
     def events(self, after: int = -1) -> list[Event]:
         """Events in order, from after a sequence number."""
-        return list(self.log.read(after))
+        return self.log.read(after)
 
-    def enter(self, state: State, **data: Any) -> None:
+    def enter(self, state: State, *, cause: Cause | None = None, message: str | None = None) -> None:
         """Go to a state.
 
         Raises:
@@ -127,26 +128,22 @@ class Run:
         before = self.state
         if state not in TRANSITIONS[before]:
             raise MlereduxError(f"Run {self.id} can't go from {before} to {state}.")
-        self.emit("state", state=state, **data)
+        self.emit(StateEntered(state=state, cause=cause, message=message))
 
     @property
     def state(self) -> State:
         """The current state."""
-        last = self._last_state()
-        return State(last.data["state"]) if last else State.QUEUED
+        return self.log.state.state
 
     @property
     def cause(self) -> Cause | None:
         """Why it failed, where it did."""
-        last = self._last_state()
-        value = last.data.get("cause") if last else None
-        return Cause(value) if value else None
+        return self.log.state.cause
 
     @property
     def message(self) -> str | None:
         """One sentence on why it failed, where it did."""
-        last = self._last_state()
-        return last.data.get("message") if last else None
+        return self.log.state.message
 
     @property
     def alive(self) -> bool:
@@ -166,19 +163,10 @@ class Run:
         """Whether somebody asked to stop it."""
         return (self.path / _CANCEL_FILE).exists()
 
-    def finished_stages(self) -> dict[State, dict[str, Any]]:
-        """Finished stages and what their events say."""
-        return {
-            State(event.data["stage"]): event.data
-            for event in self.log.read()
-            if event.type == "stage" and event.data["status"] == "finished"
-        }
-
     @property
     def outcome(self) -> Outcome | None:
         """How the agent's work ended, once it has."""
-        stage = self.finished_stages().get(State.RUNNING)
-        return Outcome.model_validate(stage["outcome"]) if stage else None
+        return self.log.state.outcome
 
     @property
     def report(self) -> Report | None:
@@ -216,11 +204,7 @@ class Run:
 
     def submissions(self) -> list[SubmissionVersion]:
         """Versions of the submission file, oldest first."""
-        return [
-            SubmissionVersion(event.data["number"], self.path / event.data["path"], event.time, event.data["size"])
-            for event in self.log.read()
-            if event.type == "submission" and "path" in event.data
-        ]
+        return [replace(kept, path=self.path / kept.path) for kept in self.log.state.submissions]
 
     def record(self) -> dict[str, Any]:
         """What `mleredux run --json` prints of it."""
@@ -239,11 +223,6 @@ class Run:
             "created_at": self.spec.created_at.isoformat(),
         }
 
-    def _last_state(self) -> Event | None:
-        """The last change of state; None where a kill came before the first was written."""
-        states = [event for event in self.log.read() if event.type == "state"]
-        return states[-1] if states else None
 
-
-def _asked(spec: RunSpec, use: RunUse) -> str:
-    return json.dumps({"spec": spec.model_dump(mode="json"), "use": use.model_dump(mode="json")}, indent=1) + "\n"
+def _write(path: Path, record: RunRecord) -> None:
+    write_atomically(path / _RECORD_FILE, record.model_dump_json(indent=1) + "\n")

@@ -22,7 +22,6 @@ RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
 _COLUMNS = "id, task, agent, seed, sandbox, status, cause, score, medal, created_at, updated_at"
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
-_Rows = list[dict[str, Any]]
 _UNREADABLE = "damaged"
 """The status of a run whose directory can't be read."""
 
@@ -131,9 +130,11 @@ class RunStore:
         """Write a run's row. The index is a cache: where it can't be written, runs go on without."""
         with contextlib.suppress(sqlite3.Error), self._index() as database:
             _begin(database)
-            self._insert(database, run.id)
+            self._insert(database, run.id, run)
 
-    def list(self, *, task: str | None = None, agent: str | None = None, status: str | None = None) -> _Rows:
+    def rows(
+        self, *, task: str | None = None, agent: str | None = None, status: str | None = None
+    ) -> list[dict[str, Any]]:
         """Rows of the index, newest first, filtered.
 
         Rows that are missing, or older than their run's event log, are made anew; an index that can't be read is
@@ -191,7 +192,7 @@ class RunStore:
             with database:
                 yield database
 
-    def _fresh_rows(self) -> _Rows:
+    def _fresh_rows(self) -> list[dict[str, Any]]:
         """All rows, those made anew that are behind their run's event log."""
         if not self.path.is_dir():
             return []
@@ -215,8 +216,8 @@ class RunStore:
             self._insert(database, name)
         return len(names)
 
-    def _insert(self, database: sqlite3.Connection, name: str) -> None:
-        row = self._row(name)
+    def _insert(self, database: sqlite3.Connection, name: str, run: Run | None = None) -> None:
+        row = self._row(name, run)
         database.execute(f"INSERT OR REPLACE INTO runs ({_ALL_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
 
     def _log_bytes(self, name: str) -> int:
@@ -225,11 +226,11 @@ class RunStore:
         except OSError:
             return 0
 
-    def _row(self, name: str) -> tuple[Any, ...]:
+    def _row(self, name: str, run: Run | None = None) -> tuple[Any, ...]:
         """What the index holds of a run; of one that can't be read, only that."""
         log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # first: newer events make it stale
         try:
-            run = Run(self.path / name)
+            run = run or Run(self.path / name)
             report, cause = run.report, run.cause
             return (
                 name,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from mleredux._core.models import NotSubmitted, Submitted, Unusable
+from mleredux._core.models.events import SubmissionKept
 from mleredux._core.store import Run
 from mleredux._core.submissions.intake import IntakeLimits, walk
 from mleredux._core.submissions.validation import MAX_BYTES, open_below
@@ -69,32 +71,34 @@ class Snapshots:
             return
         self._last_look = None
 
-    def finish(self) -> tuple[Path | None, str | None]:
+    def finish(self) -> Submitted:
         """Take the last version; the agent is gone.
 
         Returns:
-            The file to grade, or None and why there is none: the end of a sentence that starts with the file's name.
+            The file to grade, or what is there in its place.
 
         Raises:
             SandboxError: It is there, but could not be kept.
         """
         try:
             file = open_below(self.run.output_dir, self.file)
+        except FileNotFoundError:
+            return NotSubmitted()
         except OSError as error:
-            return None, str(error.strerror or error)
+            return Unusable(problem=str(error.strerror or error))
         with file:
             stamp = _Stamp.of(file)
             if stamp.size > MAX_BYTES:
-                return None, f"is larger than {MAX_BYTES >> 30} GiB"
+                return Unusable(problem=f"is larger than {MAX_BYTES >> 30} GiB")
             try:
                 if stamp != self._taken and not self._take(file, stamp):
-                    return None, "changed while it was read"
+                    return Unusable(problem="changed while it was read")
             except OSError as error:
                 raise SandboxError(
                     f"The submission could not be kept in {self.run.path}: {error.strerror or error}.",
                     hint="Make room on the disk, and resume the run.",
                 ) from error
-        return self.run.submissions()[-1].path, None
+        return self.run.submissions()[-1].path
 
     def _keep_code(self, target: Path) -> int:
         """Copy the small text files of `output/code`, as far as they go; how many bytes."""
@@ -130,5 +134,5 @@ class Snapshots:
             raise
         self._taken, self._count = stamp, number
         self._bytes += size + self._keep_code(path.with_name(f"{number:04d}-code"))
-        self.run.emit("submission", number=number, path=str(path.relative_to(self.run.path)), size=size)
+        self.run.emit(SubmissionKept(number=number, path=str(path.relative_to(self.run.path)), size=size))
         return True

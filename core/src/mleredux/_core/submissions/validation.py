@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from mleredux._core.models import Column, SubmissionSchema, Verdict
+from mleredux._core.models import Column, NotSubmitted, SubmissionSchema, Submitted, Unusable, Verdict
 from mleredux._core.submissions.documents import find_model, parse_document
 from mleredux.errors import InvalidSubmission
 
@@ -77,6 +77,15 @@ def _open(name: str, folder: int | None) -> BinaryIO:
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     raise OSError("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file")
+
+
+def submitted(path: Path | str) -> Submitted:
+    """A file that may not be there, or be something else; the empty path is that of nothing."""
+    try:
+        open_regular(Path(path)).close()
+    except OSError as error:
+        return NotSubmitted() if isinstance(error, FileNotFoundError) or not str(path) else Unusable(problem=str(error))
+    return Path(path)
 
 
 def validate(schema: SubmissionSchema, path: Path) -> Verdict:

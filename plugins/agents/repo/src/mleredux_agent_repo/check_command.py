@@ -58,7 +58,7 @@ def command(
 
 def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, logs: Path | None, tell: Any) -> bool:
     """The smoke run in a store of its own, building included."""
-    from mleredux.plugin.artifact import RunStore
+    from mleredux.plugin.artifact import RunStore, State
     from mleredux.plugin.command import DataStore
     from mleredux.plugin.host import Pipeline, plan
 
@@ -74,8 +74,7 @@ def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, l
         Pipeline(store, catalogue, data, base_image=base_image, smoke=False).execute([run])
         if logs is not None:
             shutil.copytree(run.logs_dir, logs, dirs_exist_ok=True)
-        built = "image" in (run.finished_stages().get(_building(), {}))
-        if not built:
+        if State.BUILDING not in run.log.state.finished:
             tell("build", run.message or "the image could not be built", ok=False)
             return False
         tell("build", f"image {run.use.image}")
@@ -87,12 +86,6 @@ def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, l
         seconds = time.monotonic() - started
         tell("smoke run", f"{smoke.task}: {report.metric} {report.score:g}, {seconds:.0f} s with building")
         return True
-
-
-def _building() -> Any:
-    from mleredux.plugin.artifact import State
-
-    return State.BUILDING
 
 
 def _last_lines(run: Run) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mleredux.plugin.artifact import Cause, Event, Run, State, final_state
+from mleredux.plugin.artifact import Cause, Run, State, final_state
+from mleredux.plugin.events import AgentEnded
 
 
 class Ending(NamedTuple):
@@ -15,18 +16,16 @@ class Ending(NamedTuple):
     message: str | None
 
 
-def ending_of(run: Run, events: list[Event]) -> Ending:
+def ending_of(run: Run) -> Ending:
     """The run's end. Artifacts are made in the stage before it, when the state itself is not there yet."""
     state = run.state
     if state.final:
         return Ending(state, run.cause, run.message)
-    stages = [event.data for event in events if event.type == "stage"]
-    failed = stages[-1] if stages and stages[-1]["status"] in ("failed", "cancelled") else None
-    outcome = run.outcome
-    if failed and failed.get("cause"):
-        cause, message = Cause(failed["cause"]), failed.get("message")
-    elif failed and failed.get("outcome"):
-        cause, message = Cause.CANCELLED, failed["outcome"].get("message")
+    last, outcome = run.log.state.last_stage, run.outcome
+    if last and last.status == "failed" and last.cause:
+        cause, message = last.cause, last.message
+    elif isinstance(last, AgentEnded) and last.status == "cancelled" and last.outcome:
+        cause, message = Cause.CANCELLED, last.outcome.message
     elif outcome and outcome.cause:
         cause, message = outcome.cause, outcome.message
     elif state == State.PRODUCING:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from mleredux.plugin.artifact import Event, Run
+from mleredux.plugin.events import AgentEnded, AgentFound, LimitReached, Notice, Signal, Validation
 from mleredux.plugin.files import IntakeLimits, readable_path
 from mleredux.plugin.rollout import (
     AgentInfo,
@@ -51,7 +52,6 @@ def reconstruct(run: Run) -> Trajectory:
     )
     moments = [_task(run, events), *moments, *_from_log(run, events), _end(run, events)]
     return Trajectory(
-        trajectory_id=f"{run.id}-events",
         agent=AgentInfo(name=run.spec.agent, version=run.use.agent_version or "unknown"),
         steps=[
             Step(
@@ -76,26 +76,26 @@ def _task(run: Run, events: list[Event]) -> _Moment:
 def _from_events(run: Run, events: list[Event]) -> Iterator[_Moment]:
     asked = 0
     for event in events:
-        data = event.data
-        if event.type == "agent":
+        happened = event.payload
+        if isinstance(happened, AgentFound):
             limits = run.spec.limits
             words = (
-                f"The agent was {data.get('status', 'started')} in the {run.spec.sandbox} sandbox with "
+                f"The agent was {happened.status} in the {run.spec.sandbox} sandbox with "
                 f"seed {run.spec.seed}, {limits.time_limit:g} s, {limits.cpus:g} CPUs and {limits.memory_mb} MB."
             )
             yield _Moment(event.time, "system", words)
-        elif event.type == "notice":
-            words = f"A notice told the agent that {data.get('seconds_left', 0):g} seconds were left."
+        elif isinstance(happened, Notice):
+            words = f"A notice told the agent that {happened.seconds_left:g} seconds were left."
             yield _Moment(event.time, "system", words)
-        elif event.type == "limit":
-            words = data.get("message") or f"The agent reached its {data.get('limit')} limit."
+        elif isinstance(happened, LimitReached):
+            words = happened.message or f"The agent reached its {happened.limit} limit."
             yield _Moment(event.time, "system", words)
-        elif event.type == "signal":
-            yield _Moment(event.time, "system", f"The agent was sent {data.get('signal')}.")
-        elif event.type == "validation" and asked < _VALIDATIONS:
+        elif isinstance(happened, Signal):
+            yield _Moment(event.time, "system", f"The agent was sent {happened.signal}.")
+        elif isinstance(happened, Validation) and asked < _VALIDATIONS:
             asked += 1
             call = ToolCall(tool_call_id=f"event-{event.seq}", function_name="validate_submission", arguments={})
-            answer = ObservationResult(source_call_id=call.tool_call_id, content=str(data.get("message", "")))
+            answer = ObservationResult(source_call_id=call.tool_call_id, content=happened.message)
             fields = {"tool_calls": [call], "observation": Observation(results=[answer])}
             yield _Moment(event.time, "agent", "Asked whether the submission is well-formed.", fields)
 
@@ -142,7 +142,7 @@ def _from_log(run: Run, events: list[Event]) -> Iterator[_Moment]:
 
 
 def _end(run: Run, events: list[Event]) -> _Moment:
-    ending, outcome = ending_of(run, events), run.outcome
+    ending, outcome = ending_of(run), run.outcome
     words = f"The run ended as {ending.state}"
     if outcome:
         words += f", the agent having worked for {outcome.seconds:.1f} seconds"
@@ -152,7 +152,7 @@ def _end(run: Run, events: list[Event]) -> _Moment:
 
 
 def _agent_end(run: Run, events: list[Event]) -> datetime:
-    ended = [event.time for event in events if event.type == "stage" and event.data.get("stage") == "running"]
+    ended = [event.time for event in events if isinstance(event.payload, AgentEnded)]
     return ended[-1] if ended else events[-1].time if events else run.spec.created_at
 
 

@@ -9,6 +9,7 @@ from mleredux.plugin.artifact import Artifact, Run
 from mleredux.plugin.command import current
 from mleredux.plugin.rollout import (
     MAX_BYTES,
+    SCHEMA_VERSION,
     InvalidRollout,
     RunExtra,
     Step,
@@ -49,8 +50,7 @@ def produce_rollout(run: Run) -> Artifact:
     scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
     trajectory = _with_known_scores(trajectory, scores)
     notes = "\n".join(filter(None, (trajectory.notes, *said))) or None
-    session = trajectory.session_id or run.id
-    trajectory = trajectory.model_copy(update={"notes": notes, "session_id": session})
+    trajectory = _identified(trajectory, run.id).model_copy(update={"notes": notes})
     write_rollout(with_run_extra(trajectory, facts), run.path / "rollout.json")
     return Artifact(path="rollout.json", media_type="application/json", producer="reports", title="Rollout (ATIF)")
 
@@ -59,7 +59,7 @@ def run_facts(run: Run, made_from: str) -> RunExtra:
     """What the document says of its run. No environment variable is among it."""
     events, report = run.events(), run.report
     scores = {fact.number: fact.score for fact in run.scores if fact.valid}
-    ending = ending_of(run, events)
+    ending = ending_of(run)
     starts = [event.time for event in events if event.type == "agent"]
     return RunExtra(
         run=run.id,
@@ -130,6 +130,24 @@ def _native(run: Run, said: list[str]) -> Trajectory | None:
     except Exception as error:  # an agent's reader may raise anything; the document says it
         said.append(f"The agent's native logs could not be read: {type(error).__name__}: {error}")
     return None
+
+
+def _identified(trajectory: Trajectory, run: str, *, embedded: bool = False) -> Trajectory:
+    """The document with the run's id as its own, as readers tell documents apart by it; an agent's go to `extra`.
+
+    An embedded document keeps its `trajectory_id`: steps refer to it.
+    """
+    ids = {"session_id": run} if embedded else {"session_id": run, "trajectory_id": run}
+    left = {name: value for name in ids if (value := getattr(trajectory, name)) not in (None, run)}
+    parts = trajectory.subagent_trajectories
+    return trajectory.model_copy(
+        update={
+            **ids,
+            "schema_version": SCHEMA_VERSION,
+            "extra": {**(trajectory.extra or {}), **left} or None,
+            "subagent_trajectories": parts and [_identified(part, run, embedded=True) for part in parts],
+        }
+    )
 
 
 def _with_known_scores(trajectory: Trajectory, scores: dict[int, float]) -> Trajectory:

@@ -10,7 +10,6 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import (
     CAUSES,
     TONES,
-    Event,
     Report,
     Run,
     duration,
@@ -124,7 +123,7 @@ class Page:
 def page_of(run: Run) -> Page:
     """Everything the page shows of a run."""
     events, report, task = run.events(), run.report, _task(run)
-    ending = ending_of(run, events)
+    ending = ending_of(run)
     started = next((event.time for event in events if event.type == "agent"), None)
     artifacts, left_out = artifacts_of(run)
     title = task.title if task else run.spec.task
@@ -142,7 +141,7 @@ def page_of(run: Run) -> Page:
         verdict=_verdict(report),
         facts=[Fact(name, value) for name, value in facts(report) if name not in _DRAWN] if report else [],
         scale=scale_of(report, _leaderboard(task)) if report else None,
-        cards=_cards(run, events),
+        cards=_cards(run),
         timeline=timeline_of(events, run.resources()),
         submissions=_submissions(run, report, started),
         meters=_meters(run),
@@ -202,12 +201,11 @@ def _verdict(report: Report | None) -> list[Fact]:
     return marks
 
 
-def _cards(run: Run, events: list[Event]) -> list[Fact]:
+def _cards(run: Run) -> list[Fact]:
     outcome, versions = run.outcome, run.submissions()
     cards = [Fact("Agent worked", duration(outcome.seconds) if outcome else "–")]
     cards.append(Fact("Submissions", f"{len(versions):,}"))
-    validations = sum(event.type == "validation" for event in events)
-    cards.append(Fact("Validations asked", f"{validations:,}"))
+    cards.append(Fact("Validations asked", f"{run.log.state.validations:,}"))
     memory = outcome.max_memory_mb if outcome else None
     cards.append(Fact("Peak memory", megabytes(memory) if memory is not None else "–"))
     cpu = outcome.cpu_seconds if outcome else None

@@ -13,6 +13,7 @@ from aiohttp import web
 from mleredux.errors import SandboxError
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.artifact import LlmUse
+from mleredux.plugin.events import GatewayUse, Warned
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.task import installation_salt
 
@@ -124,7 +125,7 @@ class RunGateway:
             write_trajectory(self._run, self._agent)
         except Exception as error:  # what was used must be told whatever a record holds
             message = f"The record of calls gives no trajectory: {type(error).__name__}: {error}"
-            self._run.emit("warning", plugin="gateway", message=message)
+            self._run.emit(Warned(plugin="gateway", message=message))
         return self._meter.use()
 
     def _serve(self, socket: Path) -> None:
@@ -173,4 +174,4 @@ class RunGateway:
 
 def _tell(run: Run, budget: str) -> None:
     limit = getattr(run.spec.limits, budget)
-    run.emit("gateway", status="exhausted", budget=budget, limit=limit)
+    run.emit(GatewayUse(status="exhausted", budget=budget, limit=limit))

@@ -20,8 +20,6 @@ from mleredux_server.service import Service
 from mleredux_server.streams.tail import Over
 from mleredux_server.views import run_view
 
-FINAL = frozenset({"done", "failed", "timed_out", "cancelled"})
-"""Statuses of runs that nothing follows."""
 _WORDS: dict[type, str] = {BuildRow: "build", Experiment: "experiment", Submission: "submission"}
 
 _Row = TypeVar("_Row", BuildRow, Experiment, Submission)

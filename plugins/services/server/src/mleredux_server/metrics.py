@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import State
 from mleredux.plugin.host import Slot, Slots, machine_slots
 from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -28,18 +29,7 @@ from mleredux_server.service import Service
 
 _BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _FRESH_SECONDS = 5.0
-RUN_STATUSES = (
-    "queued",
-    "preparing",
-    "building",
-    "running",
-    "grading",
-    "producing",
-    "done",
-    "failed",
-    "timed_out",
-    "cancelled",
-)
+RUN_STATUSES = tuple(map(str, State))
 JOB_KINDS = ("run", "grade", "build")
 
 

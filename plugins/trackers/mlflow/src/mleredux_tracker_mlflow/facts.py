@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from mleredux.plugin.tracker import Event, LlmUse, Report, Run, State
+from mleredux.plugin.events import AgentEnded, AgentFound, GatewayUse, StageEnded
+from mleredux.plugin.tracker import Event, Report, Run, RunState, State
 
 from mleredux_tracker_mlflow.masks import masked, masked_text
 
@@ -56,17 +57,14 @@ class Facts(NamedTuple):
 def facts_of(run: Run) -> Facts:
     """Read a run's directory."""
     events = run.events()
-    states = [event for event in events if event.type == "state"]
-    state = State(states[-1].data["state"]) if states else State.QUEUED
-    began = [event.time for event in states if event.data["state"] != State.QUEUED]
-    ended = _ms(states[-1].time) if state.final else None
+    told = run.log.state
     return Facts(
         params=_params(run),
-        tags=_tags(run, state, states[-1].data if states else {}),
+        tags=_tags(run, told),
         points=list(_points(run, events)),
-        status=STATUSES.get(state, "RUNNING"),
-        started=_ms(began[0] if began else run.spec.created_at),
-        ended=ended,
+        status=STATUSES.get(told.state, "RUNNING"),
+        started=_ms(told.began or run.spec.created_at),
+        ended=_ms(told.entered) if told.state.final and told.entered else None,
     )
 
 
@@ -91,16 +89,16 @@ def _params(run: Run) -> dict[str, str]:
     return {_key(name): _text(value)[:_MAX_PARAM] for name, value in asked.items()}
 
 
-def _tags(run: Run, state: State, last: dict[str, Any]) -> dict[str, str]:
+def _tags(run: Run, told: RunState) -> dict[str, str]:
     use, report = run.use, run.report
     known: dict[str, Any] = {
         "mlflow.source.name": "mleredux",
         "mlflow.source.git.commit": use.git_commit,
-        "mlflow.note.content": _note(run, state, report),
+        "mlflow.note.content": _note(run, told.state, report),
         "mleredux.run_id": run.id,
-        "mleredux.status": str(state),
-        "mleredux.cause": last.get("cause"),
-        "mleredux.message": last.get("message"),
+        "mleredux.status": str(told.state),
+        "mleredux.cause": told.cause,
+        "mleredux.message": told.message,
         "mleredux.medal": report.medal if report else None,
         "mleredux.metric": report.metric if report else None,
         "mleredux.direction": ("minimize" if report.is_lower_better else "maximize") if report else None,
@@ -137,9 +135,10 @@ def _points(run: Run, events: list[Event]) -> Iterator[Point]:
 def _stages(events: list[Event]) -> Iterator[Point]:
     entered: dict[str, int] = {}
     for event in events:
-        if event.type == "stage" and "seconds" in event.data:
-            key = f"stage_seconds/{_key(str(event.data['stage']))}"
-            yield Point(key, float(event.data["seconds"]), _ms(event.time), entered.get(key, 0))
+        stage = event.payload
+        if isinstance(stage, StageEnded) and stage.seconds is not None:
+            key = f"stage_seconds/{_key(stage.stage)}"
+            yield Point(key, stage.seconds, _ms(event.time), entered.get(key, 0))
             entered[key] = entered.get(key, 0) + 1
 
 
@@ -167,15 +166,14 @@ def _outcome(events: list[Event]) -> Iterator[Point]:
     """How the agent's work ended, and what it used of language models, as often as that was told."""
     ends = uses = 0
     for event in events:
-        outcome, use = event.data.get("outcome"), event.data.get("use")
-        if event.type == "stage" and outcome:
+        happened = event.payload
+        if isinstance(happened, AgentEnded) and (outcome := happened.outcome):
             named = {"agent_seconds": "seconds", "agent_cpu_seconds": "cpu_seconds", "max_memory_mb": "max_memory_mb"}
             for key, name in named.items():
-                if outcome.get(name) is not None:
-                    yield Point(key, float(outcome[name]), _ms(event.time), ends)
+                if (value := getattr(outcome, name)) is not None:
+                    yield Point(key, float(value), _ms(event.time), ends)
             ends += 1
-        if event.type == "gateway" and use:
-            used = LlmUse.model_validate(use)
+        if isinstance(happened, GatewayUse) and (used := happened.use):
             for name in _COUNTS:
                 yield Point(f"llm/{name}", float(getattr(used, name)), _ms(event.time), uses)
             if used.cost_usd is not None:
@@ -185,11 +183,11 @@ def _outcome(events: list[Event]) -> Iterator[Point]:
 
 def _resources(run: Run, events: list[Event]) -> Iterator[Point]:
     """What the agent used over its time, by seconds of its work."""
-    begun = [event.data for event in events if event.type == "agent" and event.data.get("started_at") is not None]
-    fresh = [data for data in begun if data.get("status") == "started"] or begun
+    begun = [one for one in (event.payload for event in events) if isinstance(one, AgentFound) and one.started_at]
+    fresh = [one for one in begun if one.status == "started"] or begun
     if not fresh:
         return
-    start, before = float(fresh[-1]["started_at"]), None
+    start, before = float(fresh[-1].started_at or 0), None
     for sample in run.resources()[:_MAX_POINTS]:
         time, step = round((start + sample.seconds) * 1000), round(sample.seconds)
         for name in ("memory_mb", "cpu_seconds", "processes", "gpu_percent", "gpu_memory_mb"):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.tracker import Event, Run, State
+from mleredux.plugin.events import StateEntered
+from mleredux.plugin.tracker import Event, Run
 
 from mleredux_tracker_mlflow.masks import masked_text
 from mleredux_tracker_mlflow.settings import Settings, read_settings
@@ -55,7 +56,7 @@ class Follower:
 
     def note(self, run: Run, event: Event) -> None:
         """Something happened in a run. Returns at once, but at the run's end, when all is sent or the wait is over."""
-        state = State(event.data["state"]) if event.type == "state" else None
+        state = event.payload.state if isinstance(event.payload, StateEntered) else None
         final = state is not None and state.final
         with self._changed:
             followed = self._followed(run)

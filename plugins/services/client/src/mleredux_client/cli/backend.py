@@ -14,11 +14,13 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Event, Report
 from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest, RunView
 from mleredux.plugin.grader import Verdict
+from mleredux.plugin.host import NotSubmitted, Unusable, submitted
 
 from mleredux_client.calls import create, known, segment, upload
-from mleredux_client.cli.records import FINAL, record_of, row_of, view_of
+from mleredux_client.cli.records import record_of, row_of, view_of
 from mleredux_client.cli.service import Service, explained, service_option
 from mleredux_client.errors import MlereduxApiError
+from mleredux_client.models.run import FINAL
 
 _AT_ONCE = 4
 
@@ -65,10 +67,10 @@ class ServerBackend:
 
     def grade(self, submission: Path | str | None, task: str, *, project: str | None) -> Report:
         """The server's report of a file, or ours of one that can't be sent; `submission_path` is as it was given."""
-        problem = _unreadable(Path(submission)) if submission else "does not exist"
-        if problem:
-            return _not_sent(self.task(task, obfuscated=False), str(submission or ""), problem)
-        document = self.service.graded(Path(str(submission)), task, project)
+        given = submitted(submission or "")
+        if not isinstance(given, Path):
+            return _not_sent(self.task(task, obfuscated=False), str(submission or ""), given)
+        document = self.service.graded(given, task, project)
         return Report.model_validate({**document, "submission_path": str(submission)}, extra="ignore")
 
     def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
@@ -85,9 +87,9 @@ class ServerBackend:
 
     def validate(self, submission: Path, task: str) -> Verdict:
         """What the server says of a file's form."""
-        if problem := _unreadable(submission):
+        if not isinstance(given := submitted(submission), Path):
             facts = self.task(task, obfuscated=False)
-            return Verdict(valid=False, message=f"{facts['submission']['file']} {problem}.")
+            return Verdict(valid=False, message=f"{facts['submission']['file']} {given.problem}.")
         told = self.service.json(upload("/v1/validations", submission, {"task": task}, creates=False))
         return Verdict(valid=told["valid"], message=told["message"])
 
@@ -201,30 +203,19 @@ class ServerBackend:
         )
 
 
-def _unreadable(path: Path) -> str | None:
-    """Why a file can't be sent, as the end of a sentence; None where it can."""
-    from mleredux.plugin.files import open_regular
-
-    try:
-        open_regular(path).close()
-    except OSError as error:
-        return str(error)
-    return None
-
-
-def _not_sent(facts: Record, path: str, problem: str) -> Report:
+def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Report:
     """What `mleredux grade` says of a submission that is not there, from what everybody may know of the task."""
     file = facts["submission"]["file"]
     return Report(
         competition_id=facts["id"],
         score=None,
         **{f"{name}_threshold": value for name, value in (facts["thresholds"] or {}).items()},
-        submission_exists="does not exist" not in problem,
+        submission_exists=isinstance(given, Unusable),
         valid_submission=False,
         is_lower_better=facts["direction"] == "minimize",
         created_at=datetime.now(UTC),
         submission_path=path or file,
-        message=f"{file} {problem}.",
+        message=f"{file} {given.problem}.",
         task_version=facts["version"],
         metric=facts["metric"],
     )

@@ -10,7 +10,6 @@ from mleredux_client.formats import ACTIVITIES
 if TYPE_CHECKING:
     from mleredux.plugin.command import RunView
 
-FINAL = ("done", "failed", "timed_out", "cancelled")
 _ROW = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "created_at", "updated_at")
 _MORE = ("project", "user", "experiment", "labels")
 

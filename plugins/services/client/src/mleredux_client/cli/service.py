@@ -22,12 +22,12 @@ from mleredux_client._sync.pages import Pager
 from mleredux_client._sync.streams import follow, read_bytes
 from mleredux_client.answers import parse
 from mleredux_client.calls import Call
-from mleredux_client.cli.records import FINAL
 from mleredux_client.cli.servers import TOKEN_VARIABLE, clean_url, token_of
 from mleredux_client.errors import MlereduxApiError, NotFound, Unauthenticated, WorkFailed
 from mleredux_client.events import Message
 from mleredux_client.files import target_of
 from mleredux_client.models import Artifact
+from mleredux_client.models.run import FINAL
 from mleredux_client.pairs import each
 from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, Settings

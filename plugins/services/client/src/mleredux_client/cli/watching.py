@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from mleredux.errors import MlereduxError
 
-from mleredux_client.cli.records import FINAL, words_of
+from mleredux_client.cli.records import words_of
 from mleredux_client.cli.service import Service
 from mleredux_client.errors import MlereduxApiError, NotFound, TooManyRequests, Unavailable
+from mleredux_client.models.run import FINAL
 
 if TYPE_CHECKING:
     from mleredux.plugin.command import Progress

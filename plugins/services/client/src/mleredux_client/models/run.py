@@ -8,7 +8,7 @@ from typing import Any
 from mleredux_client.models.base import Model
 from mleredux_client.models.report import Report
 
-_FINAL = frozenset({"done", "failed", "timed_out", "cancelled"})
+FINAL = frozenset({"done", "failed", "timed_out", "cancelled"})
 
 
 class State(str):
@@ -20,7 +20,7 @@ class State(str):
     @property
     def final(self) -> bool:
         """Whether nothing follows."""
-        return self in _FINAL
+        return self in FINAL
 
 
 class RunRecord(Model):

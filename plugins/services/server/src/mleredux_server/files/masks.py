@@ -11,12 +11,12 @@ from functools import cached_property
 
 from fastapi import Request
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Run
+from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.files import Mask
 
 from mleredux_server.files.access import Cover
 from mleredux_server.files.manifest import MANIFEST
-from mleredux_server.lookup import FINAL, SeenRun
+from mleredux_server.lookup import SeenRun
 from mleredux_server.service import Service, service_of
 
 _MOST_KEPT = 1000

@@ -6,9 +6,9 @@ import secrets
 from collections.abc import Sequence
 
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused
-from mleredux.plugin.artifact import CAUSES, Cause, Run, State
+from mleredux.plugin.artifact import CAUSES, FINAL, Cause, Run, State
 from mleredux.plugin.files import remove_tree
-from mleredux.plugin.host import Pipeline
+from mleredux.plugin.host import check_resumable
 from sqlalchemy import delete, func, select, update
 
 from mleredux_server.database.tables import Audit, Job, Project, RunRow, User, now
@@ -17,7 +17,7 @@ from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.scheduler.jobs import end_run, give_up
-from mleredux_server.scheduler.summary import FINAL, Facts, facts_of, run_at, write_row
+from mleredux_server.scheduler.summary import Facts, facts_of, run_at, write_row
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
@@ -47,7 +47,10 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
             for run_id in session.scalars(
                 select(RunRow.id)
                 .join(Job, Job.id == RunRow.id)
-                .where(RunRow.id.in_(ids[start : start + 500]), (Job.state != "ended") | RunRow.status.not_in(FINAL))
+                .where(
+                    RunRow.id.in_(ids[start : start + 500]),
+                    (Job.state != "ended") | RunRow.status.not_in(sorted(map(str, FINAL))),
+                )
             )
         ]
         for run_id in asked:
@@ -160,7 +163,7 @@ def _goes_on(service: Service, run: Run) -> bool:
     if state in (State.DONE, State.TIMED_OUT) or (cause is not None and CAUSES[cause].counts):
         return False
     try:
-        Pipeline(service.store, service.catalogue, service.data).check_resumable(run, build=False)
+        check_resumable(run, service.catalogue, build=False)
     except ResumeRefused:
         return False
     return True

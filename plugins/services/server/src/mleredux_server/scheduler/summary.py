@@ -7,12 +7,12 @@ from datetime import datetime
 from pathlib import Path
 
 from mleredux.plugin.artifact import LlmUse, Run, RunStore, State
+from mleredux.plugin.events import StageEnded
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import RunRow, now
 
-FINAL = tuple(str(state) for state in State if state.final)
 OPEN = tuple(str(state) for state in State if not state.final)
 
 
@@ -67,26 +67,25 @@ def facts_of(run: Run) -> Facts:
     """
     size = log_bytes(run.log.path)
     events = run.events()
-    states = [event for event in events if event.type == "state"]
-    last = states[-1] if states else None
-    state = State(last.data["state"]) if last else State.QUEUED
-    used = [event.data["use"] for event in events if event.type == "gateway" and "use" in event.data]
-    llm = LlmUse.model_validate(used[-1]) if used else LlmUse()
+    told = run.log.state
+    llm = told.llm or LlmUse()
     report = run.report
     return Facts(
         log_bytes=size,
-        state=state,
-        cause=last.data.get("cause") if last else None,
-        message=last.data.get("message") if last else None,
+        state=told.state,
+        cause=told.cause,
+        message=told.message,
         score=report.score if report else None,
         medal=report.medal if report else None,
         valid=report.valid_submission if report else None,
-        started_at=next((event.time for event in states if event.data["state"] != State.QUEUED), None),
-        ended_at=last.time if last and state.final else None,
+        started_at=told.began,
+        ended_at=told.entered if told.state.final else None,
         changed_at=events[-1].time if events else None,
         llm_tokens=llm.prompt_tokens + llm.completion_tokens,
         stages=tuple(
-            event.time for event in events if event.type == "stage" and event.data.get("status") == "finished"
+            event.time
+            for event in events
+            if isinstance(event.payload, StageEnded) and event.payload.status == "finished"
         ),
     )
 

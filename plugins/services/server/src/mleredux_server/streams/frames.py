@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Protocol
 
+from mleredux.plugin.artifact import FINAL
+
 HEARTBEAT = b": \n\n"
 
 
@@ -70,14 +72,13 @@ class EventLines:
 
 _LINE_ENDS = {"\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029", "\u0085".encode(): b"\\u0085"}
 """For clients that take these for ends of lines; they occur in strings of JSON only."""
-_FINAL = frozenset({"done", "failed", "timed_out", "cancelled"})
 
 
 def _event(line: bytes, start: int, end: int) -> Frame:
     try:
         event = json.loads(line)
         number, kind = int(event["seq"]), str(event["type"])
-        final = kind == "state" and event["data"].get("state") in _FINAL
+        final = kind == "state" and event["data"].get("state") in FINAL
         if b"\r" in line or not kind.isprintable():
             raise ValueError("not written by us")
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -1,0 +1,252 @@
+"""What happens in a run: a line of `events.jsonl`, and its data as typed values, told apart by `type`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from mleredux._core.models.base import Model
+from mleredux._core.models.report import LlmUse
+from mleredux._core.models.run import Cause, NotSubmitted, Outcome, State, Submitted, Unusable
+
+
+class Payload(Model):
+    """An event's data. Fields of newer versions are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """As it is written: without the type, and without what is None."""
+        written = self.model_dump(mode="json", exclude={"type"})
+        return {name: value for name, value in written.items() if value is not None}
+
+
+class StateEntered(Payload):
+    """The run went to a state; why, where it failed."""
+
+    type: Literal["state"] = "state"
+    state: State
+    cause: Cause | None = None
+    message: str | None = None
+
+
+class StageEnded(Payload):
+    """A stage finished, failed or was cancelled. This one of stages without a result; the others have their own."""
+
+    type: Literal["stage"] = "stage"
+    stage: State
+    status: Literal["finished", "failed", "cancelled"] = "finished"
+    seconds: float | None = None
+    cause: Cause | None = None
+    """Why it failed."""
+    message: str | None = None
+
+
+class PrepareEnded(StageEnded):
+    """The data are prepared."""
+
+    stage: Literal[State.PREPARING] = State.PREPARING
+
+
+class BuildEnded(StageEnded):
+    """The agent's environment is built."""
+
+    stage: Literal[State.BUILDING] = State.BUILDING
+    image: str | None = None
+    cached: bool | None = None
+
+
+class AgentEnded(StageEnded):
+    """The agent is gone."""
+
+    stage: Literal[State.RUNNING] = State.RUNNING
+    outcome: Outcome | None = None
+    submission: str | None = None
+    """The version to grade, relative to the run."""
+    problem: str | None = None
+    """Why there is none: the end of a sentence that starts with the file's name."""
+
+    @property
+    def submitted(self) -> Submitted:
+        """The submission, relative to the run, or what is there in its place."""
+        if self.submission is not None:
+            return Path(self.submission)
+        return NotSubmitted() if self.problem in (None, NotSubmitted.problem) else Unusable(problem=self.problem)
+
+
+class GradeEnded(StageEnded):
+    """The submission is graded."""
+
+    stage: Literal[State.GRADING] = State.GRADING
+    score: float | None = None
+    valid: bool | None = None
+    versions: int | None = None
+    """How many versions of the submission were graded."""
+
+
+class ProduceEnded(StageEnded):
+    """Artifacts are made."""
+
+    stage: Literal[State.PRODUCING] = State.PRODUCING
+
+
+class Attempt(Payload):
+    """An agent is about to start, or its work ended."""
+
+    type: Literal["attempt"] = "attempt"
+    status: Literal["starting", "ended"]
+    outcome: Outcome | None = None
+
+
+class AgentFound(Payload):
+    """The agent was started, or found again after a kill."""
+
+    type: Literal["agent"] = "agent"
+    status: Literal["started", "adopted"]
+    sandbox: str | None = None
+    handle: str | None = None
+    agent: str | None = None
+    started_at: float | None = None
+    """Unix time."""
+    monotonic: float | None = None
+
+
+class Notice(Payload):
+    """The agent was told how much time is left."""
+
+    type: Literal["notice"] = "notice"
+    seconds_left: float
+
+
+class Signal(Payload):
+    """The agent was sent a signal."""
+
+    type: Literal["signal"] = "signal"
+    signal: str
+    grace: float | None = None
+    """Seconds before the next one."""
+
+
+class LimitReached(Payload):
+    """The agent reached a limit: `time`, `memory`, `disk` or `processes`."""
+
+    type: Literal["limit"] = "limit"
+    limit: str
+    value: float | None = None
+    message: str | None = None
+
+
+class Validation(Payload):
+    """The agent asked whether its submission is well-formed."""
+
+    type: Literal["validation"] = "validation"
+    valid: bool
+    message: str
+
+
+class SubmissionKept(Payload):
+    """A version of the submission was copied."""
+
+    type: Literal["submission"] = "submission"
+    number: int
+    path: str
+    """Relative to the run."""
+    size: int
+
+
+class Retry(Payload):
+    """A stage is tried once more."""
+
+    type: Literal["retry"] = "retry"
+    stage: State
+    cause: Cause
+    message: str
+
+
+class DataNoted(Payload):
+    """What the prepared data looked like before the agent started, or that they changed since."""
+
+    type: Literal["data"] = "data"
+    status: Literal["noted", "changed"]
+    stamp: str | None = None
+    message: str | None = None
+
+
+class GatewayUse(Payload):
+    """The gateway closed, or a budget was used up."""
+
+    type: Literal["gateway"] = "gateway"
+    status: str
+    use: LlmUse | None = None
+    """In all attempts so far."""
+    budget: str | None = None
+    limit: float | None = None
+
+
+class Warned(Payload):
+    """Something failed that does not end a run."""
+
+    type: Literal["warning"] = "warning"
+    message: str
+    plugin: str | None = None
+    path: str | None = None
+
+
+class Other(Payload):
+    """An event of a plugin or of a newer version; its data are further attributes."""
+
+
+Stage = Annotated[
+    PrepareEnded | BuildEnded | AgentEnded | GradeEnded | ProduceEnded,
+    Field(discriminator="stage"),
+]
+Known = Annotated[
+    StateEntered
+    | Stage
+    | Attempt
+    | AgentFound
+    | Notice
+    | Signal
+    | LimitReached
+    | Validation
+    | SubmissionKept
+    | Retry
+    | DataNoted
+    | GatewayUse
+    | Warned,
+    Field(discriminator="type"),
+]
+
+
+class Event(Model):
+    """One line of `events.jsonl`."""
+
+    seq: int
+    """From 0, without gaps."""
+    time: datetime
+    type: str
+    """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
+    `gateway`, `warning`."""
+    data: dict[str, Any] = {}
+    """As it is written."""
+
+    @cached_property
+    def payload(self) -> Payload:
+        """The data as a value of its type; `Other` where this version knows no such event."""
+        try:
+            payload: Payload = _known().validate_python({**self.data, "type": self.type})
+        except ValueError:
+            return Other.model_construct(type=self.type, **{k: v for k, v in self.data.items() if k != "type"})
+        return payload
+
+
+@cache
+def _known() -> TypeAdapter[Payload]:
+    return TypeAdapter(Known)

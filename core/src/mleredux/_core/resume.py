@@ -1,0 +1,86 @@
+"""Whether an interrupted run may go on: only with what it began with. And what killed programs leave in sandboxes."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from pathlib import Path
+
+from mleredux._core.models import CAUSES, State
+from mleredux._core.plugins import Catalogue
+from mleredux._core.protocols import BuildRequest
+from mleredux._core.store import Run, RunStore
+from mleredux._core.store.states import FINAL
+from mleredux.errors import ResumeRefused, SandboxError
+
+
+def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_image: str | None = None) -> None:
+    """Whether a run may go on.
+
+    Args:
+        run: The run.
+        catalogue: Plugins.
+        build: Whether its environment is made again, where it is gone, to compare it too.
+        base_image: Base of images that are built, where the user names one.
+
+    Raises:
+        ResumeRefused: It is alive, or finished, or made with other versions; the message says which.
+    """
+    if run.alive:
+        raise ResumeRefused(f"Run {run.id} is alive.", hint="Wait for it, or stop its process.")
+    ended_well = run.state in (State.DONE, State.TIMED_OUT)
+    if ended_well or (run.cause is not None and CAUSES[run.cause].counts):
+        raise ResumeRefused(f"Run {run.id} is finished ({run.state}).", hint="Start a new one.")
+    spec, used, now = run.spec, run.use, versions_of(run, catalogue)
+    differing = [
+        f"{name} was {before}, is {now.get(name, 'not installed')}"
+        for name, before in used.packages.items()
+        if now.get(name) != before
+    ]
+    if used.task_version and (version := catalogue.task(spec.task).version) != used.task_version:
+        differing.append(f"task {spec.task} was version {used.task_version}, is {version}")
+    if used.agent_version and (version := catalogue.agent(spec.agent).version) != used.agent_version:
+        differing.append(f"agent {spec.agent} was version {used.agent_version}, is {version}")
+    if used.python and used.python != platform.python_version():
+        differing.append(f"Python was {used.python}, is {platform.python_version()}")
+    if build and used.image and not differing:
+        with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
+            agent, sandbox = catalogue.agent(spec.agent, spec.options), catalogue.sandbox(spec.sandbox)
+            request = BuildRequest(agent, Path(folder) / "build.log", base_image=base_image)
+            if (image := sandbox.build(request).identity) != used.image:
+                differing.append(f"the agent's environment was {used.image}, is {image}")
+    if differing:
+        raise ResumeRefused(
+            f"Run {run.id} was started with other versions: {'; '.join(differing)}.",
+            hint="Start a new run, or install those versions.",
+        )
+
+
+def versions_of(run: Run, catalogue: Catalogue) -> dict[str, str]:
+    """Versions of mleredux and of the plugins that a run uses."""
+    from mleredux import __version__
+
+    names = {
+        ("tasks", run.spec.task.rpartition("@")[2].partition("+")[0]),
+        ("techniques", run.spec.task.partition("@")[0].partition("+")[0]),
+        ("agents", run.spec.agent),
+        ("sandboxes", run.spec.sandbox),
+    }
+    plugins = [catalogue.entries(kind)[name].plugin for kind, name in names if name in catalogue.entries(kind)]
+    versions = {plugin.distribution: plugin.version for plugin in plugins if plugin.distribution and plugin.version}
+    return dict(sorted({"mleredux": __version__, **versions}.items()))
+
+
+def sweep(store: RunStore, catalogue: Catalogue, keep: set[str]) -> None:
+    """Remove what killed programs left behind in sandboxes, but of the runs to keep and of those that are alive."""
+
+    def alive(run_id: str) -> bool:
+        return run_id in keep or store.is_alive(run_id)
+
+    used = {row["sandbox"] for row in store.rows() if row["status"] not in FINAL}
+    for name in sorted(used & set(catalogue.entries("sandboxes"))):
+        try:
+            for _ in catalogue.sandbox(name).sweep(store.owner, alive):
+                continue
+        except SandboxError:
+            continue  # an engine that does not answer now is swept at a later start

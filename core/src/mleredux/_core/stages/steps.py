@@ -1,0 +1,116 @@
+"""What the pipeline does in each stage of a run; each gives the stage's result."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable
+from pathlib import Path
+
+from mleredux._core.installation import git_commit
+from mleredux._core.models import Outcome, Report, State
+from mleredux._core.models.events import AgentEnded, BuildEnded, GradeEnded, PrepareEnded, StageEnded
+from mleredux._core.protocols import BuildRequest, Built
+from mleredux._core.resume import versions_of
+from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.grade import grade
+from mleredux._core.stages.grade_versions import grade_versions
+from mleredux._core.stages.ledger import make_ledger
+from mleredux._core.stages.prepare import prepare
+from mleredux._core.stages.run_agent import agent_started, run_agent
+from mleredux._core.store.files import write_atomically
+from mleredux._core.store.run import SCORES_FILE
+from mleredux.errors import ResumeRefused
+
+
+def _prepare(context: StageContext) -> StageEnded:
+    context.say("preparing the data")
+    context.slots.fit(context.run.spec.limits)
+    prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
+    used = context.run.use.task_data
+    if used is not None and used != prepared.digest:
+        raise ResumeRefused(f"The prepared data of {context.task.id} changed since the run began.")
+    context.run.record_use(
+        task_version=context.task.version,
+        task_data=prepared.digest,
+        agent_version=context.agent.version,
+        packages=versions_of(context.run, context.catalogue),
+        python=platform.python_version(),
+        git_commit=git_commit(),
+        host=platform.platform(),
+    )
+    return PrepareEnded()
+
+
+def _build(context: StageContext) -> StageEnded:
+    context.say("building the agent's environment")
+    built = _built(context)
+    before = context.run.use.image
+    if before is not None and before != built.identity:
+        raise ResumeRefused(
+            f"The environment of agent {context.agent.id} is now {built.identity}, the run began with {before}.",
+            hint="Start a new run.",
+        )
+    context.run.record_use(image=built.identity)
+    if context.smoke and context.agent.smoke is not None:
+        context.smoke(built)
+    return BuildEnded(image=built.identity, cached=built.cached)
+
+
+def _built(context: StageContext) -> Built:
+    log, limit = context.run.logs_dir / "build.log", context.agent.build.time_limit
+    return context.sandbox.build(BuildRequest(context.agent, log, context.say, context.base_image, limit))
+
+
+def _run_agent(context: StageContext) -> StageEnded:
+    outcome, submitted = run_agent(context, _built(context))
+    if isinstance(submitted, Path):
+        return AgentEnded(outcome=outcome, submission=str(submitted.relative_to(context.run.path)))
+    return AgentEnded(outcome=outcome, problem=submitted.problem)
+
+
+def _grade(context: StageContext) -> StageEnded:
+    context.say("grading")
+    run, ran = context.run, context.run.log.state.ran or AgentEnded()
+    prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
+    report = grade(
+        context.task,
+        run.path / ran.submitted if isinstance(ran.submitted, Path) else ran.submitted,
+        prepared.private,
+        context.catalogue,
+        shown_path=ran.submission,
+        limit=(ran.outcome or Outcome()).limit,
+        ledger=make_ledger(context, prepared.private),
+        cancelled=context.cancelled,
+    )
+    write_atomically(run.path / "report.json", report.model_dump_json(indent=1) + "\n")
+    versions = _grade_versions(context, report, prepared.private)
+    return GradeEnded(score=report.score, valid=report.valid_submission, versions=versions)
+
+
+def _grade_versions(context: StageContext, report: Report, private: Path) -> int:
+    """Write the score over time; how many versions there are."""
+    run, versions = context.run, context.run.submissions()
+    if not versions:
+        return 0
+    context.say(f"grading {len(versions)} versions of the submission")
+    scores = grade_versions(
+        context.task,
+        versions,
+        private,
+        context.catalogue,
+        started_at=agent_started(run),
+        graded={path: report for path in [run.path / report.submission_path] if path.is_file()},
+        cancelled=context.cancelled,
+    )
+    content = [score.model_dump(mode="json") for score in scores]
+    write_atomically(run.path / SCORES_FILE, json.dumps(content, indent=1) + "\n")
+    return len(scores)
+
+
+STEPS: dict[State, Callable[[StageContext], StageEnded]] = {
+    State.PREPARING: _prepare,
+    State.BUILDING: _build,
+    State.RUNNING: _run_agent,
+    State.GRADING: _grade,
+}
