@@ -116,14 +116,16 @@ def blind(given: GradingInput) -> float:
     return sum(int(one["large"]) == int(other["large"]) for one, other in pairs) / len(pairs)
 
 
-def with_grader(function: Any) -> Any:
-    grader = Grader(id="own", title="Own", direction="maximize", perfect=1.0, score=function)
-    return toy_task.model_copy(update={"id": "own", "metric": Metric(grader=grader)})
+def own(function: Any) -> Grader:
+    return Grader(id="own", title="Own", direction="maximize", perfect=1.0, score=function)
+
+
+LARGE = (["id", "large"], [[str(row), str(row % 2)] for row in range(20)])
 
 
 def test_a_grader_that_scores_everything_is_found_out(tmp_path: Path) -> None:
     with pytest.raises(NotConforming) as error:
-        testing.check_task(with_grader(lenient), tmp_path)
+        testing.check_grader(own(lenient), tmp_path, answers=LARGE)
     assert {"refuses empty file", "refuses UTF-16 text", "refuses NaN in column large", "refuses an id twice"} <= set(
         wrong(error)
     )
@@ -131,11 +133,16 @@ def test_a_grader_that_scores_everything_is_found_out(tmp_path: Path) -> None:
 
 def test_a_grader_that_trips_or_ignores_ids_is_found_out(tmp_path: Path) -> None:
     with pytest.raises(NotConforming) as error:
-        testing.check_task(with_grader(blind), tmp_path)
+        testing.check_grader(own(blind), tmp_path, answers=LARGE)
     found = wrong(error)
     assert "row order" in found
     assert "UnicodeDecodeError" in found["refuses UTF-16 text"]
     assert "ValueError" in found["refuses text in column large"]
+
+
+def test_a_task_whose_grader_checks_nothing_is_kept_by_its_schema(tmp_path: Path) -> None:
+    task = toy_task.model_copy(update={"id": "own", "metric": Metric(grader=own(lenient))})
+    testing.check_task(task, tmp_path)
 
 
 def test_a_grader_alone_is_checked_on_answers_it_takes(tmp_path: Path) -> None:
@@ -228,8 +235,12 @@ def test_ids_that_an_agent_chooses_are_not_held_against_a_task(tmp_path: Path) -
     def by_overlap(given: GradingInput) -> float:
         return score(given)
 
-    free = with_grader(by_overlap).model_copy(
-        update={"submission": Submission(id_columns=("id",), target_columns=("large",), ids_fixed=False)}
+    free = toy_task.model_copy(
+        update={
+            "id": "own",
+            "metric": Metric(grader=own(by_overlap)),
+            "submission": Submission(id_columns=("id",), target_columns=("large",), ids_fixed=False),
+        }
     )
     findings = testing.check_task(free, tmp_path)
     assert "refuses a row too few" not in {finding.name for finding in findings.all}

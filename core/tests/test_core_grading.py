@@ -197,11 +197,11 @@ def test_a_score_that_is_no_number_is_a_score_without_medals(toy: Any, tmp_path:
     assert report_of(toy, "toy-infinite", tmp_path).score == math.inf
 
 
-def test_what_the_grader_says_of_a_submission_is_the_sentence(toy: Any, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_submission_is_the_sentence(toy: Any, tmp_path: Path) -> None:
     task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
     path.write_text("id,y\n1,0\n")
     report = grade(task, path, prepared.private, toy.catalogue)
-    assert report.message == "The ids differ from those of the sample submission."
+    assert report.message == "The id in line 2 is not among the ids of the sample submission."
     nothing = grade(task, NotSubmitted(), prepared.private, toy.catalogue)
     assert nothing.message == "submission.csv does not exist." and not nothing.submission_exists
 

@@ -98,13 +98,38 @@ def run_python(folder: Path, *arguments: str, **env: str) -> None:
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
 
 
+CONFORMS = """
+import mleredux_testing as testing
+from mleredux._core.plugins import Catalogue
+testing.check_task('spring-tides', catalogue=Catalogue(load=['spring_tides']))
+"""
+
+
 def test_the_task_conforms_as_it_is_written(bundle: Path) -> None:
-    program = (
-        "import mleredux_testing as testing\n"
-        "from mleredux._core.plugins import Catalogue\n"
-        "testing.check_task('spring-tides', catalogue=Catalogue(load=['spring_tides']))"
+    run_python(bundle, "-c", CONFORMS)
+
+
+METRIC = """
+def trimmed_error(y_true, y_pred, sample_weight=None):
+    errors = np.abs(y_true - y_pred)
+    kept = errors <= np.quantile(errors, 0.9)
+    return np.average(errors[kept], weights=None if sample_weight is None else sample_weight[kept])
+
+
+"""
+
+
+def test_a_task_with_a_metric_of_five_lines_conforms(bundle: Path) -> None:
+    (place,) = (bundle / "src").glob("*/task.py")
+    declared = place.read_text()
+    changed = declared.replace("task = Competition(", f"{METRIC.lstrip()}task = Competition(").replace(
+        'Metric(grader="rmse")',
+        'Metric(grader=make_grader(trimmed_error, direction="minimize", perfect=0.0))',
     )
-    run_python(bundle, "-c", program)
+    imports = "import numpy as np\nfrom mleredux.plugin.grader import make_grader\n"
+    place.write_text(changed.replace("from mleredux import Comp", f"{imports}from mleredux import Comp"))
+    assert place.read_text().count("trimmed_error") == 2
+    run_python(bundle, "-c", CONFORMS)
 
 
 def test_the_agent_solves_the_toy_task_as_it_is_written(agent: Path, tmp_path: Path) -> None:

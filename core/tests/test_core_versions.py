@@ -34,7 +34,7 @@ def version(tmp_path: Path, prepared: Prepared) -> Callable[..., SubmissionVersi
         if isinstance(right, str):
             path.write_text(right)
         else:
-            wrong = [f"{row.split(',')[0]},none" for row in answers[1 + right :]]
+            wrong = [f"{row.split(',')[0]},-1" for row in answers[1 + right :]]
             path.write_text("\n".join([*answers[: 1 + right], *wrong]) + "\n")
         return SubmissionVersion(number, path, START + timedelta(seconds=10 * number), path.stat().st_size)
 
@@ -80,8 +80,9 @@ def test_equal_versions_and_the_graded_one_are_scored_once(
 
 
 def test_a_version_that_ends_the_grader_s_process_costs_no_other(toy: Any, prepared: Prepared, version: Any) -> None:
-    (prepared.private / "die").touch()  # tells the toy grader to die of the row below
-    scores = graded(toy, prepared, [version(1, 10), version(2, "id,y\ndie,0\n"), version(3, 30)])
+    (prepared.private / "die").touch()  # tells the toy grader to die of the -9 below
+    deadly = version(1, 10).path.read_text().replace(",-1", ",-9", 1)
+    scores = graded(toy, prepared, [version(1, 10), version(2, deadly), version(3, 30)])
     assert [score.score for score in scores] == [0.25, None, 0.75]
     assert "ended with code" in scores[1].message
 

@@ -68,7 +68,7 @@ def score(given: GradingInput) -> float:
     if (where := given.private / "say-process").exists():
         with Path(where.read_text()).open("a") as said:
             said.write(f"{os.getpid()}\n")
-    if "die" in predicted and (given.private / "die").exists():
+    if "-9" in predicted.values() and (given.private / "die").exists():
         os._exit(9)
     if set(answers) != set(predicted):
         raise InvalidSubmission("The ids differ from those of the sample submission.")

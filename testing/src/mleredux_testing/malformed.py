@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mleredux._core.models import Score
-from mleredux._core.submissions.validation import open_regular
+from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
 
 from mleredux_testing.findings import Findings

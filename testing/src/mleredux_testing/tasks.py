@@ -187,7 +187,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
             findings.bad("answers in public files", leak, "Leave the test rows' targets out of every public file.")
         if not found:
             findings.good("answers in public files")
-    verdict = validate(schema, sample)
+    verdict = validate(schema, sample, task=task)
     findings.expect("sample is well-formed", verdict.valid, verdict.message)
     with findings.looking_at("sample can be graded"):
         grade(sample)

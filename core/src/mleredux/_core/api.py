@@ -106,7 +106,7 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
         TaskBroken: The task is at fault, not the submission.
     """
     from mleredux._core.stages.grade import grade as grade_stage
-    from mleredux._core.submissions.validation import submitted
+    from mleredux._core.submissions.files import submitted
 
     prepared, given = prepare(task, data_dir=data_dir), submitted(submission)
     return grade_stage(current().task(task), given, prepared.private, current(), shown_path=str(submission))
@@ -132,7 +132,7 @@ def grade_jsonl(
     from mleredux._core.stages.grade import Job, score_in_children
     from mleredux._core.stages.grade import grade as grade_stage
     from mleredux._core.stages.jsonl import aggregate, read_listed, write_report
-    from mleredux._core.submissions.validation import submitted
+    from mleredux._core.submissions.files import submitted
 
     lines = read_listed(Path(listed))
     private = {

@@ -20,7 +20,7 @@ from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.models import Task
 from mleredux._core.progress import tell
 from mleredux._core.store.files import FileLock, write_atomically
-from mleredux._core.submissions.schema import write_schema
+from mleredux._core.submissions.schema import is_current, write_schema
 from mleredux.errors import DataError, MlereduxError, TaskBroken
 
 __all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "tree_digest"]
@@ -104,9 +104,13 @@ class DataStore:
                 hint=f"Prepare them again: `mleredux prepare {task.id} --force`.",
             )
         differing = tuple(Difference(**row) for row in record.get("differences", ()))
+        schema = Path(record["schema"])
         if known:
-            self._check_found(task, prepared, Path(record["schema"]).parent, differing)
-        return Prepared(prepared / "public", prepared / "private", Path(record["schema"]), record["digest"], differing)
+            self._check_found(task, prepared, schema.parent, differing)
+        if not is_current(schema):  # an older mleredux wrote it
+            schema = schema if os.access(prepared, os.W_OK) else self._record_cache(task) / "schema"
+            write_schema(task, prepared / "public", schema)
+        return Prepared(prepared / "public", prepared / "private", schema, record["digest"], differing)
 
     def prepare(
         self,

@@ -17,11 +17,11 @@ from mleredux._core.masks import Mask
 from mleredux._core.masks import forms as secret_forms
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.trees import remove_tree
+from mleredux._core.submissions.files import open_below, open_regular
 from mleredux._core.submissions.intake import Found as FoundFile
 from mleredux._core.submissions.intake import IntakeLimits, disk_usage, media_type
 from mleredux._core.submissions.intake import readable as readable_path
 from mleredux._core.submissions.intake import walk as walk_files
-from mleredux._core.submissions.validation import open_below, open_regular
 
 __all__ = [
     "FileLock",

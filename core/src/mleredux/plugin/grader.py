@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.models import Grader, GradingInput, Score, Verdict
+from mleredux._core.functions import make_grader
+from mleredux._core.models import FormInput, Grader, GradingInput, Score, Verdict
 
 if TYPE_CHECKING:
     from mleredux._core.tables.cells import Cells, in_blocks, predicted_cells, true_cells
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
         Missing,
         Numbers,
         integers,
+        number_labels,
         numbers,
         only_text,
         refuse,
+        text_labels,
         texts,
         within,
     )
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Array",
     "Cells",
+    "FormInput",
     "Grader",
     "GradingInput",
     "Missing",
@@ -54,7 +58,9 @@ __all__ = [
     "in_blocks",
     "integers",
     "is_missing",
+    "make_grader",
     "match_rows",
+    "number_labels",
     "numbers",
     "only_text",
     "parse_options",
@@ -62,6 +68,7 @@ __all__ = [
     "read_table",
     "refuse",
     "run",
+    "text_labels",
     "texts",
     "true_cells",
     "within",

@@ -24,8 +24,9 @@ from mleredux._core.stages.jsonl import aggregate as aggregate_reports
 from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
 from mleredux._core.stages.prepare import prepare
+from mleredux._core.submissions.files import submitted
 from mleredux._core.submissions.schema import read_schema
-from mleredux._core.submissions.validation import submitted, validate
+from mleredux._core.submissions.validation import validate
 
 __all__ = [
     "NotSubmitted",

@@ -21,6 +21,11 @@ from mleredux._core.formats import facts
     help="Grade every line of a submission.jsonl of MLE-bench (competition_id, submission_path).",
 )
 @click.option(
+    "--metric",
+    metavar="FILE.py:NAME",
+    help="Grade PREDICTIONS against ANSWERS, two CSV files given as the arguments, with a function of your own.",
+)
+@click.option(
     "--output-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the aggregated report is written."
 )
 @server_option("--project", metavar="NAME", help="The project whose quota it counts against.")
@@ -32,6 +37,7 @@ def command(
     submission: Path | None,
     task: str | None,
     jsonl: Path | None,
+    metric: str | None,
     output_dir: Path | None,
     project: str | None,
     data_dir: str | None,
@@ -41,6 +47,11 @@ def command(
 
     A submission that cannot be scored gets a report all the same, with `valid_submission: false` and one sentence.
     """
+    if metric is not None:
+        if submission is None or task is None or jsonl is not None:
+            raise click.UsageError("Name two files, like `mleredux grade --metric m.py:f predictions.csv answers.csv`.")
+        _grade_files(metric, submission, Path(task), as_json)
+        return
     if jsonl is not None:
         if submission is not None:
             raise click.UsageError("Give either SUBMISSION and TASK, or --jsonl.")
@@ -63,3 +74,20 @@ def command(
         click.echo(f"Not valid: {graded.message}")
     else:
         print_facts(dict(facts(graded)))
+
+
+def _grade_files(metric: str, predictions: Path, answers: Path, as_json: bool) -> None:
+    from mleredux._core.functions import find_function
+    from mleredux.errors import MlereduxError
+
+    found = find_function(metric)
+    try:
+        from mleredux._core.tables.functions import grade_files
+    except ImportError as error:
+        raise MlereduxError(str(error)) from None
+    graded = grade_files(found, predictions, answers)
+    if as_json:
+        print_json(graded._asdict())
+    else:
+        matched = f"matched by {', '.join(graded.ids)}" if graded.ids else "matched by position"
+        click.echo(f"score  {graded.score:.6g}  ({graded.metric}, {graded.rows:,} rows {matched})")

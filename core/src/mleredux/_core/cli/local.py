@@ -203,7 +203,7 @@ class LocalBackend:
 
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
         """Copy files of a run."""
-        from mleredux._core.submissions.validation import open_regular
+        from mleredux._core.submissions.files import open_regular
 
         found = self.store.get(run_id)
         for path in (artifact["path"] for artifact in artifacts):

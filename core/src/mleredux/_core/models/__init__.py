@@ -3,7 +3,7 @@
 from mleredux._core.models.agent import Agent, Build, Limits, Smoke
 from mleredux._core.models.base import Model
 from mleredux._core.models.events import Event
-from mleredux._core.models.grader import Grader, GradingInput, Score
+from mleredux._core.models.grader import FormInput, Grader, GradingInput, Score
 from mleredux._core.models.report import Ledger, LlmUse, Report, VersionScore
 from mleredux._core.models.run import (
     CAUSES,
@@ -35,6 +35,7 @@ __all__ = [
     "Column",
     "Competition",
     "Event",
+    "FormInput",
     "Grader",
     "GradingInput",
     "Ledger",

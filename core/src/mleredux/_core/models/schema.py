@@ -20,7 +20,10 @@ class Column(Model):
 
 
 class SubmissionSchema(Model):
-    """Columns, ids and types of a well-formed submission."""
+    """Columns, ids and types of a well-formed submission; and what the task's grader checks it by."""
+
+    form: int = 1
+    """Version of this model that wrote it."""
 
     task: str
     task_version: str
@@ -30,6 +33,9 @@ class SubmissionSchema(Model):
     """Exact number of rows, where ids are fixed."""
     ids: Path | None = None
     """A CSV with the id columns, in the order of the sample; relative to the schema's own folder."""
+    reference: Path | None = None
+    """What the task's grader checks a submission against, in the schema's own folder; None where columns, ids and types
+    are all that is checked."""
     extra_columns: bool = True
     json_schema: dict[str, object] | None = None
     """For a submission that is a JSON document: its JSON schema."""

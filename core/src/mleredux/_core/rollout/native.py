@@ -18,7 +18,7 @@ from mleredux._core.rollout.models import (
     ObservationResult,
     ToolCall,
 )
-from mleredux._core.submissions.validation import open_below
+from mleredux._core.submissions.files import open_below
 
 MAX_LINES = 20_000
 """Lines of a log that are read."""

@@ -23,8 +23,9 @@ from mleredux._core.data import as_prepared
 from mleredux._core.medals import medals, percentile, read_leaderboard
 from mleredux._core.models import GradingInput, Ledger, Report, Score, Submitted, Task, Unusable
 from mleredux._core.plugins import Catalogue
-from mleredux._core.plugins.discovery import LOAD_VARIABLE
+from mleredux._core.plugins.children import child_environment, requested
 from mleredux._core.sandboxes.slots import machine
+from mleredux._core.submissions.schema import refuse_malformed
 from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
 
 GRADING_SECONDS = 3600.0
@@ -43,6 +44,8 @@ def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Ca
     grader = task.metric.grader
     if isinstance(grader, str):
         grader = catalogue.grader(grader)
+    if grader.check is None:
+        refuse_malformed(task, submission, private)
     score = grader.score(GradingInput(submission, private, task, task.metric.options))
     return score if isinstance(score, Score) else Score(value=float(score))
 
@@ -163,7 +166,7 @@ def ask_child(
                     "jobs": [(task.id, str(path.resolve()), str(private.resolve())) for task, path, private in jobs],
                     "answers": [str(answer) for answer in answers],
                     "block": catalogue.block,
-                    "load": _requested(catalogue),
+                    "load": requested(catalogue),
                     "memory_mb": min(memory_mb, machine().memory_mb),
                     "parent": os.getpid(),
                 }
@@ -177,7 +180,7 @@ def ask_child(
                 stderr=errors,
                 cwd=folder,
                 start_new_session=True,
-                env=_child_environment(),
+                env=child_environment(),
             )
             try:
                 ended = _await(child, answers, seconds, cancelled)
@@ -209,19 +212,6 @@ def _await(
             return f"scoring took longer than {seconds:.0f} seconds"
         if cancelled():
             raise Cancelled("Somebody stopped the run.")
-
-
-def _requested(catalogue: Catalogue) -> list[str]:
-    """Plugins that were asked for by option or variable, such that they are found from another folder too."""
-    names = [*catalogue.load, *(name.strip() for name in os.environ.get(LOAD_VARIABLE, "").split(",") if name.strip())]
-    return [str(Path(name).resolve()) if Path(name).exists() else name for name in dict.fromkeys(names)]
-
-
-def _child_environment() -> dict[str, str]:
-    """Ours, with our import path as it is from here, and without plugins that are named in the request."""
-    environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
-    importable = dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path)
-    return {**environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}
 
 
 def make_report(

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
+from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
 
 MAX_DOCUMENT_BYTES = 1 << 20
@@ -48,8 +49,6 @@ def read_document(model: type[_Document], path: Path, name: str | None = None) -
     Raises:
         InvalidSubmission: It can't be read, or is not such a document; says which field and why.
     """
-    from mleredux._core.submissions.validation import open_regular
-
     name = name or path.name
     try:
         with open_regular(path) as file:

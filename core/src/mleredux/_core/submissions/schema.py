@@ -3,42 +3,100 @@
 from __future__ import annotations
 
 import csv
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mleredux._core.models import Column, SubmissionSchema, Task
+from mleredux._core.models import Column, GradingInput, SubmissionSchema, Task
 from mleredux._core.models.schema import ColumnType
+from mleredux._core.store.files import write_atomically
 from mleredux._core.submissions.documents import name_of
-from mleredux._core.submissions.validation import as_number
-from mleredux.errors import TaskBroken
+from mleredux._core.submissions.graders import grader_of
+from mleredux._core.submissions.validation import as_number, validate
+from mleredux.errors import InvalidSubmission, TaskBroken
 
 SCHEMA_FILE = "schema.json"
 IDS_FILE = "ids.csv"
+REFERENCE_FILE = "reference.csv"
+FORM = 2
 _BOOLEAN = frozenset({"true", "false"})
 
 
 def write_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
-    """Write `schema.json` (and `ids.csv`) of a prepared task into a folder, from public files alone.
+    """Write `schema.json` (and `ids.csv` or `reference.csv`) of a prepared task into a folder.
+
+    All but the reference is made from public files; that is the sample submission, too, and what the grader adds to it:
+    sizes of pictures, which rows are scored. It never tells of the truth.
+
+    Args:
+        public: The public files; the private ones lie beside them.
+
+    Returns:
+        As `read_schema` reads it.
 
     Raises:
         TaskBroken: The sample submission is missing or does not fit the declaration.
     """
     folder.mkdir(parents=True, exist_ok=True)
     schema = _make_schema(task, public, folder)
-    (folder / SCHEMA_FILE).write_text(schema.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    return schema
+    if schema.ids is not None or schema.columns:
+        grader = grader_of(task)
+        if grader is not None and grader.check is not None:
+            schema = schema.model_copy(update={"ids": None, "reference": Path(REFERENCE_FILE)})
+            sample = public / (task.submission.sample or "")
+            if grader.reference is None:
+                shutil.copyfile(sample, folder / REFERENCE_FILE)
+            else:
+                given = GradingInput(sample, public.parent / "private", task, task.metric.options)
+                grader.reference(given, folder / REFERENCE_FILE)
+            (folder / IDS_FILE).unlink(missing_ok=True)
+    write_atomically(folder / SCHEMA_FILE, schema.model_dump_json(indent=1) + "\n")
+    return read_schema(folder)
 
 
 def read_schema(folder: Path) -> SubmissionSchema:
-    """The schema in a folder, its `ids` made absolute."""
+    """The schema in a folder, its files' paths made absolute."""
     schema = SubmissionSchema.model_validate_json((folder / SCHEMA_FILE).read_bytes())
-    return schema if schema.ids is None else schema.model_copy(update={"ids": folder / schema.ids})
+    paths = {name: folder / path for name in ("ids", "reference") if (path := getattr(schema, name)) is not None}
+    return schema.model_copy(update=paths)
+
+
+def is_current(folder: Path) -> bool:
+    """Whether a schema is there that this version of mleredux wrote."""
+    return (folder / SCHEMA_FILE).is_file() and read_schema(folder).form == FORM
+
+
+def refuse_malformed(task: Task, submission: Path, private: Path) -> None:
+    """Check columns, ids and types of a submission whose grader has no check of its own, as validation does.
+
+    Args:
+        private: The answers' folder, beside which the public files and the schema are.
+
+    Raises:
+        InvalidSubmission: It is not well-formed.
+    """
+    known, public = private.parent / "schema", private.parent / "public"
+    with tempfile.TemporaryDirectory(prefix="mleredux-schema-") as folder:
+        if is_current(known):
+            schema = read_schema(known)
+        elif public.is_dir():
+            schema = write_schema(task, public, Path(folder))
+        else:
+            return
+        verdict = validate(schema, submission, task=task)
+    if not verdict.valid:
+        raise InvalidSubmission(verdict.message)
 
 
 def _make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
     submission = task.submission
     schema = SubmissionSchema(
-        task=task.id, task_version=task.version, file=submission.file, extra_columns=submission.extra_columns
+        form=FORM,
+        task=task.id,
+        task_version=task.version,
+        file=submission.file,
+        extra_columns=submission.extra_columns,
     )
     if submission.document is not None:
         form = submission.document.model_json_schema()

@@ -11,8 +11,8 @@ from typing import BinaryIO
 from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.models.events import SubmissionKept
 from mleredux._core.store import Run
+from mleredux._core.submissions.files import MAX_BYTES, open_below
 from mleredux._core.submissions.intake import IntakeLimits, walk
-from mleredux._core.submissions.validation import MAX_BYTES, open_below
 from mleredux.errors import SandboxError
 
 MAX_VERSIONS = 500

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import csv
-import errno
 import io
 import itertools
+import json
 import math
 import os
-import stat
-from collections.abc import Callable, Iterable, Iterator, Set
-from pathlib import Path, PurePosixPath
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import BinaryIO
 
-from mleredux._core.models import Column, NotSubmitted, SubmissionSchema, Submitted, Unusable, Verdict
+from mleredux._core.models import Column, FormInput, SubmissionSchema, Task, Verdict
 from mleredux._core.submissions.documents import find_model, parse_document
+from mleredux._core.submissions.files import MAX_BYTES, open_below, open_regular
+from mleredux._core.submissions.graders import grader_of
 from mleredux.errors import InvalidSubmission
 
-MAX_BYTES = 4 << 30
 MAX_ROW = 1 << 24
+CHECK_SECONDS = 120.0
+CHECK_MEMORY_MB = 4096
+_SMALL = 16 << 20
 _SHOWN = 40
 _BLOCK_ROWS = 4096
 _BOOLEAN = frozenset({"true", "false", "0", "1", "0.0", "1.0"})
@@ -29,72 +35,16 @@ class _Malformed(Exception):
     """Carries the sentence."""
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file an agent left, for reading, if it is a regular file and no link.
+def validate(schema: SubmissionSchema, path: Path, *, task: Task | None = None) -> Verdict:
+    """Check a submission file by its schema: with the task's grader where that can tell, else columns, ids and types.
 
-    Raises:
-        OSError: It is not there, or is a link, a folder, a device; the message is a sentence's end.
+    Never raises for anything an agent may leave. A grader reads the table into memory: it does so in a child process
+    with limits, and so is every large file checked.
+
+    Args:
+        task: Check in this process, without limits, with the grader of this task.
     """
-    return _open(str(path), None)
-
-
-def open_below(root: Path, name: str) -> BinaryIO:
-    """Open a file in a folder an agent writes, by its name there (`a/b.csv`), following no link on the way.
-
-    Raises:
-        OSError: As `open_regular`; also where a folder on the way is a link.
-    """
-    *folders, last = PurePosixPath(name).parts
-    if name.startswith("/") or ".." in (*folders, last):
-        raise OSError("lies outside the output folder")
-    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for folder in folders:
-            try:
-                below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-            except FileNotFoundError:
-                raise FileNotFoundError("does not exist") from None
-            except OSError:
-                raise OSError(f"lies in {folder!r}, which is no folder but a link or a file") from None
-            os.close(here)
-            here = below
-        return _open(last, here)
-    finally:
-        os.close(here)
-
-
-def _open(name: str, folder: int | None) -> BinaryIO:
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except FileNotFoundError:
-        raise FileNotFoundError("does not exist") from None
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OSError("is a link; write the file itself") from None
-        raise OSError(f"can't be read ({error.strerror})") from None
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    raise OSError("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file")
-
-
-def submitted(path: Path | str) -> Submitted:
-    """A file that may not be there, or be something else; the empty path is that of nothing."""
-    try:
-        open_regular(Path(path)).close()
-    except OSError as error:
-        return NotSubmitted() if isinstance(error, FileNotFoundError) or not str(path) else Unusable(problem=str(error))
-    return Path(path)
-
-
-def validate(schema: SubmissionSchema, path: Path) -> Verdict:
-    """Check a submission file against its schema.
-
-    Never raises for anything an agent may leave; a file of any size is read once, row by row, and no further than the
-    first fault.
-    """
-    return _verdict(schema, lambda: open_regular(path))
+    return _verdict(schema, lambda: open_regular(path), task)
 
 
 def validate_below(schema: SubmissionSchema, root: Path) -> Verdict:
@@ -102,16 +52,18 @@ def validate_below(schema: SubmissionSchema, root: Path) -> Verdict:
     return _verdict(schema, lambda: open_below(root, schema.file))
 
 
-def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO]) -> Verdict:
-    expected = _expected_ids(schema)  # ours: what is wrong there is not the agent's
+def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO], task: Task | None = None) -> Verdict:
     try:
         with opener() as file:
-            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
                 raise _Malformed(f"{schema.file} is larger than {MAX_BYTES >> 30} GiB.")
             if schema.document is not None:
                 parse_document(find_model(schema.document), file, schema.file)
+            elif task is None and (schema.reference is not None or size > _SMALL):
+                _check_apart(schema, file)
             else:
-                _check(schema, file, expected)
+                check(schema, file, task)
     except OSError as error:
         return Verdict(valid=False, message=f"{schema.file} {error.strerror or error}.")
     except (_Malformed, InvalidSubmission) as error:
@@ -119,7 +71,65 @@ def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO]) -> Verdic
     return Verdict(valid=True, message=f"{schema.file} is well-formed.")
 
 
-def _check(schema: SubmissionSchema, file: BinaryIO, expected: Set[tuple[str, ...]] | None) -> None:
+def _check_apart(schema: SubmissionSchema, file: BinaryIO) -> None:
+    """Check an open file in a child process.
+
+    Raises:
+        _Malformed: It is not well-formed, or could not be checked within the limits.
+    """
+    from mleredux._core.plugins import current
+    from mleredux._core.plugins.children import child_environment, requested
+
+    catalogue = current()
+    request = {
+        "schema": schema.model_dump(mode="json"),
+        "file": file.fileno(),
+        "block": catalogue.block,
+        "load": requested(catalogue),
+        "memory_mb": CHECK_MEMORY_MB,
+        "parent": os.getpid(),
+    }
+    command = [sys.executable, "-m", "mleredux._core.submissions.validation_child", json.dumps(request)]
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=[file.fileno()],
+            timeout=CHECK_SECONDS,
+            env=child_environment(),
+        )
+    except subprocess.TimeoutExpired:
+        raise _Malformed(f"{schema.file} could not be checked within {CHECK_SECONDS:.0f} seconds.") from None
+    try:
+        fault = json.loads(done.stdout)["fault"]
+    except (ValueError, KeyError):
+        raise _Malformed(f"{schema.file} could not be checked within {CHECK_MEMORY_MB >> 10} GiB of memory.") from None
+    if fault is not None:
+        raise _Malformed(fault)
+
+
+def check(schema: SubmissionSchema, file: BinaryIO, task: Task | None = None) -> None:
+    """Check an open submission in this process.
+
+    Args:
+        task: The task of the schema, where its grader is to be asked.
+
+    Raises:
+        InvalidSubmission: It is not well-formed.
+        MlereduxError: The task is at fault.
+    """
+    grader = grader_of(task) if task is not None and schema.reference is not None else None
+    if grader is not None and grader.check is not None and schema.reference is not None and task is not None:
+        grader.check(FormInput(file, schema.reference, task))
+        return
+    try:
+        _check(schema, file, _expected_ids(schema))
+    except _Malformed as error:
+        raise InvalidSubmission(str(error)) from None
+
+
+def _check(schema: SubmissionSchema, file: BinaryIO, expected: Mapping[tuple[str, ...], int] | None) -> None:
     start = file.read(4096)
     file.seek(0)
     if not start.strip():
@@ -164,7 +174,9 @@ class _Lines:
             yield row
 
 
-def _check_table(schema: SubmissionSchema, rows: Iterator[list[str]], expected: Set[tuple[str, ...]] | None) -> None:
+def _check_table(
+    schema: SubmissionSchema, rows: Iterator[list[str]], expected: Mapping[tuple[str, ...], int] | None
+) -> None:
     header = next(rows, [])
     names = [column.name for column in schema.columns]
     missing = [name for name in names if name not in header]
@@ -177,7 +189,7 @@ def _check_table(schema: SubmissionSchema, rows: Iterator[list[str]], expected: 
         raise _Malformed(f"There are columns that do not belong here: {_some(extra)}.")
     positions = [(column, header.index(column.name)) for column in schema.columns]
     id_positions = [position for column, position in positions if column.role == "id"]
-    seen: set[tuple[str, ...]] = set()
+    seen: Counter[tuple[str, ...]] = Counter()
     count = 0
     first = 2
     while block := list(itertools.islice(rows, _BLOCK_ROWS)):
@@ -195,11 +207,12 @@ def _check_table(schema: SubmissionSchema, rows: Iterator[list[str]], expected: 
                     _check_cell(column, row[position], number)
             if expected is not None:
                 key = _key(row[position] for position in id_positions)
-                if key in seen:
-                    raise _Malformed(f"The id in line {number} occurs twice.")
                 if key not in expected:
                     raise _Malformed(f"The id in line {number} is not among the ids of the sample submission.")
-                seen.add(key)
+                seen[key] += 1
+                if seen[key] > expected[key]:
+                    often = "twice" if expected[key] == 1 else "too often"
+                    raise _Malformed(f"The id in line {number} occurs {often}.")
         first += len(block)
     if schema.rows is not None and count != schema.rows:
         raise _Malformed(f"There are {count:,} rows, expected are {schema.rows:,}.")
@@ -266,13 +279,13 @@ def as_number(text: str) -> float | None:
         return None
 
 
-def _expected_ids(schema: SubmissionSchema) -> set[tuple[str, ...]] | None:
+def _expected_ids(schema: SubmissionSchema) -> Counter[tuple[str, ...]] | None:
     if schema.ids is None:
         return None
     with schema.ids.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         next(rows)
-        return {_key(row) for row in rows}
+        return Counter(map(_key, rows))
 
 
 def _key(cells: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,19 @@ except ImportError as error:
     ) from error
 
 from mleredux._core.tables.cells import Cells, in_blocks, predicted_cells, true_cells
-from mleredux._core.tables.columns import Array, Missing, Numbers, integers, numbers, only_text, refuse, texts, within
+from mleredux._core.tables.columns import (
+    Array,
+    Missing,
+    Numbers,
+    integers,
+    number_labels,
+    numbers,
+    only_text,
+    refuse,
+    text_labels,
+    texts,
+    within,
+)
 from mleredux._core.tables.definition import define, parse_options, run
 from mleredux._core.tables.ids import compare_ids
 from mleredux._core.tables.matching import Rows, match_rows
@@ -37,6 +49,7 @@ __all__ = [
     "integers",
     "is_missing",
     "match_rows",
+    "number_labels",
     "numbers",
     "only_text",
     "parse_options",
@@ -44,6 +57,7 @@ __all__ = [
     "read_table",
     "refuse",
     "run",
+    "text_labels",
     "texts",
     "true_cells",
     "within",

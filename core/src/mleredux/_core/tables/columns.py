@@ -40,6 +40,8 @@ def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = T
     if values.dtype.kind == "b" and not booleans:
         raise InvalidSubmission(f"Column {name!r} must hold numbers, but it is read as true and false.")
     try:
+        if values.dtype.kind == "O" and not all(map(_readable, values)):
+            raise ValueError
         result = values.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
         row = _first_text(values)
@@ -97,6 +99,55 @@ def only_text(values: Array) -> bool:
     return pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty")
 
 
+def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
+    """A column of labels that are text.
+
+    Args:
+        values: Shape (rows,).
+        missing: `blank`: a missing label is the empty text; `wrong`: the same, but not all may be missing.
+
+    Raises:
+        InvalidSubmission: A label is missing or no text.
+    """
+    gaps = is_missing(values)
+    if missing == "refuse" or (missing == "wrong" and len(values) and gaps.all()):
+        refuse(gaps, f"Column {name!r} must have a label in every row; row {{row}} is empty.")
+    if values.dtype.kind != "O" and not gaps.all():
+        raise InvalidSubmission(
+            f"Column {name!r} must hold labels like the sample's, but its cells are read as numbers."
+        )
+    filled = np.empty(len(values), dtype=object)
+    filled[:] = values
+    filled[gaps] = ""
+    if only_text(filled):
+        return filled
+    refuse(
+        np.array([type(value) is not str for value in filled], dtype=bool),
+        f"Column {name!r} must hold labels like the sample's; row {{row}} does not.",
+    )
+    return filled
+
+
+def number_labels(values: Array, name: str) -> Array:
+    """A column of labels that are whole numbers, or true and false.
+
+    Raises:
+        InvalidSubmission: A label is missing, a text, a fraction, or too large for 64 bits.
+    """
+    if values.dtype.kind == "O":
+        gaps = is_missing(values)
+        if gaps.any():
+            refuse(gaps, f"Column {name!r} must have a label in every row; row {{row}} is empty.")
+        raise InvalidSubmission(f"Column {name!r} must hold labels like the sample's, but some of its cells are text.")
+    if values.dtype.kind == "f":
+        refuse(
+            ~np.isfinite(values), f"Column {name!r} must have a label in every row; row {{row}} is missing or infinite."
+        )
+        refuse(values != np.trunc(values), f"Column {name!r} must hold labels; row {{row}} is a fraction.")
+    _refuse_huge(values, name)
+    return values
+
+
 def integers(values: Array, name: str) -> Array:
     """A column cut to whole numbers towards zero, as Python's `int` does cell by cell (`3.9` and `"3"` are 3).
 
@@ -105,12 +156,28 @@ def integers(values: Array, name: str) -> Array:
     """
     if values.dtype.kind == "O":
         try:
+            if not all(map(_readable, values)):
+                raise ValueError
             return np.array([int(value) for value in values], dtype=np.int64)
         except (ValueError, TypeError, OverflowError):
             row = _first_text(values)
             raise InvalidSubmission(f"Column {name!r} must hold whole numbers only; row {row} does not.") from None
     refuse(~np.isfinite(values), f"Column {name!r} must hold whole numbers only; row {{row}} does not.")
+    _refuse_huge(values, name)
     return values if values.dtype.kind in "iu" else np.trunc(values)
+
+
+def _refuse_huge(values: Array, name: str) -> None:
+    """Refuse labels that 64 bits do not hold.
+
+    Args:
+        values: Finite numbers, shape (rows,).
+    """
+    if values.dtype.kind in "uf":
+        refuse(
+            (values >= 2.0**63) | (values < -(2.0**63)),
+            f"Column {name!r} must hold labels below 2^63; row {{row}} does not.",
+        )
 
 
 def refuse(faulty: Array, message: str) -> None:
@@ -128,9 +195,16 @@ def refuse(faulty: Array, message: str) -> None:
         raise InvalidSubmission(message.format(row=int(np.argmax(rows)) + 1))
 
 
+def _readable(value: object) -> bool:
+    """Whether a cell is no text that Python takes for a number and CSV readers do not: `1_000`, digits of others."""
+    return type(value) is not str or ("_" not in value and value.isascii())
+
+
 def _first_text(values: Array) -> int:
     """The first row, from 1, that can't be turned into a finite number."""
     for row, value in enumerate(values, start=1):
+        if not _readable(value):
+            return row
         try:
             if not np.isfinite(float(value)):
                 return row

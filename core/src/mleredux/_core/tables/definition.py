@@ -2,70 +2,150 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
 
-from mleredux._core.models import Grader, GradingInput, Score
+from mleredux._core.models import FormInput, Grader, GradingInput, Score, Task
 from mleredux._core.models.grader import Direction
 from mleredux._core.tables.columns import numbers
+from mleredux._core.tables.ids import compare_ids
 from mleredux._core.tables.matching import Rows, match_rows, scored_rows
 from mleredux._core.tables.options import Options
-from mleredux._core.tables.table import Table, read_table
+from mleredux._core.tables.table import Table, read_header, read_table
 from mleredux.errors import InvalidSubmission, TaskBroken
 
 OptionsT = TypeVar("OptionsT", bound=Options)
+PredictionsT = TypeVar("PredictionsT")
+Drop = Callable[[Table, OptionsT, tuple[str, ...]], Any]
 
 UNEXPECTED = "The submission holds values that the metric can't handle"
 """Starts the sentence for what no check foresaw; a grader that ever says it lacks a check."""
+
+_SCORED = "mleredux:scored"
+"""Column of a reference: whether a row counts."""
 
 
 def define(
     id: str,
     title: str,
     direction: Direction,
-    score: Callable[[Rows, OptionsT], float | Score],
+    read: Callable[[Rows, OptionsT], PredictionsT],
+    score: Callable[[Rows, PredictionsT, OptionsT], float | Score],
     *,
     options: type[OptionsT],
     perfect: float | None,
     matching: bool = True,
-    drop: Callable[[Table, OptionsT, tuple[str, ...]], Any] | None = None,
+    drop: Drop[OptionsT] | None = None,
 ) -> Grader:
-    """Make a grader from a metric on matched rows.
+    """Make a grader of tables from two functions; files, columns and rows are dealt with here.
 
     Args:
-        score: Gets the matched rows and the options; raises `InvalidSubmission`.
+        read: Checks and parses the predictions of matched rows; raises `InvalidSubmission`. Validation calls it too,
+            with the sample submission in place of the answers: of these it may use the ids, whether labels are text,
+            and the columns that the options name in `form_columns`.
+        score: Gets the matched rows, what `read` made of the predictions, and the options.
         options: The model of the options it takes.
         perfect: The best possible value.
-        matching: Whether rows are matched; otherwise `score` gets the two tables, and no rows.
+        matching: Whether rows are matched; otherwise both functions get the two tables, and no rows.
         drop: Says which rows of the answers are not scored, beside those that `where` leaves out.
     """
 
     def grade(given: GradingInput) -> Score:
-        chosen = parse_options(options, given)
-        submission = read_table(given.submission)
-        answers = read_answers(given)
-        rows = prepare(submission, answers, given, chosen, drop, matching=matching)
-        return run(lambda: score(rows, chosen))
+        chosen = parse_options(options, given.task, given.options)
+        submission, answers = read_table(given.submission), read_answers(given)
 
-    return Grader(id=id, title=title, direction=direction, perfect=perfect, score=grade)
+        def graded() -> float | Score:
+            rows = prepare(submission, answers, given.task, _targets(given, answers), chosen, drop, matching=matching)
+            return score(rows, read(rows, chosen), chosen)
+
+        return run(graded)
+
+    def check(given: FormInput) -> None:
+        chosen = parse_options(options, given.task)
+        submission, reference = read_table(given.submission), _as_declared(read_table(given.reference), given.task)
+        targets = given.task.submission.target_columns or tuple(
+            name
+            for name in reference.columns
+            if name not in (*given.task.submission.id_columns, *chosen.form_columns(), _SCORED)
+        )
+
+        def checked() -> float:
+            rows = prepare(
+                submission, reference, given.task, targets, chosen, _not_scored, matching=matching, form=True
+            )
+            read(rows, chosen)
+            return 0.0
+
+        run(checked)
+
+    def reference(given: GradingInput, path: Path) -> None:
+        chosen = parse_options(options, given.task, given.options)
+        if chosen.form_columns() or chosen.match == "sorted-covering" or drop is not None:
+            _write_reference(given, path, chosen, drop)
+        else:
+            shutil.copyfile(given.submission, path)
+
+    return Grader(
+        id=id, title=title, direction=direction, perfect=perfect, score=grade, check=check, reference=reference
+    )
 
 
-def parse_options(model: type[OptionsT], given: GradingInput) -> OptionsT:
+def _targets(given: GradingInput, answers: Table) -> tuple[str, ...]:
+    """The target columns: those declared, else all of the sample but its ids."""
+    task, ids = given.task, given.task.submission.id_columns
+    sample = given.private.parent / "public" / (task.submission.sample or "")
+    if task.submission.target_columns or not sample.is_file():
+        return task.submission.target_columns or tuple(name for name in answers.columns if name not in ids)
+    return tuple(name for name in read_header(sample) if name not in ids)
+
+
+def _as_declared(reference: Table, task: Task) -> Table:
+    """A reference whose columns are of text where the declaration says so, whatever the sample fills them with."""
+    for name, kind in task.submission.types.items():
+        if kind == "string" and name in reference:
+            reference = reference.as_text(name)
+    return reference
+
+
+def _not_scored(reference: Table, options: Options, truth: tuple[str, ...]) -> Any:
+    return ~reference[_SCORED].astype(bool) if _SCORED in reference else None
+
+
+def _write_reference(given: GradingInput, path: Path, options: OptionsT, drop: Drop[OptionsT] | None) -> None:
+    """Write the sample with what else decides on the form of a submission: shapes, and which rows count."""
+    sample, answers = read_table(given.submission), read_answers(given)
+    ids = given.task.submission.id_columns
+    truth = options.truth or _truth(answers, ids, _targets(given, answers))
+    mine = compare_ids(sample, answers, ids) if ids else None
+    places = np.arange(len(sample)) if mine is None else np.where(mine.mine >= 0, mine.firsts()[mine.mine], -1)
+    added: dict[str, Any] = {name: answers[name][places] for name in options.form_columns() if name not in sample}
+    dropped = drop(answers, options, truth) if drop else None
+    if dropped is not None:
+        added[_SCORED] = ~dropped[places]
+    sample.write(path, added, np.flatnonzero(places >= 0))
+
+
+def parse_options(model: type[OptionsT], task: Task, given: dict[str, Any] | None = None) -> OptionsT:
     """The options of a task's metric.
+
+    Args:
+        given: Others than those the task declares.
 
     Raises:
         TaskBroken: They are not what the grader takes.
     """
     try:
-        return model(**given.options)
+        return model(**(task.metric.options if given is None else given))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise TaskBroken(
-            f"Task {given.task.id} gives its metric {given.task.metric.id!r} a wrong option {where!r}: {first['msg']}.",
+            f"Task {task.id} gives its metric {task.metric.id!r} a wrong option {where!r}: {first['msg']}.",
             hint=f"It takes: {', '.join(sorted(model.model_fields))}.",
         ) from None
 
@@ -90,44 +170,51 @@ def read_answers(given: GradingInput) -> Table:
 def prepare(
     submission: Table,
     answers: Table,
-    given: GradingInput,
+    task: Task,
+    targets: tuple[str, ...],
     options: OptionsT,
     drop: Callable[[Table, OptionsT, tuple[str, ...]], Any] | None = None,
     *,
     matching: bool = True,
+    form: bool = False,
 ) -> Rows:
     """Check the columns of a submission and match its rows.
+
+    Args:
+        targets: The columns that the submission must have beside its ids.
+        form: Whether `answers` are no answers but the reference that validation knows.
 
     Raises:
         InvalidSubmission: Columns or rows are not as they must be.
         TaskBroken: The answers lack a column.
     """
-    ids = given.task.submission.id_columns
-    targets = given.task.submission.target_columns or tuple(name for name in answers.columns if name not in ids)
-    truth = options.truth or _truth(answers, ids, targets)
+    ids = task.submission.id_columns
+    truth = (
+        tuple(name for name in targets if name in answers) if form else options.truth or _truth(answers, ids, targets)
+    )
     matched = () if options.match.startswith("position") else ids
-    needed = [*matched, *truth, *options.answer_columns()]
+    needed = [*matched, *truth, *(options.form_columns() if form else options.answer_columns())]
     if lacking := [name for name in needed if name not in answers]:
         raise TaskBroken(
-            f"The answers of task {given.task.id} lack the columns {', '.join(lacking)}.",
-            hint="Prepare the task again, or mend its declaration.",
+            f"The answers of task {task.id} lack the columns {', '.join(lacking)}.",
+            hint="Prepare the task again, or fix its declaration.",
         )
     for old, new in options.synonyms.items():
         if old in submission and new in submission:
             raise InvalidSubmission(f"The submission has both {old!r} and {new!r}, which mean the same; keep one.")
         submission = submission.renamed(old, new) if old in submission else submission
-    targets = _check_columns(submission, ids, targets, options, exact=not given.task.submission.extra_columns)
-    if not matching:
-        return Rows(submission, answers, ids, targets, truth, np.arange(0), np.arange(0))
-    kept = scored_rows(answers, options)
+    targets = _check_columns(submission, ids, targets, options, exact=not task.submission.extra_columns)
     dropped = drop(answers, options, truth) if drop else None
+    if not matching:
+        return Rows(submission, answers, ids, targets, truth, np.arange(0), np.arange(0), form=form, dropped=dropped)
+    kept = scored_rows(answers, options)
     if dropped is not None and options.match != "sorted-known":  # which lets submissions leave those rows out
         kept = ~dropped if kept is None else kept & ~dropped
     mine, theirs = match_rows(submission, answers, ids, options.match, dropped)
     if kept is not None:
         mine, theirs = mine[kept[theirs]], theirs[kept[theirs]]
-    weight = numbers(answers[options.weight], options.weight)[theirs] if options.weight else None
-    return Rows(submission, answers, ids, targets, truth, mine, theirs, weight)
+    weight = numbers(answers[options.weight], options.weight)[theirs] if options.weight and not form else None
+    return Rows(submission, answers, ids, targets, truth, mine, theirs, weight, form=form)
 
 
 def run(score: Callable[[], float | Score]) -> Score:

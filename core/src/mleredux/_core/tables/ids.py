@@ -67,6 +67,11 @@ class Ids:
         found[self.mine[rows]] = rows
         return found
 
+    def firsts(self) -> Array:
+        """The first row of the answers with each id, shape (known,)."""
+        found: Array = np.unique(self.theirs, return_index=True)[1]
+        return found
+
     def refuse_differences(self) -> None:
         """Refuse another set of ids than that of the answers.
 

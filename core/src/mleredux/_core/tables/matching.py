@@ -41,6 +41,10 @@ class Rows:
     answer_rows: Array
     weight: Array | None = field(default=None)
     """Shape (rows,), where the options name a column."""
+    form: bool = False
+    """Whether the answers are only the sample, so that what depends on the truth can't be known."""
+    dropped: Array | None = None
+    """Which rows of the answers are not scored (booleans), where rows are not matched."""
 
     def predicted(self, column: str) -> Array:
         """A column of the submission, matched, shape (rows,)."""

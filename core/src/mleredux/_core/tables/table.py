@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import stat
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission
 
 if TYPE_CHECKING:
@@ -63,6 +63,14 @@ class Table:
         """The same table with one column under another name."""
         return Table(self._frame.rename(columns={old: new}))
 
+    def as_text(self, name: str) -> Table:
+        """The same table with one column as text."""
+        return Table(self._frame.astype({name: object}))
+
+    def write(self, path: Path, added: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> None:
+        """Write some of the rows with further columns, of one cell for each row of the table, as CSV."""
+        self._frame.assign(**added).iloc[rows].to_csv(path, index=False)
+
     def require(self, names: Sequence[str]) -> None:
         """Refuse the table where it lacks one of these columns.
 
@@ -76,19 +84,27 @@ class Table:
             raise InvalidSubmission(f"The submission lacks the {noun} {some}; name the columns as the sample does.")
 
 
-def read_table(path: Path) -> Table:
-    """Read a submission.
+def read_table(source: Path | BinaryIO) -> Table:
+    """Read a submission: a file's path, or the file opened in binary mode.
 
     Raises:
         InvalidSubmission: It is no regular file, or no CSV in UTF-8.
     """
+    if isinstance(source, Path):
+        try:
+            with open_regular(source) as file:
+                return read_table(file)
+        except FileNotFoundError:
+            raise InvalidSubmission("There is no submission file; write it where the task says.") from None
+        except OSError as error:
+            raise InvalidSubmission(f"The submission {error.strerror or error}.") from None
     import pandas as pd
 
-    _look(path)
+    _inspect(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            frame = pd.read_csv(path, low_memory=False, compression=None, **_exact_numbers())
+            frame = pd.read_csv(source, low_memory=False, compression=None, **_exact_numbers())
     except UnicodeDecodeError:
         raise InvalidSubmission("The submission is not encoded in UTF-8; write it as UTF-8 text.") from None
     except pd.errors.EmptyDataError:
@@ -99,7 +115,25 @@ def read_table(path: Path) -> Table:
         # pandas' parser raises many types; whatever it trips over is the file's fault.
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InvalidSubmission(f"The submission can't be read as CSV ({reason}); write it like the sample.") from None
-    return Table(frame)
+    return Table(_with_long_numbers_as_text(frame))
+
+
+def _with_long_numbers_as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """Whole numbers of more than 64 bits as text, as all versions of pandas before 3 read them."""
+    import pandas as pd
+
+    for place, kind in enumerate(frame.dtypes):
+        if kind.name == "object" and pd.api.types.infer_dtype(frame.iloc[:, place], skipna=True) == "integer":
+            texts = frame.iloc[:, place].map(str, na_action="ignore")
+            frame.isetitem(place, texts.astype(pd.Series([""]).dtype).array)
+    return frame
+
+
+def read_header(path: Path) -> tuple[str, ...]:
+    """The names of the columns of a table that is known to be good."""
+    import pandas as pd
+
+    return tuple(str(name) for name in pd.read_csv(path, nrows=0, compression=None).columns)
 
 
 def _exact_numbers() -> dict[str, Any]:
@@ -110,25 +144,12 @@ def _exact_numbers() -> dict[str, Any]:
     return {} if exact_by_default else {"float_precision": "round_trip"}
 
 
-def _look(path: Path) -> None:
-    """Refuse what must not even be opened, or would take for ever."""
-    try:
-        status = path.lstat()
-    except (OSError, ValueError):
-        raise InvalidSubmission("There is no submission file; write it where the task says.") from None
-    if stat.S_ISLNK(status.st_mode):
-        raise InvalidSubmission("The submission is a link; write a regular file.")
-    if stat.S_ISDIR(status.st_mode):
-        raise InvalidSubmission("The submission is a folder; write a regular file.")
-    if not stat.S_ISREG(status.st_mode):
-        raise InvalidSubmission("The submission is not a regular file; write one.")
-    if status.st_size == 0:
+def _inspect(file: BinaryIO) -> None:
+    """Refuse what would take for ever to read."""
+    start = file.read(LONGEST_HEADER)
+    file.seek(0)
+    if not start:
         raise InvalidSubmission("The submission is empty; write a header line and a line per row.")
-    try:
-        with path.open("rb") as file:
-            start = file.read(LONGEST_HEADER)
-    except OSError as error:
-        raise InvalidSubmission(f"The submission can't be opened ({error.strerror}); check its permissions.") from None
     if start.startswith(_UTF16):
         raise InvalidSubmission("The submission is encoded in UTF-16; write it as UTF-8 text.")
     if b"\0" in start:

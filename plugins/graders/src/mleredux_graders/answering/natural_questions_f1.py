@@ -6,9 +6,20 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.plugin.grader import Array, Grader, GradingInput, Options, Score, parse_options, read_table, run, texts
+from mleredux.plugin.grader import (
+    FormInput,
+    Grader,
+    GradingInput,
+    Options,
+    Score,
+    Table,
+    parse_options,
+    read_table,
+    run,
+    texts,
+)
+from mleredux.plugin.task import Task
 
 KINDS = ("long", "short")
 Answer = str | tuple[int, int]
@@ -63,39 +74,53 @@ def _read(path: Path, task: str) -> dict[str, set[Answer]]:
     return answers
 
 
-def _score(ids: Array, cells: Array, answers: dict[str, set[Answer]], columns: tuple[str, str], *, blank: str) -> float:
-    key, target = columns
-    if len(ids) != len(answers):
-        raise InvalidSubmission(f"The submission has {len(ids)} rows where {len(answers)} are expected.")
-    if set(ids) != set(answers):
+def _predictions(submission: Table, task: Task, expected: set[str]) -> dict[str, Answer]:
+    """Predictions by row id.
+
+    Raises:
+        InvalidSubmission: Ids are not the expected ones, or a prediction is none.
+    """
+    (key,), (target,) = task.submission.id_columns, task.submission.target_columns
+    submission.require((key, target))
+    ids = texts(submission[key], key, missing="blank", numbers="text")
+    cells = texts(submission[target], target, missing="blank", numbers="text")
+    if len(ids) != len(expected):
+        raise InvalidSubmission(f"The submission has {len(ids)} rows where {len(expected)} are expected.")
+    if set(ids) != expected:
         raise InvalidSubmission(f"Column {key!r} must hold the ids of the sample, each with _long and with _short.")
-    hits = predicted = missed = 0
+    found = {}
     for row, (name, cell) in enumerate(zip(ids, cells, strict=True), start=1):
         try:
-            prediction = parse_prediction(cell.strip())
+            found[name] = parse_prediction(cell.strip())
         except ValueError:
             raise InvalidSubmission(
                 f"Column {target!r}, row {row}: an answer must be start:end in whole numbers, YES, NO or empty."
             ) from None
-        valid = answers[name]
-        hits += prediction in valid
-        predicted += prediction != ""
-        missed += prediction == "" and bool(valid)
+    return found
+
+
+def _score(predictions: dict[str, Answer], answers: dict[str, set[Answer]], *, blank: str) -> float:
+    hits = sum(prediction in answers[name] for name, prediction in predictions.items())
+    predicted = sum(prediction != "" for prediction in predictions.values())
+    missed = sum(prediction == "" and bool(answers[name]) for name, prediction in predictions.items())
     if blank == "hit":
-        return (hits + len(ids) - predicted - missed) / len(ids)
+        return (hits + len(answers) - predicted - missed) / len(answers)
     counted = hits + predicted + missed
     return 2 * hits / counted if counted else 1.0
 
 
 def _grade(given: GradingInput) -> Score:
-    options = parse_options(QuestionOptions, given)
-    (key,), (target,) = given.task.submission.id_columns, given.task.submission.target_columns
+    options = parse_options(QuestionOptions, given.task, given.options)
     submission = read_table(given.submission)
-    submission.require((key, target))
     answers = _read(given.private / given.task.answers, given.task.id)
-    ids = texts(submission[key], key, missing="blank", numbers="text")
-    cells = texts(submission[target], target, missing="blank", numbers="text")
-    return run(lambda: _score(np.array(ids), cells, answers, (key, target), blank=options.blank))
+    return run(lambda: _score(_predictions(submission, given.task, set(answers)), answers, blank=options.blank))
+
+
+def _check(given: FormInput) -> None:
+    (key,) = given.task.submission.id_columns
+    submission = read_table(given.submission)
+    ids = texts(read_table(given.reference)[key], key, numbers="text")
+    run(lambda: float(len(_predictions(submission, given.task, set(ids)))))
 
 
 GRADER = Grader(
@@ -104,4 +129,5 @@ GRADER = Grader(
     direction="maximize",
     perfect=1.0,
     score=_grade,
+    check=_check,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Array, Rows, define
 
-from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
+from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
 
 _CHUNK = 1 << 24
 """Cells of the comparison of all labels of a row with one another that are in memory at once."""
@@ -33,16 +33,21 @@ def lwlrap(y_true: Array, y_score: Array) -> float:
     return total / pairs if pairs else float("nan")
 
 
-def _score(rows: Rows, options: ScoreOptions) -> float:
+def _read(rows: Rows, options: ScoreOptions) -> Array:
     if all(rows.submission[name].dtype.kind == "b" for name in rows.targets):
         raise InvalidSubmission("The columns of the classes must hold scores, but they are read as true and false.")
-    return lwlrap(true_indicators(rows), matched_scores(rows, options))
+    return read_scores(rows, options)
+
+
+def _score(rows: Rows, y_score: Array, options: ScoreOptions) -> float:
+    return lwlrap(true_indicators(rows), y_score)
 
 
 GRADER = define(
     "lwlrap",
     "Label-weighted label-ranking average precision",
     "maximize",
+    _read,
     _score,
     options=ScoreOptions,
     perfect=1.0,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux.plugin.grader import Array
 
-from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 
 def accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -22,8 +22,4 @@ def accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None
     return float(np.average(y_true == y_pred, weights=sample_weight))
 
 
-def _score(rows: Rows, options: LabelOptions) -> float:
-    return accuracy(*matched_labels(rows, options), sample_weight=rows.weight)
-
-
-GRADER = define("accuracy", "Accuracy", "maximize", _score, options=LabelOptions, perfect=1.0)
+GRADER = label_grader("accuracy", "Accuracy", "maximize", accuracy, options=LabelOptions, perfect=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Array, Rows, define
 
-from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
+from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
 
 
 def average_precision(y_true: Array, y_score: Array, *, sample_weight: Array | None = None) -> float:
@@ -28,10 +28,12 @@ def average_precision(y_true: Array, y_score: Array, *, sample_weight: Array | N
     return float((np.diff(hits, prepend=0) / hits[-1] * (hits / taken)).sum())
 
 
-def _score(rows: Rows, options: ScoreOptions) -> float:
-    y_score, y_true = matched_scores(rows, options), true_indicators(rows)
+def _score(rows: Rows, y_score: Array, options: ScoreOptions) -> float:
+    y_true = true_indicators(rows)
     columns = range(y_true.shape[1])
     return float(np.mean([average_precision(y_true[:, i], y_score[:, i], sample_weight=rows.weight) for i in columns]))
 
 
-GRADER = define("average-precision", "Average precision", "maximize", _score, options=ScoreOptions, perfect=1.0)
+GRADER = define(
+    "average-precision", "Average precision", "maximize", read_scores, _score, options=ScoreOptions, perfect=1.0
+)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux.plugin.grader import Array
 
 from mleredux_graders.classification.confusion import label_counts
-from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 
 def balanced_accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -23,8 +23,6 @@ def balanced_accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | No
     return float((hits[occurs] / true[occurs]).mean())
 
 
-def _score(rows: Rows, options: LabelOptions) -> float:
-    return balanced_accuracy(*matched_labels(rows, options), sample_weight=rows.weight)
-
-
-GRADER = define("balanced-accuracy", "Balanced accuracy", "maximize", _score, options=LabelOptions, perfect=1.0)
+GRADER = label_grader(
+    "balanced-accuracy", "Balanced accuracy", "maximize", balanced_accuracy, options=LabelOptions, perfect=1.0
+)

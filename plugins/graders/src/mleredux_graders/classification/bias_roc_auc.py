@@ -37,16 +37,19 @@ def power_mean(values: Array, power: float) -> float:
     return float(np.mean(values**power) ** (1 / power))
 
 
-def _score(rows: Rows, options: BiasOptions) -> Score:
-    (target,), (truth,) = rows.targets, rows.truth
+def _read(rows: Rows, options: BiasOptions) -> Array:
+    (target,) = rows.targets
+    y_score = numbers(rows.predicted(target), target, finite=not options.binarize)
+    return (y_score >= options.threshold).astype(np.float64) if options.binarize else y_score
+
+
+def _score(rows: Rows, y_score: Array, options: BiasOptions) -> Score:
+    (truth,) = rows.truth
 
     def positive(column: str) -> Array:
         above: Array = numbers(rows.true(column), column, finite=False) >= options.threshold
         return above
 
-    y_score = numbers(rows.predicted(target), target, finite=not options.binarize)
-    if options.binarize:
-        y_score = (y_score >= options.threshold).astype(np.float64)
     y_true = positive(truth)
 
     def area(chosen: Array) -> float:
@@ -68,6 +71,7 @@ GRADER = define(
     "bias-roc-auc",
     "ROC AUC overall and within subgroups",
     "maximize",
+    _read,
     _score,
     options=BiasOptions,
     perfect=1.0,

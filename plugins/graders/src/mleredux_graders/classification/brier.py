@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Array, Rows, define
 
-from mleredux_graders.classification.scores import ProbabilityOptions, matched_probabilities, true_indicators
+from mleredux_graders.classification.scores import ProbabilityOptions, read_probabilities, true_indicators
 
 
 def brier(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -21,9 +21,8 @@ def brier(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -
     return float(np.average(((y_true - y_pred) ** 2).sum(axis=1), weights=sample_weight))
 
 
-def _score(rows: Rows, options: ProbabilityOptions) -> float:
-    y_pred = matched_probabilities(rows, options)
+def _score(rows: Rows, y_pred: Array, options: ProbabilityOptions) -> float:
     return brier(true_indicators(rows), y_pred, sample_weight=rows.weight)
 
 
-GRADER = define("brier", "Brier score", "minimize", _score, options=ProbabilityOptions, perfect=0.0)
+GRADER = define("brier", "Brier score", "minimize", read_probabilities, _score, options=ProbabilityOptions, perfect=0.0)

@@ -8,7 +8,7 @@ import numpy as np
 from mleredux.plugin.grader import Array, Rows, define, numbers, within
 
 from mleredux_graders.classification.confusion import confusion
-from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.classification.labels import LabelOptions, matched_labels, read_labels
 
 
 class ScaleOptions(LabelOptions):
@@ -49,33 +49,35 @@ def cohen_kappa(y_true: Array, y_pred: Array, *, weights: str = "none", sample_w
     return float(1 - (distance * observed).sum() / chance) if chance else float("nan")
 
 
-def _matched_grades(rows: Rows, options: ScaleOptions) -> tuple[Array, Array]:
+def _read(rows: Rows, options: ScaleOptions) -> Array:
+    labels = read_labels(rows, options)
+    return labels if options.scale is None else within(numbers(labels, rows.targets[0]), rows.targets[0], options.scale)
+
+
+def _matched_grades(rows: Rows, y_pred: Array, options: ScaleOptions) -> tuple[Array, Array]:
     """Labels as whole numbers from 0: places on the scale if there is one, else in the list of all labels."""
-    labels = matched_labels(rows, options)
     if options.scale is None:
-        return labels
-    (target,), (truth,) = rows.targets, rows.truth
-    low, high = options.scale
-    y_true = within(numbers(rows.true(truth), truth), truth, (low, high))
-    y_pred = within(numbers(rows.predicted(target), target), target, (low, high))
+        return matched_labels(rows, y_pred, options)
+    (truth,), (low, _) = rows.truth, options.scale
+    y_true = within(numbers(rows.true(truth), truth), truth, options.scale)
     return (y_true - low).astype(np.int64), (y_pred - low).astype(np.int64)
 
 
-def _score(rows: Rows, options: KappaOptions) -> float:
-    y_true, y_pred = _matched_grades(rows, options)
-    return cohen_kappa(y_true, y_pred, weights=options.weights, sample_weight=rows.weight)
+def _score(rows: Rows, y_pred: Array, options: KappaOptions) -> float:
+    grades = _matched_grades(rows, y_pred, options)
+    return cohen_kappa(*grades, weights=options.weights, sample_weight=rows.weight)
 
 
-def _quadratic(rows: Rows, options: ScaleOptions) -> float:
-    y_true, y_pred = _matched_grades(rows, options)
-    return cohen_kappa(y_true, y_pred, weights="quadratic", sample_weight=rows.weight)
+def _quadratic(rows: Rows, y_pred: Array, options: ScaleOptions) -> float:
+    return cohen_kappa(*_matched_grades(rows, y_pred, options), weights="quadratic", sample_weight=rows.weight)
 
 
-GRADER = define("cohen-kappa", "Cohen's kappa", "maximize", _score, options=KappaOptions, perfect=1.0)
+GRADER = define("cohen-kappa", "Cohen's kappa", "maximize", _read, _score, options=KappaOptions, perfect=1.0)
 QUADRATIC = define(
     "quadratic-weighted-kappa",
     "Quadratic weighted kappa",
     "maximize",
+    _read,
     _quadratic,
     options=ScaleOptions,
     perfect=1.0,

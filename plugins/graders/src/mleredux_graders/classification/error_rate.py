@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from mleredux.plugin.grader import Rows, define
+from mleredux.plugin.grader import Array
 
 from mleredux_graders.classification.accuracy import accuracy
-from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 
-def _score(rows: Rows, options: LabelOptions) -> float:
-    return 1.0 - accuracy(*matched_labels(rows, options), sample_weight=rows.weight)
+def error_rate(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Share of rows whose predicted label is not the true one."""
+    return 1.0 - accuracy(y_true, y_pred, sample_weight=sample_weight)
 
 
-GRADER = define("error-rate", "Classification error", "minimize", _score, options=LabelOptions, perfect=0.0)
+GRADER = label_grader("error-rate", "Classification error", "minimize", error_rate, options=LabelOptions, perfect=0.0)

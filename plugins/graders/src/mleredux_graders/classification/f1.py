@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux.plugin.grader import Array
 
 from mleredux_graders.classification.confusion import label_counts, ratio
-from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 Average = Literal["binary", "micro", "macro", "weighted"]
 
@@ -53,21 +54,11 @@ def fbeta(
     return float(np.average(scores[occurs], weights=true[occurs] if average == "weighted" else None))
 
 
-def _score(rows: Rows, options: F1Options) -> float:
-    y_true, y_pred = matched_labels(rows, options)
-    return fbeta(y_true, y_pred, average=options.average, sample_weight=rows.weight)
+def _averaged(options: F1Options) -> dict[str, Any]:
+    return {"average": options.average}
 
 
-def _precision(rows: Rows, options: F1Options) -> float:
-    y_true, y_pred = matched_labels(rows, options)
-    return fbeta(y_true, y_pred, beta=0.0, average=options.average, sample_weight=rows.weight)
-
-
-def _recall(rows: Rows, options: F1Options) -> float:
-    y_true, y_pred = matched_labels(rows, options)
-    return fbeta(y_true, y_pred, beta=np.inf, average=options.average, sample_weight=rows.weight)
-
-
-GRADER = define("f1", "F1", "maximize", _score, options=F1Options, perfect=1.0)
-PRECISION = define("precision", "Precision", "maximize", _precision, options=F1Options, perfect=1.0)
-RECALL = define("recall", "Recall", "maximize", _recall, options=F1Options, perfect=1.0)
+GRADER, PRECISION, RECALL = (
+    label_grader(id, title, "maximize", partial(fbeta, beta=beta), options=F1Options, perfect=1.0, chosen=_averaged)
+    for id, title, beta in (("f1", "F1", 1.0), ("precision", "Precision", 0.0), ("recall", "Recall", np.inf))
+)

@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
-from mleredux.plugin.grader import Array, Missing, Options, Rows, Utf8, define, in_blocks, predicted_cells, true_cells
+from mleredux.plugin.grader import (
+    Array,
+    Cells,
+    Missing,
+    Options,
+    Rows,
+    Utf8,
+    define,
+    in_blocks,
+    predicted_cells,
+    true_cells,
+)
 
 from mleredux_graders.classification.confusion import ratio
 from mleredux_graders.pieces import overlap, split_words
@@ -61,10 +72,15 @@ def f1_multilabel(rows: Iterable[tuple[Utf8, Utf8]], *, unknown: bool = False, a
     return float(np.where(true + fp, ratio(2 * tp, true + tp + fp), 1.0).mean())
 
 
-def _score(rows: Rows, options: MultilabelOptions) -> float:
-    y_pred = predicted_cells(rows, missing=options.missing, numbers="refuse")
+def _read(rows: Rows, options: MultilabelOptions) -> Cells:
+    return predicted_cells(rows, missing=options.missing, numbers="refuse")
+
+
+def _score(rows: Rows, y_pred: Cells, options: MultilabelOptions) -> float:
     blocks = ((true, predicted) for _, true, predicted in in_blocks(true_cells(rows), y_pred))
     return f1_multilabel(blocks, unknown=options.unknown, average=options.average)
 
 
-GRADER = define("f1-multilabel", "F1 of sets of labels", "maximize", _score, options=MultilabelOptions, perfect=1.0)
+GRADER = define(
+    "f1-multilabel", "F1 of sets of labels", "maximize", _read, _score, options=MultilabelOptions, perfect=1.0
+)

@@ -38,7 +38,7 @@ def kl_divergence(y_true: Array, y_pred: Array) -> float:
     return float(np.nansum(terms, axis=1).mean())
 
 
-def _score(rows: Rows, options: KlOptions) -> float:
+def _read(rows: Rows, options: KlOptions) -> Array:
     finite = not options.keep_missing
     columns = {name: numbers(rows.predicted(name), name, finite=finite) for name in rows.targets}
     shares = np.column_stack(list(columns.values()))
@@ -47,10 +47,14 @@ def _score(rows: Rows, options: KlOptions) -> float:
         within(values[~np.isnan(values)], name, (0.0, 1.0))
     if options.check_further_columns:
         _check_further(rows, shares)
-    clipped = np.clip(shares, options.eps, 1 - options.eps)
+    clipped: Array = np.clip(shares, options.eps, 1 - options.eps)
     if options.integers_unclipped:
         whole = [rows.submission[name].dtype.kind in "iu" for name in rows.targets]
         clipped[:, whole] = shares[:, whole]
+    return clipped
+
+
+def _score(rows: Rows, clipped: Array, options: KlOptions) -> float:
     votes = np.column_stack([numbers(rows.true(name), name) for name in rows.truth])
     return kl_divergence(votes / votes.sum(axis=1, keepdims=True), clipped)
 
@@ -71,4 +75,6 @@ def _check_further(rows: Rows, shares: Array) -> None:
     check_row_sums(total[:, None], RowSum(rtol=1e-5, atol=1e-8))
 
 
-GRADER = define("kl-divergence", "Kullback-Leibler divergence", "minimize", _score, options=KlOptions, perfect=0.0)
+GRADER = define(
+    "kl-divergence", "Kullback-Leibler divergence", "minimize", _read, _score, options=KlOptions, perfect=0.0
+)

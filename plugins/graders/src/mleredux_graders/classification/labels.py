@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, integers, is_missing, only_text, refuse
+from mleredux.plugin.grader import (
+    Array,
+    Grader,
+    Options,
+    Rows,
+    define,
+    integers,
+    is_missing,
+    number_labels,
+    refuse,
+    text_labels,
+)
+from mleredux.plugin.task import Direction
 
 
 class LabelOptions(Options):
@@ -18,27 +31,61 @@ class LabelOptions(Options):
     """`blank`: a missing label is the empty text; `wrong`: the same, but a column without any label is refused."""
 
 
-def matched_labels(rows: Rows, options: LabelOptions) -> tuple[Array, Array]:
-    """Labels as whole numbers from 0, in the order of the sorted labels of truth and prediction together.
+LabelsT = TypeVar("LabelsT", bound=LabelOptions)
 
-    Returns:
-        y_true, y_pred: int64, shape (rows,) each.
+
+def read_labels(rows: Rows, options: LabelOptions) -> Array:
+    """Predicted labels, text or numbers as the true ones are, shape (rows,).
 
     Raises:
         InvalidSubmission: A label is missing, fractional, or of another kind than the true ones.
     """
     (target,), (truth,) = rows.targets, rows.truth
-    y_true, y_pred = rows.true(truth), rows.predicted(target)
+    y_pred = rows.predicted(target)
     if options.labels == "integer":
-        y_true, y_pred = integers(y_true, truth), integers(y_pred, target)
+        y_pred = integers(y_pred, target)
     elif options.labels == "first-integer":
         y_pred = _first_integer(y_pred, target)
-    if y_true.dtype.kind == "O":
-        y_pred = _text_labels(y_pred, target, options.missing)
-        y_true = np.where(is_missing(y_true), "", y_true)
-    else:
-        y_pred = _whole_numbers(y_pred, target)
-    return encode(y_true, y_pred)
+    text = rows.answers[truth].dtype.kind == "O" and options.labels == "any"
+    return text_labels(y_pred, target, options.missing) if text else number_labels(y_pred, target)
+
+
+def matched_labels(rows: Rows, y_pred: Array, options: LabelOptions) -> tuple[Array, Array]:
+    """Labels as whole numbers from 0, in the order of the sorted labels of truth and prediction together.
+
+    Args:
+        y_pred: What `read_labels` gave.
+
+    Returns:
+        y_true, y_pred: int64, shape (rows,) each.
+    """
+    (truth,) = rows.truth
+    y_true = rows.true(truth)
+    if options.labels == "integer":
+        y_true = integers(y_true, truth)
+    return encode(np.where(is_missing(y_true), "", y_true) if y_true.dtype.kind == "O" else y_true, y_pred)
+
+
+def label_grader(
+    id: str,
+    title: str,
+    direction: Direction,
+    metric: Callable[..., float],
+    *,
+    options: type[LabelsT],
+    perfect: float,
+    chosen: Callable[[LabelsT], dict[str, Any]] = lambda options: {},
+) -> Grader:
+    """A grader of a metric on encoded labels.
+
+    Args:
+        metric: `metric(y_true, y_pred, sample_weight=…, **chosen(options))`.
+    """
+
+    def score(rows: Rows, y_pred: Array, given: LabelsT) -> float:
+        return metric(*matched_labels(rows, y_pred, given), sample_weight=rows.weight, **chosen(given))
+
+    return define(id, title, direction, read_labels, score, options=options, perfect=perfect)
 
 
 def encode(y_true: Array, y_pred: Array) -> tuple[Array, Array]:
@@ -47,40 +94,6 @@ def encode(y_true: Array, y_pred: Array) -> tuple[Array, Array]:
 
     codes, _ = pd.factorize(np.concatenate([y_true, y_pred]), sort=True)
     return codes[: len(y_true)], codes[len(y_true) :]
-
-
-def _text_labels(values: Array, name: str, missing: str) -> Array:
-    gaps = is_missing(values)
-    if missing == "refuse" or (missing == "wrong" and len(values) and gaps.all()):
-        refuse(gaps, f"Column {name!r} must have a label in every row; row {{row}} is empty.")
-    if values.dtype.kind != "O" and not gaps.all():
-        raise InvalidSubmission(
-            f"Column {name!r} must hold labels like the sample's, but its cells are read as numbers."
-        )
-    filled = np.empty(len(values), dtype=object)
-    filled[:] = values
-    filled[gaps] = ""
-    if only_text(filled):
-        return filled
-    refuse(
-        np.array([type(value) is not str for value in filled], dtype=bool),
-        f"Column {name!r} must hold labels like the sample's; row {{row}} does not.",
-    )
-    return filled
-
-
-def _whole_numbers(values: Array, name: str) -> Array:
-    if values.dtype.kind == "O":
-        gaps = is_missing(values)
-        if gaps.any():
-            refuse(gaps, f"Column {name!r} must have a label in every row; row {{row}} is empty.")
-        raise InvalidSubmission(f"Column {name!r} must hold labels like the sample's, but some of its cells are text.")
-    if values.dtype.kind == "f":
-        refuse(
-            ~np.isfinite(values), f"Column {name!r} must have a label in every row; row {{row}} is missing or infinite."
-        )
-        refuse(values != np.trunc(values), f"Column {name!r} must hold labels; row {{row}} is a fraction.")
-    return values
 
 
 def _first_integer(values: Array, name: str) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Array, Rows, define
 
-from mleredux_graders.classification.scores import ProbabilityOptions, matched_probabilities, true_indicators
+from mleredux_graders.classification.scores import ProbabilityOptions, read_probabilities, true_indicators
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -36,9 +36,8 @@ def log_loss(y_true: Array, y_pred: Array, *, eps: float = EPS, sample_weight: A
     return float(np.average(losses, weights=sample_weight))
 
 
-def _score(rows: Rows, options: LogLossOptions) -> float:
-    y_pred = matched_probabilities(rows, options)
+def _score(rows: Rows, y_pred: Array, options: LogLossOptions) -> float:
     return log_loss(true_indicators(rows), y_pred, eps=options.eps, sample_weight=rows.weight)
 
 
-GRADER = define("log-loss", "Log loss", "minimize", _score, options=LogLossOptions, perfect=EPS)
+GRADER = define("log-loss", "Log loss", "minimize", read_probabilities, _score, options=LogLossOptions, perfect=EPS)

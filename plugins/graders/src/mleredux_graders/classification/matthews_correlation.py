@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux.plugin.grader import Array
 
 from mleredux_graders.classification.confusion import label_counts
-from mleredux_graders.classification.labels import LabelOptions, matched_labels
+from mleredux_graders.classification.labels import LabelOptions, label_grader
 
 
 def matthews_correlation(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -26,8 +26,6 @@ def matthews_correlation(y_true: Array, y_pred: Array, *, sample_weight: Array |
     return float(covariance / np.sqrt(spread)) if spread > 0 else 0.0
 
 
-def _score(rows: Rows, options: LabelOptions) -> float:
-    return matthews_correlation(*matched_labels(rows, options), sample_weight=rows.weight)
-
-
-GRADER = define("matthews-correlation", "Matthews correlation", "maximize", _score, options=LabelOptions, perfect=1.0)
+GRADER = label_grader(
+    "matthews-correlation", "Matthews correlation", "maximize", matthews_correlation, options=LabelOptions, perfect=1.0
+)

@@ -38,14 +38,20 @@ def probabilistic_f1(y_true: Array, y_prob: Array) -> float:
     return 2 * precision * recall / (precision + recall) if precision > 0 else 0.0
 
 
-def _score(rows: Rows, options: ProbabilisticF1Options) -> float:
+def _read(rows: Rows, options: ProbabilisticF1Options) -> Array:
     (target,) = rows.targets
     y_prob = numbers(rows.predicted(target), target, finite=False)
     if options.missing == "refuse":
         numbers(y_prob, target)
     if options.refuse_all_negative and len(y_prob) and (y_prob < 0).all():
         raise InvalidSubmission(f"Column {target!r} must have a probability above 0; all of its values are negative.")
+    return y_prob
+
+
+def _score(rows: Rows, y_prob: Array, options: ProbabilisticF1Options) -> float:
     return probabilistic_f1(true_indicators(rows)[:, 0], y_prob)
 
 
-GRADER = define("probabilistic-f1", "Probabilistic F1", "maximize", _score, options=ProbabilisticF1Options, perfect=1.0)
+GRADER = define(
+    "probabilistic-f1", "Probabilistic F1", "maximize", _read, _score, options=ProbabilisticF1Options, perfect=1.0
+)

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from mleredux.plugin.grader import Array, Rows, Score, Table, define
 
-from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
+from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
 
 
 class RocAucOptions(ScoreOptions):
@@ -50,8 +50,8 @@ def _drop(answers: Table, options: RocAucOptions, truth: tuple[str, ...]) -> Arr
     return dropped
 
 
-def _score(rows: Rows, options: RocAucOptions) -> Score:
-    y_score, y_true = matched_scores(rows, options), true_indicators(rows)
+def _score(rows: Rows, y_score: Array, options: RocAucOptions) -> Score:
+    y_true = true_indicators(rows)
     areas = [roc_auc(y_true[:, i], y_score[:, i], sample_weight=rows.weight) for i in range(y_true.shape[1])]
     weights = y_true.sum(axis=0) if options.average == "weighted" else None
     details = {"columns": dict(zip(rows.targets, areas, strict=True))} if len(areas) > 1 else {}
@@ -59,5 +59,12 @@ def _score(rows: Rows, options: RocAucOptions) -> Score:
 
 
 GRADER = define(
-    "roc-auc", "Area under the ROC curve", "maximize", _score, options=RocAucOptions, perfect=1.0, drop=_drop
+    "roc-auc",
+    "Area under the ROC curve",
+    "maximize",
+    read_scores,
+    _score,
+    options=RocAucOptions,
+    perfect=1.0,
+    drop=_drop,
 )

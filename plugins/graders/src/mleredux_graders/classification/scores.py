@@ -35,7 +35,7 @@ class ProbabilityOptions(ScoreOptions):
     """Checked where there is a column per class."""
 
 
-def matched_scores(rows: Rows, options: ScoreOptions) -> Array:
+def read_scores(rows: Rows, options: ScoreOptions) -> Array:
     """Finite numbers of all target columns, float64, shape (rows, targets).
 
     Raises:
@@ -45,13 +45,13 @@ def matched_scores(rows: Rows, options: ScoreOptions) -> Array:
     return np.column_stack(columns) if columns else np.empty((len(rows), 0))
 
 
-def matched_probabilities(rows: Rows, options: ProbabilityOptions) -> Array:
+def read_probabilities(rows: Rows, options: ProbabilityOptions) -> Array:
     """Probabilities of all target columns, float64, shape (rows, targets).
 
     Raises:
         InvalidSubmission: A cell is no probability, or a row does not add up to 1.
     """
-    probabilities = matched_scores(rows, options)
+    probabilities = read_scores(rows, options)
     if len(rows.targets) > 1 and options.row_sum is not None:
         check_row_sums(probabilities, options.row_sum)
     return probabilities

@@ -6,7 +6,7 @@ import numpy as np
 from mleredux.plugin.grader import Array, Rows, define, numbers
 from pydantic import Field
 
-from mleredux_graders.classification.scores import ScoreOptions, matched_scores
+from mleredux_graders.classification.scores import ScoreOptions, read_scores
 
 
 class WeightedLogLossOptions(ScoreOptions):
@@ -46,22 +46,22 @@ def grouped_log_loss(y_true: Array, y_prob: Array, weights: Array, groups: Array
     return float((np.bincount(groups, weights * losses) / np.bincount(groups, weights)).mean())
 
 
-def _score(rows: Rows, options: WeightedLogLossOptions) -> float:
+def _score(rows: Rows, y_prob: Array, options: WeightedLogLossOptions) -> float:
     import pandas as pd
 
-    y_prob = matched_scores(rows, options)[:, 0]
     y_true = numbers(rows.true(rows.truth[0]), rows.truth[0])
     labels, names = pd.factorize(rows.true(options.label))
     by_label = np.array([options.weights.get(str(name), options.other_weights) for name in names], dtype=np.float64)
     weights = np.where(y_true == 1, by_label[labels, 1], by_label[labels, 0])
     groups, _ = pd.factorize(rows.true(options.group))
-    return grouped_log_loss(y_true, y_prob, weights, groups, eps=options.eps)
+    return grouped_log_loss(y_true, y_prob[:, 0], weights, groups, eps=options.eps)
 
 
 GRADER = define(
     "weighted-log-loss",
     "Weighted multi-label log loss",
     "minimize",
+    read_scores,
     _score,
     options=WeightedLogLossOptions,
     perfect=0.0,

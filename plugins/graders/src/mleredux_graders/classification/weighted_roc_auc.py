@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Array, Rows, define
 
-from mleredux_graders.classification.scores import ScoreOptions, matched_scores, true_indicators
+from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
 
 
 class WeightedAucOptions(ScoreOptions):
@@ -58,15 +58,15 @@ def weighted_roc_auc(y_true: Array, y_score: Array, slices: tuple[float, ...], w
     return total / sum(w * (b - a) for a, b, w in zip(slices[:-1], slices[1:], weights, strict=True))
 
 
-def _score(rows: Rows, options: WeightedAucOptions) -> float:
-    y_score, y_true = matched_scores(rows, options)[:, 0], true_indicators(rows)[:, 0]
-    return weighted_roc_auc(y_true, y_score, options.slices, options.weights)
+def _score(rows: Rows, y_score: Array, options: WeightedAucOptions) -> float:
+    return weighted_roc_auc(true_indicators(rows)[:, 0], y_score[:, 0], options.slices, options.weights)
 
 
 GRADER = define(
     "weighted-roc-auc",
     "Weighted area under the ROC curve",
     "maximize",
+    read_scores,
     _score,
     options=WeightedAucOptions,
     perfect=1.0,

@@ -98,25 +98,48 @@ def _parse(cell: str) -> tuple[Array, Array]:
     return np.array([group[0] for group in groups], dtype=object), values.reshape(-1, FIELDS - 1)
 
 
-def _score(rows: Rows, options: BoxOptions) -> Score:
-    (target,), (truth,) = rows.targets, rows.truth
-    y_pred = texts(rows.predicted(target), target)
-    answers = [_parse(cell) for cell in texts(rows.true(truth), truth, missing="blank")]
-    classes = sorted({name for names, _ in answers for name in names})
-    boxes: dict[str, list[tuple[Array, Array]]] = {name: [] for name in classes}
-    for row, (true_classes, true), cell in zip(rows.submission_rows, answers, y_pred, strict=True):
+def _read(rows: Rows, options: BoxOptions) -> list[tuple[Array, Array]]:
+    """Classes, and confidence and box, of the predictions of each row; without those of classes that never occur.
+
+    These may be anything; validation, which does not know them, checks all.
+    """
+    (target,), known = rows.targets, _classes(rows)
+    found = []
+    for row, cell in zip(rows.submission_rows, texts(rows.predicted(target), target), strict=True):
         where = f"Column {target!r}, row {int(row) + 1}"
         try:
-            named, values = _parse(cell)
+            classes, values = _parse(cell)
         except ValueError as error:
             raise InvalidSubmission(f"{where}: the text {error}.") from None
-        for name in classes:
-            chosen = values[named == name]
-            if not np.isfinite(chosen[:, 0]).all():
-                raise InvalidSubmission(f"{where}: a confidence is missing or infinite.")
-            boxes[name].append((true[true_classes == name, 1:], chosen))
+        if known is not None:
+            occurs = np.isin(classes, known)
+            classes, values = classes[occurs], values[occurs]
+        if not np.isfinite(values[:, 0]).all():
+            raise InvalidSubmission(f"{where}: a confidence is missing or infinite.")
+        found.append((classes, values))
+    return found
+
+
+def _true(rows: Rows) -> list[tuple[Array, Array]]:
+    (truth,) = rows.truth
+    return [_parse(cell) for cell in texts(rows.true(truth), truth, missing="blank")]
+
+
+def _classes(rows: Rows) -> list[str] | None:
+    """The true classes; None where they are not known."""
+    return None if rows.form else sorted({name for names, _ in _true(rows) for name in names})
+
+
+def _score(rows: Rows, predicted: list[tuple[Array, Array]], options: BoxOptions) -> Score:
+    answers = _true(rows)
     measure = voc_average_precision if options.pascal_voc else pooled_average_precision
-    precisions = {name: measure(found, options.iou) for name, found in boxes.items()}
+    precisions = {}
+    for name in _classes(rows) or ():
+        boxes = [
+            (true[true_classes == name, 1:], values[classes == name])
+            for (true_classes, true), (classes, values) in zip(answers, predicted, strict=True)
+        ]
+        precisions[name] = measure(boxes, options.iou)
     return Score(value=float(np.mean(list(precisions.values()))), details={"classes": precisions})
 
 
@@ -124,6 +147,7 @@ GRADER = define(
     "average-precision-boxes",
     "Mean average precision of boxes, missed ones ranked last",
     "maximize",
+    _read,
     _score,
     options=BoxOptions,
     perfect=1.0,

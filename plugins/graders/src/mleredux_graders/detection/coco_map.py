@@ -206,16 +206,23 @@ def _parse(cells: Array, images: Array, name: str) -> Boxes:
     return Boxes(np.array(where, dtype=np.int64), np.trunc(values[:, 0]), values[:, 1], values[:, 2:])
 
 
-def _score(rows: Rows, options: CocoOptions) -> float:
+def _read(rows: Rows, options: CocoOptions) -> Boxes:
     import pandas as pd
 
     (key,), (target,) = rows.ids, rows.targets
     compare_ids(rows.submission, rows.answers, rows.ids).refuse_differences()
-    images, names = pd.factorize(rows.answers[key])
+    names = pd.Index(rows.answers[key]).unique()
     cells = texts(rows.submission[target], target)
-    predicted = _parse(cells, pd.Index(names).get_indexer(rows.submission[key]), target)
+    predicted = _parse(cells, names.get_indexer(pd.Index(rows.submission[key])), target)
     if options.pascal_voc and not np.isfinite(predicted.scores).all():
         raise InvalidSubmission(f"Column {target!r}: a confidence is missing or infinite.")
+    return predicted
+
+
+def _score(rows: Rows, predicted: Boxes, options: CocoOptions) -> float:
+    import pandas as pd
+
+    images, _ = pd.factorize(rows.answers[rows.ids[0]])
     truth = np.column_stack([numbers(rows.answers[name], name) for name in rows.truth])
     return coco_map(Boxes(images, truth[:, 0], np.zeros(len(images)), truth[:, 1:]), predicted, options)
 
@@ -224,6 +231,7 @@ GRADER = define(
     "coco-map",
     "Mean average precision (COCO)",
     "maximize",
+    _read,
     _score,
     options=CocoOptions,
     perfect=1.0,

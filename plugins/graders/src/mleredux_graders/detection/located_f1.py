@@ -42,27 +42,38 @@ def match_page(boxes: list[str], points: list[str]) -> tuple[int, int, int]:
     return hits, len(points) // 3 - hits, len(boxes) // 5 - hits
 
 
-def _score(rows: Rows, options: LocatedOptions) -> Score:
-    (target,), (truth,) = rows.targets, rows.truth
-    y_pred = texts(rows.predicted(target), target, missing=options.missing)
-    y_true = texts(rows.true(truth), truth, missing="blank")
-    hits = false = missed = 0
-    for row, true, predicted in zip(rows.submission_rows, y_true, y_pred, strict=True):
-        boxes, points = (cell.split(" ") if cell else [] for cell in (true, predicted))
+def _read(rows: Rows, options: LocatedOptions) -> list[list[str]]:
+    """The pieces of each page's points, of which every second and third is a number."""
+    (target,) = rows.targets
+    pages, true = [], None if rows.form else texts(rows.true(rows.truth[0]), rows.truth[0], missing="blank")
+    cells = texts(rows.predicted(target), target, missing=options.missing)
+    for place, (row, cell) in enumerate(zip(rows.submission_rows, cells, strict=True)):
+        points = cell.split(" ") if cell else []
         where = f"Column {target!r}, row {int(row) + 1}"
         if options.most_points is not None and len(points) // 3 > options.most_points:
             raise InvalidSubmission(
                 f"{where}: there are {len(points) // 3:,} points, where a page may have {options.most_points:,}."
             )
-        if not boxes:
-            false += len(points) // 3
-            continue
+        pages.append(points)
+        if true is not None and not true[place]:
+            continue  # nothing there can be a hit, so that points are only counted
         if len(points) % 3:
             raise InvalidSubmission(f"{where}: there must be three pieces per point with single blanks between.")
         try:
-            page = match_page(boxes, points)
+            [float(piece) for place, piece in enumerate(points) if place % 3]
         except ValueError:
             raise InvalidSubmission(f"{where}: a coordinate is not a number.") from None
+    return pages
+
+
+def _score(rows: Rows, predicted: list[list[str]], options: LocatedOptions) -> Score:
+    (truth,) = rows.truth
+    hits = false = missed = 0
+    for true, points in zip(texts(rows.true(truth), truth, missing="blank"), predicted, strict=True):
+        if not true:
+            false += len(points) // 3
+            continue
+        page = match_page(true.split(" "), points)
         hits, false, missed = (total + count for total, count in zip((hits, false, missed), page, strict=True))
     precision = hits / (hits + false) if hits + false else 0.0
     recall = hits / (hits + missed) if hits + missed else 0.0
@@ -70,4 +81,6 @@ def _score(rows: Rows, options: LocatedOptions) -> Score:
     return Score(value=value, details={"precision": precision, "recall": recall})
 
 
-GRADER = define("located-f1", "F1 of labelled points in boxes", "maximize", _score, options=LocatedOptions, perfect=1.0)
+GRADER = define(
+    "located-f1", "F1 of labelled points in boxes", "maximize", _read, _score, options=LocatedOptions, perfect=1.0
+)

@@ -124,7 +124,6 @@ def _sample(true: Boxes, predicted: Boxes, thresholds: Array, absent_classes_cou
     results = []
     for name in dict.fromkeys([*true.classes, *(predicted.classes if absent_classes_count else ())]):
         boxes, own = predicted.of(name), true.numbers[true.classes == name]
-        _check(boxes)
         if len(boxes) and len(own):
             parts = [iou_3d(boxes[start : start + _CHUNK], own) for start in range(0, len(boxes), _CHUNK)]
             results.append(average_precisions(np.concatenate(parts), thresholds))
@@ -133,25 +132,37 @@ def _sample(true: Boxes, predicted: Boxes, thresholds: Array, absent_classes_cou
     return np.mean(results, axis=0) if results else np.full(len(thresholds), np.nan)
 
 
-def _score(rows: Rows, options: Boxes3dOptions) -> float:
-    (target,), (truth,) = rows.targets, rows.truth
-    y_pred = texts(rows.predicted(target), target, missing="blank")
-    y_true = texts(rows.true(truth), truth)
-    thresholds = np.array(options.thresholds)
-    scores = []
-    for row, true, predicted in zip(rows.submission_rows, y_true, y_pred, strict=True):
-        boxes = parse(true)
+def _read(rows: Rows, options: Boxes3dOptions) -> list[Boxes]:
+    """Boxes of each row. Those of a class that a row does not have may be anything; validation checks all."""
+    (target,), found = rows.targets, []
+    true = None if rows.form or options.absent_classes_count else _true(rows)
+    cells = texts(rows.predicted(target), target, missing="blank")
+    for place, (row, cell) in enumerate(zip(rows.submission_rows, cells, strict=True)):
         try:
-            scores.append(_sample(boxes, parse(predicted), thresholds, options.absent_classes_count))
+            boxes = parse(cell)
+            _check(boxes.numbers if true is None else boxes.numbers[np.isin(boxes.classes, true[place].classes)])
+            found.append(boxes)
         except ValueError as error:
             raise InvalidSubmission(f"Column {target!r}, row {int(row) + 1}: the text {error}.") from None
-    return float(np.mean(scores))
+    return found
+
+
+def _true(rows: Rows) -> list[Boxes]:
+    (truth,) = rows.truth
+    return [parse(cell) for cell in texts(rows.true(truth), truth)]
+
+
+def _score(rows: Rows, predicted: list[Boxes], options: Boxes3dOptions) -> float:
+    thresholds, pairs = np.array(options.thresholds), zip(_true(rows), predicted, strict=True)
+    counted = options.absent_classes_count
+    return float(np.mean([_sample(true, boxes, thresholds, counted) for true, boxes in pairs]))
 
 
 GRADER = define(
     "map-boxes-3d",
     "Mean average precision of 3D boxes",
     "maximize",
+    _read,
     _score,
     options=Boxes3dOptions,
     perfect=1.0,

@@ -39,10 +39,13 @@ def haversine(latitude: Array, longitude: Array, latitude_pred: Array, longitude
     return distances
 
 
-def _score(rows: Rows, options: HaversineOptions) -> Score:
+def _read(rows: Rows, options: HaversineOptions) -> list[Array]:
+    return [numbers(rows.predicted(name), name, finite=not options.keep_nan) for name in rows.targets]
+
+
+def _score(rows: Rows, y_pred: list[Array], options: HaversineOptions) -> Score:
     import pandas as pd
 
-    y_pred = [numbers(rows.predicted(name), name, finite=not options.keep_nan) for name in rows.targets]
     y_true = [numbers(rows.true(name), name) for name in rows.truth]
     distances = haversine(*y_true, *y_pred)
     groups, names = pd.factorize(rows.true(options.group))
@@ -58,6 +61,7 @@ GRADER = define(
     "haversine-percentiles",
     "Percentiles of the distance on the globe",
     "minimize",
+    _read,
     _score,
     options=HaversineOptions,
     perfect=0.0,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Options, Rows, define, is_missing, match_rows, numbers
+from mleredux.plugin.grader import Array, Options, Rows, Table, define, is_missing, match_rows, numbers
 
 
 class LaplaceOptions(Options):
@@ -53,8 +53,24 @@ def _latest(ids: Array, scored: Array, last: int | None) -> Array:
     return np.sort(rows[order[place < last]])
 
 
-def _score(rows: Rows, options: LaplaceOptions) -> float:
-    (key,), (value, confidence), (truth, *_) = rows.ids, rows.targets, rows.truth
+class _Predictions(NamedTuple):
+    """Matched predictions, shape (rows,) each.
+
+    Attributes:
+        answer_rows: Rows of the answers.
+    """
+
+    answer_rows: Array
+    values: Array
+    deviations: Array
+
+
+def _drop(answers: Table, options: LaplaceOptions, truth: tuple[str, ...]) -> Array:
+    return is_missing(answers[truth[0]])
+
+
+def _read(rows: Rows, options: LaplaceOptions) -> _Predictions:
+    (key,), (value, confidence) = rows.ids, rows.targets
     mine, theirs = rows.submission, rows.answers
     unknown = ~np.isin(mine[key].astype(object), theirs[key].astype(object)) | is_missing(mine[key])
     if unknown.any():
@@ -62,23 +78,27 @@ def _score(rows: Rows, options: LaplaceOptions) -> float:
     for name in (value, confidence):
         if mine[name].dtype.kind == "O":
             raise InvalidSubmission(f"Column {name!r} must hold numbers only.")
-    answer_rows = _latest(theirs[key], ~is_missing(theirs[truth]), options.last)
+    scored = np.ones(len(theirs), dtype=bool) if rows.dropped is None else ~rows.dropped
+    answer_rows = _latest(theirs[key], scored, options.last)
     if options.missing_rows == "drop":
         answer_rows = answer_rows[np.isin(theirs[key][answer_rows], mine[key])]
     submission_rows = np.flatnonzero(np.isin(mine[key], theirs[key][answer_rows]))
-    y_true = numbers(theirs[truth], truth, finite=False)[answer_rows]
     if len(answer_rows) == 1 and len(submission_rows) > 1 and options.missing_rows == "drop":
-        y_true = np.repeat(y_true, len(submission_rows))
+        answer_rows = np.repeat(answer_rows, len(submission_rows))
     else:
         one, other = match_rows(mine.take(submission_rows), theirs.take(answer_rows), rows.ids, "id")
-        submission_rows, y_true = submission_rows[one], y_true[other]
+        submission_rows, answer_rows = submission_rows[one], answer_rows[other]
     y_pred = numbers(mine[value], value, finite=options.missing_rows == "refuse")[submission_rows]
     deviation = numbers(mine[confidence], confidence, finite=False)[submission_rows]
-    deviation = np.where(np.isnan(deviation), 0.0, deviation)
+    return _Predictions(answer_rows, y_pred, np.where(np.isnan(deviation), 0.0, deviation))
+
+
+def _score(rows: Rows, predictions: _Predictions, options: LaplaceOptions) -> float:
+    (truth, *_) = rows.truth
     return laplace_log_likelihood(
-        y_true,
-        y_pred,
-        deviation,
+        numbers(rows.answers[truth], truth, finite=False)[predictions.answer_rows],
+        predictions.values,
+        predictions.deviations,
         least_confidence=options.least_confidence,
         largest_error=options.largest_error,
     )
@@ -88,8 +108,10 @@ GRADER = define(
     "laplace-log-likelihood",
     "Laplace log likelihood",
     "maximize",
+    _read,
     _score,
     options=LaplaceOptions,
     perfect=float(-np.log(np.sqrt(2) * 70)),
     matching=False,
+    drop=_drop,
 )

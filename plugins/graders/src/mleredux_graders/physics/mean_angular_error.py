@@ -25,10 +25,15 @@ def angular_error(azimuth: Array, zenith: Array, azimuth_pred: Array, zenith_pre
     return angles
 
 
-def _score(rows: Rows, options: AngleOptions) -> float:
-    y_pred = [numbers(rows.predicted(name), name, booleans=False) for name in rows.targets]
+def _read(rows: Rows, options: AngleOptions) -> list[Array]:
+    return [numbers(rows.predicted(name), name, booleans=False) for name in rows.targets]
+
+
+def _score(rows: Rows, y_pred: list[Array], options: AngleOptions) -> float:
     y_true = [numbers(rows.true(name), name) for name in rows.truth]
     return float(angular_error(*y_true, *y_pred).mean())
 
 
-GRADER = define("mean-angular-error", "Mean angular error", "minimize", _score, options=AngleOptions, perfect=0.0)
+GRADER = define(
+    "mean-angular-error", "Mean angular error", "minimize", _read, _score, options=AngleOptions, perfect=0.0
+)

@@ -20,32 +20,45 @@ def inversions(ranks: Array) -> int:
     return int(np.count_nonzero(np.triu(ranks[:, None] > ranks[None, :], k=1)))
 
 
-def _ranks(true: list[str], predicted: list[str], row: int, name: str) -> Array:
-    if len(true) != len(predicted):
+def _places(expected: list[str], predicted: list[str], row: int, name: str) -> dict[str, int]:
+    if len(expected) != len(predicted):
         raise InvalidSubmission(
-            f"Column {name!r} has {len(predicted)} pieces in row {row} where {len(true)} are expected."
+            f"Column {name!r} has {len(predicted)} pieces in row {row} where {len(expected)} are expected."
         )
     places: dict[str, int] = {}
     for place, piece in enumerate(predicted):
         places.setdefault(piece, place)
-    try:
-        return np.array([places[piece] for piece in true])
-    except KeyError:
-        raise InvalidSubmission(f"Column {name!r} must order exactly the pieces given; row {row} does not.") from None
+    if not places.keys() >= set(expected):
+        raise InvalidSubmission(f"Column {name!r} must order exactly the pieces given; row {row} does not.")
+    return places
 
 
-def _score(rows: Rows, options: KendallOptions) -> float:
-    (target,), (truth,) = rows.targets, rows.truth
+def _pieces(rows: Rows) -> list[list[str]]:
+    """The pieces of each row, in the order of the answers, or that of the sample."""
+    (truth,) = rows.truth
+    return [cell.split() for cell in texts(rows.true(truth), truth, missing="blank", numbers="text")]
+
+
+def _read(rows: Rows, options: KendallOptions) -> list[dict[str, int]]:
+    """The predicted place of each piece, row by row."""
+    (target,) = rows.targets
     y_pred = texts(rows.predicted(target), target, numbers="text")
-    y_true = texts(rows.true(truth), truth, missing="blank", numbers="text")
+    return [
+        _places(pieces, predicted.split(), int(row) + 1, target)
+        for row, pieces, predicted in zip(rows.submission_rows, _pieces(rows), y_pred, strict=True)
+    ]
+
+
+def _score(rows: Rows, predicted: list[dict[str, int]], options: KendallOptions) -> float:
     wrong = pairs = 0
-    for row, true, predicted in zip(rows.submission_rows, y_true, y_pred, strict=True):
-        pieces = true.split()
-        wrong += inversions(_ranks(pieces, predicted.split(), int(row) + 1, target))
+    for pieces, places in zip(_pieces(rows), predicted, strict=True):
+        wrong += inversions(np.array([places[piece] for piece in pieces]))
         pairs += len(pieces) * (len(pieces) - 1)
     if not pairs:
         raise TaskBroken("No row of the answers has two pieces to order.", hint="Prepare the task again.")
     return 1 - 4 * wrong / pairs
 
 
-GRADER = define("kendall-tau-pooled", "Pooled Kendall tau", "maximize", _score, options=KendallOptions, perfect=1.0)
+GRADER = define(
+    "kendall-tau-pooled", "Pooled Kendall tau", "maximize", _read, _score, options=KendallOptions, perfect=1.0
+)

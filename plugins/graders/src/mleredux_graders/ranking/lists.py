@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from mleredux.plugin.grader import Array, Missing, Numbers, Options, Rows, in_blocks, predicted_cells, true_cells
+from mleredux.plugin.grader import Array, Cells, Missing, Numbers, Options, Rows, in_blocks, predicted_cells, true_cells
 
 from mleredux_graders.pieces import Overlap, Pieces, split_blanks
 
@@ -20,16 +20,21 @@ class ListOptions(Options):
     numbers: Numbers = "text"
 
 
-def matched_lists(rows: Rows, options: ListOptions) -> Iterator[tuple[Pieces, Pieces, int]]:
-    """True and predicted lists, split at each single blank: two in a row hold an empty piece that takes a place.
-
-    Returns:
-        For each of many blocks of rows its true pieces, its predicted ones, and the number of its rows.
+def read_lists(rows: Rows, options: ListOptions) -> Cells:
+    """Predicted lists.
 
     Raises:
         InvalidSubmission: A cell is missing, or the column is one of numbers.
     """
-    predicted = predicted_cells(rows, missing=options.missing, numbers=options.numbers)
+    return predicted_cells(rows, missing=options.missing, numbers=options.numbers)
+
+
+def matched_lists(rows: Rows, predicted: Cells, options: ListOptions) -> Iterator[tuple[Pieces, Pieces, int]]:
+    """True and predicted lists, split at each single blank: two in a row hold an empty piece that takes a place.
+
+    Returns:
+        For each of many blocks of rows its true pieces, its predicted ones, and the number of its rows.
+    """
     for here, y_true, y_pred in in_blocks(true_cells(rows), predicted):
         guesses = split_blanks(y_pred)
         yield split_blanks(y_true), guesses.kept(guesses.places < options.k), len(here)

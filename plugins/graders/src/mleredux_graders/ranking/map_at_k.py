@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux.plugin.grader import Array, Cells, Rows, define
 
 from mleredux_graders.classification.confusion import ratio
 from mleredux_graders.pieces import Pieces, overlap
-from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists
+from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists, read_lists
 
 
 def average_precisions_at_k(y_true: Pieces, y_pred: Pieces, rows: int, k: int) -> Array:
@@ -33,11 +33,13 @@ def average_precisions_at_k(y_true: Pieces, y_pred: Pieces, rows: int, k: int) -
     return ratio(totals, np.minimum(relevant, k))
 
 
-def _score(rows: Rows, options: ListOptions) -> float:
-    blocks = matched_lists(rows, options)
+def _score(rows: Rows, y_pred: Cells, options: ListOptions) -> float:
+    blocks = matched_lists(rows, y_pred, options)
     return float(
         np.mean(np.concatenate([np.empty(0), *(average_precisions_at_k(*block, options.k) for block in blocks)]))
     )
 
 
-GRADER = define("map-at-k", "Mean average precision at k", "maximize", _score, options=ListOptions, perfect=1.0)
+GRADER = define(
+    "map-at-k", "Mean average precision at k", "maximize", read_lists, _score, options=ListOptions, perfect=1.0
+)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux.plugin.grader import Array, Cells, Rows, define
 
 from mleredux_graders.pieces import Pieces, overlap
-from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists
+from mleredux_graders.ranking.lists import ListOptions, hits, matched_lists, read_lists
 
 
 def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
@@ -26,10 +26,9 @@ def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
     return ranks
 
 
-def _score(rows: Rows, options: ListOptions) -> float:
-    return float(
-        np.mean(np.concatenate([np.empty(0), *(reciprocal_ranks(*block) for block in matched_lists(rows, options))]))
-    )
+def _score(rows: Rows, y_pred: Cells, options: ListOptions) -> float:
+    blocks = matched_lists(rows, y_pred, options)
+    return float(np.mean(np.concatenate([np.empty(0), *(reciprocal_ranks(*block) for block in blocks)])))
 
 
-GRADER = define("mrr", "Mean reciprocal rank", "maximize", _score, options=ListOptions, perfect=1.0)
+GRADER = define("mrr", "Mean reciprocal rank", "maximize", read_lists, _score, options=ListOptions, perfect=1.0)

@@ -44,9 +44,13 @@ def ndcg(y_true: Array, y_score: Array, *, k: int | None = None) -> float:
     return float((gain * (summed[ends] - summed[ends - counts])).sum() / best)
 
 
-def _score(rows: Rows, options: NdcgOptions) -> float:
-    (target,), (truth,) = rows.targets, rows.truth
-    y_score, y_true = numbers(rows.predicted(target), target), numbers(rows.true(truth), truth)
+def _read(rows: Rows, options: NdcgOptions) -> Array:
+    (target,) = rows.targets
+    return numbers(rows.predicted(target), target)
+
+
+def _score(rows: Rows, y_score: Array, options: NdcgOptions) -> float:
+    y_true = numbers(rows.true(rows.truth[0]), rows.truth[0])
     import pandas as pd
 
     groups, _ = pd.factorize(rows.true(options.group))
@@ -55,4 +59,4 @@ def _score(rows: Rows, options: NdcgOptions) -> float:
     return float(np.mean([ndcg(y_true[part], y_score[part], k=options.k) for part in parts]))
 
 
-GRADER = define("ndcg-at-k", "NDCG at k", "maximize", _score, options=NdcgOptions, perfect=1.0)
+GRADER = define("ndcg-at-k", "NDCG at k", "maximize", _read, _score, options=NdcgOptions, perfect=1.0)

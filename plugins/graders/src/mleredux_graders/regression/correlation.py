@@ -71,26 +71,45 @@ def spearman(y_true: Array, y_pred: Array) -> float:
     return pearson(average_ranks(y_true), average_ranks(y_pred))
 
 
-def _pearson(rows: Rows, options: CorrelationOptions) -> float:
-    def column(name: str, truth: str) -> float:
-        y_pred = numbers(rows.predicted(name), name, finite=not options.keep_nan)
-        return pearson(numbers(rows.true(truth), truth), y_pred)
-
-    return float(np.mean([column(name, truth) for name, truth in zip(rows.targets, rows.truth, strict=True)]))
+def _read_numbers(rows: Rows, options: CorrelationOptions) -> list[Array]:
+    return [numbers(rows.predicted(name), name, finite=not options.keep_nan) for name in rows.targets]
 
 
-def _spearman(rows: Rows, options: SpearmanOptions) -> float:
-    def column(name: str, truth: str) -> float:
+def _pearson(rows: Rows, y_pred: list[Array], options: CorrelationOptions) -> float:
+    pairs = zip(rows.truth, y_pred, strict=True)
+    return float(np.mean([pearson(numbers(rows.true(truth), truth), column) for truth, column in pairs]))
+
+
+def _read_ranked(rows: Rows, options: SpearmanOptions) -> list[Array | None]:
+    """Columns of numbers or text; None for one that makes the score NaN."""
+
+    def column(name: str) -> Array | None:
         y_pred = rows.predicted(name)
         if options.keep_nan and is_missing(y_pred).any():
-            return float("nan")
+            return None
         if y_pred.dtype.kind != "O" or not options.rank_text:
             y_pred = numbers(y_pred, name, finite=not options.rank_text)
             refuse(np.isnan(y_pred), f"Column {name!r} must hold numbers only; row {{row}} is missing.")
-        return spearman(numbers(rows.true(truth), truth), y_pred)
+        return y_pred
 
-    return float(np.mean([column(name, truth) for name, truth in zip(rows.targets, rows.truth, strict=True)]))
+    return [column(name) for name in rows.targets]
 
 
-GRADER = define("pearson", "Pearson correlation", "maximize", _pearson, options=CorrelationOptions, perfect=1.0)
-SPEARMAN = define("spearman", "Spearman correlation", "maximize", _spearman, options=SpearmanOptions, perfect=1.0)
+def _spearman(rows: Rows, y_pred: list[Array | None], options: SpearmanOptions) -> float:
+    pairs = zip(rows.truth, y_pred, strict=True)
+    return float(
+        np.mean(
+            [
+                float("nan") if column is None else spearman(numbers(rows.true(truth), truth), column)
+                for truth, column in pairs
+            ]
+        )
+    )
+
+
+GRADER = define(
+    "pearson", "Pearson correlation", "maximize", _read_numbers, _pearson, options=CorrelationOptions, perfect=1.0
+)
+SPEARMAN = define(
+    "spearman", "Spearman correlation", "maximize", _read_ranked, _spearman, options=SpearmanOptions, perfect=1.0
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Array, Rows, Score, define
 
-from mleredux_graders.regression.values import ValueOptions, matched_values
+from mleredux_graders.regression.values import ValueOptions, read_values, true_values
 
 
 class GroupOptions(ValueOptions):
@@ -41,9 +41,8 @@ def group_log_mae(y_true: Array, y_pred: Array, groups: Array, *, floor: float =
         return dict(zip(names.tolist(), np.log(np.maximum(errors, floor)).tolist(), strict=True))
 
 
-def _score(rows: Rows, options: GroupOptions) -> Score:
-    y_true, y_pred = matched_values(rows, options)
-    groups = group_log_mae(y_true[:, 0], y_pred[:, 0], rows.true(options.group), floor=options.floor)
+def _score(rows: Rows, y_pred: Array, options: GroupOptions) -> Score:
+    groups = group_log_mae(true_values(rows)[:, 0], y_pred[:, 0], rows.true(options.group), floor=options.floor)
     details = {str(name): value for name, value in groups.items()}
     return Score(value=float(np.mean(list(groups.values()))), details={"groups": details})
 
@@ -52,6 +51,7 @@ GRADER = define(
     "group-log-mae",
     "Mean log mean absolute error over groups",
     "minimize",
+    read_values,
     _score,
     options=GroupOptions,
     perfect=float("-inf"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux.plugin.grader import Rows, Score, define, numbers
+from mleredux.plugin.grader import Array, Rows, Score, define, numbers
 
 from mleredux_graders.regression.rmse import root_mean_squared_error
 from mleredux_graders.regression.values import ValueOptions
@@ -21,12 +21,13 @@ class McrmseOptions(ValueOptions):
     kept; the chosen rows of both are then paired in the order of their ids. Right only for submissions in the order of
     the answers."""
 
-    def answer_columns(self) -> tuple[str, ...]:
+    def form_columns(self) -> tuple[str, ...]:
         """See `Options`."""
-        return (*super().answer_columns(), *((self.keep,) if self.keep else ()))
+        return (*super().form_columns(), *((self.keep,) if self.keep else ()))
 
 
-def _score(rows: Rows, options: McrmseOptions) -> Score:
+def _scored(rows: Rows, options: McrmseOptions) -> tuple[Array, Array]:
+    """Rows of the submission and of the answers that are scored."""
     mine, theirs = rows.submission_rows, rows.answer_rows
     if options.keep is not None:
         kept = rows.answers[options.keep].astype(bool)
@@ -34,10 +35,20 @@ def _score(rows: Rows, options: McrmseOptions) -> Score:
         mine, theirs = mine[order], theirs[order]
         mine = mine[kept[mine] if options.keep_by_file_row else kept[theirs]]
         theirs = theirs[kept[theirs]]
-    errors = {}
-    for name in options.scored or rows.targets:
-        y_pred = numbers(rows.submission[name][mine], name)
-        errors[name] = root_mean_squared_error(numbers(rows.answers[name][theirs], name), y_pred)
+    return mine, theirs
+
+
+def _read(rows: Rows, options: McrmseOptions) -> dict[str, Array]:
+    mine, _ = _scored(rows, options)
+    return {name: numbers(rows.submission[name][mine], name) for name in options.scored or rows.targets}
+
+
+def _score(rows: Rows, predictions: dict[str, Array], options: McrmseOptions) -> Score:
+    _, theirs = _scored(rows, options)
+    errors = {
+        name: root_mean_squared_error(numbers(rows.answers[name][theirs], name), y_pred)
+        for name, y_pred in predictions.items()
+    }
     return Score(value=float(np.mean(list(errors.values()))), details={"columns": errors})
 
 
@@ -45,6 +56,7 @@ GRADER = define(
     "mcrmse",
     "Mean columnwise root mean squared error",
     "minimize",
+    _read,
     _score,
     options=McrmseOptions,
     perfect=0.0,

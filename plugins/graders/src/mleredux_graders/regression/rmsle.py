@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array
+from mleredux.plugin.grader import Array, Rows
 
 from mleredux_graders.regression.rmse import root_mean_squared_error
-from mleredux_graders.regression.values import columnwise_grader
+from mleredux_graders.regression.values import ValueOptions, columnwise_grader, read_values
 
 
 def root_mean_squared_log_error(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -20,13 +20,15 @@ def root_mean_squared_log_error(y_true: Array, y_pred: Array, *, sample_weight: 
 
     Returns:
         0 or more.
-
-    Raises:
-        InvalidSubmission: A prediction is -1 or less.
     """
-    if (y_pred <= -1).any():
-        raise InvalidSubmission("Predictions must be greater than -1, as the logarithm of 1 + prediction is taken.")
     return root_mean_squared_error(np.log1p(y_true), np.log1p(y_pred), sample_weight=sample_weight)
 
 
-GRADER = columnwise_grader("rmsle", "Root mean squared logarithmic error", root_mean_squared_log_error)
+def _read(rows: Rows, options: ValueOptions) -> Array:
+    y_pred = read_values(rows, options)
+    if (y_pred <= -1).any():
+        raise InvalidSubmission("Predictions must be greater than -1, as the logarithm of 1 + prediction is taken.")
+    return y_pred
+
+
+GRADER = columnwise_grader("rmsle", "Root mean squared logarithmic error", root_mean_squared_log_error, read=_read)

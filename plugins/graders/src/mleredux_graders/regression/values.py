@@ -22,19 +22,19 @@ class ValueOptions(Options):
     """Rounds the score to so many decimals, halves to even."""
 
 
-def matched_values(rows: Rows, options: ValueOptions, *, finite: bool = True) -> tuple[Array, Array]:
-    """Truth and predictions of all target columns.
-
-    Returns:
-        y_true, y_pred: float64, shape (rows, targets) each.
+def read_values(rows: Rows, options: ValueOptions) -> Array:
+    """Predictions of all target columns, float64, shape (rows, targets).
 
     Raises:
-        InvalidSubmission: A prediction is no number, out of bounds, missing or (with `finite`) infinite.
+        InvalidSubmission: A prediction is no number, out of bounds, missing or infinite.
     """
+    return np.column_stack([within(numbers(rows.predicted(name), name), name, options.bounds) for name in rows.targets])
+
+
+def true_values(rows: Rows) -> Array:
+    """The truth of all target columns, float64, shape (rows, targets)."""
     pairs = zip(rows.targets, rows.truth, strict=True)
-    y_pred = [within(numbers(rows.predicted(name), name, finite=finite), name, options.bounds) for name in rows.targets]
-    y_true = [numbers(rows.true(truth), truth, finite=False) for _, truth in pairs]
-    return np.column_stack(y_true), np.column_stack(y_pred)
+    return np.column_stack([numbers(rows.true(truth), truth, finite=False) for _, truth in pairs])
 
 
 def columnwise(metric: ColumnMetric, y_true: Array, y_pred: Array, rows: Rows, options: ValueOptions) -> Score:
@@ -51,12 +51,17 @@ def columnwise(metric: ColumnMetric, y_true: Array, y_pred: Array, rows: Rows, o
 
 
 def columnwise_grader(
-    id: str, title: str, metric: ColumnMetric, *, direction: Direction = "minimize", perfect: float = 0.0
+    id: str,
+    title: str,
+    metric: ColumnMetric,
+    *,
+    direction: Direction = "minimize",
+    perfect: float = 0.0,
+    read: Callable[[Rows, ValueOptions], Array] = read_values,
 ) -> Grader:
     """A grader that takes the mean of a metric over the target columns."""
 
-    def score(rows: Rows, options: ValueOptions) -> Score:
-        y_true, y_pred = matched_values(rows, options)
-        return columnwise(metric, y_true, y_pred, rows, options)
+    def score(rows: Rows, y_pred: Array, options: ValueOptions) -> Score:
+        return columnwise(metric, true_values(rows), y_pred, rows, options)
 
-    return define(id, title, direction, score, options=ValueOptions, perfect=perfect)
+    return define(id, title, direction, read, score, options=ValueOptions, perfect=perfect)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Rows, define
 
-from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks
+from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks, read_masks
 
 
 class DiceOptions(MaskOptions):
@@ -25,8 +25,8 @@ def dice(y_true: Runs, y_pred: Runs) -> float:
     return 2 * common(y_true, y_pred) / total if total else float("nan")
 
 
-def _score(rows: Rows, options: DiceOptions) -> float:
-    masks = matched_masks(rows, options)
+def _score(rows: Rows, y_pred: list[Runs], options: DiceOptions) -> float:
+    masks = matched_masks(rows, y_pred, options)
     if options.pooled:
         both = sum(common(*pair) for pair in masks)
         total = sum(true.area + predicted.area for true, predicted in masks)
@@ -35,4 +35,4 @@ def _score(rows: Rows, options: DiceOptions) -> float:
     return float(np.where(np.isnan(scores), 1.0, scores).mean())
 
 
-GRADER = define("dice", "Dice coefficient", "maximize", _score, options=DiceOptions, perfect=1.0)
+GRADER = define("dice", "Dice coefficient", "maximize", read_masks, _score, options=DiceOptions, perfect=1.0)

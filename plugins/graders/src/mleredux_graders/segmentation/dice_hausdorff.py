@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Array, Rows, Score, define, texts
 
 from mleredux_graders.arrays import distinct
 from mleredux_graders.segmentation.dice import dice
-from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, matched_masks, shapes, true_masks
+from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, matched_masks, read_masks, shapes, true_masks
 
 
 class DiceHausdorffOptions(MaskOptions):
@@ -24,9 +26,9 @@ class DiceHausdorffOptions(MaskOptions):
     """Column of the answers with the class of each mask. Each class of a volume then has a distance of its own, and
     the mean is that over all; otherwise all masks of a volume are joined."""
 
-    def answer_columns(self) -> tuple[str, ...]:
+    def form_columns(self) -> tuple[str, ...]:
         """See `Options`."""
-        return (*super().answer_columns(), *((self.classes,) if self.classes else ()))
+        return (*super().form_columns(), *((self.classes,) if self.classes else ()))
 
 
 def hausdorff(a: Array, b: Array) -> float:
@@ -91,19 +93,35 @@ def volume_distance(true: _Volume, predicted: _Volume, most_voxels: float) -> fl
     return hausdorff(one, other) / float(np.sqrt(3))
 
 
-def _score(rows: Rows, options: DiceHausdorffOptions) -> Score:
-    key = rows.ids[0]
-    masks = matched_masks(rows, options)
+def _sizes(rows: Rows, options: DiceHausdorffOptions) -> list[tuple[int, int]]:
     heights, widths = shapes(rows.answers, options)
-    sizes = [(int(height), int(width)) for height, width in zip(heights, widths, strict=True)]
+    return [(int(height), int(width)) for height, width in zip(heights, widths, strict=True)]
+
+
+class _Predictions(NamedTuple):
+    """Masks of matched rows, and their volumes."""
+
+    masks: list[Runs]
+    volumes: list[_Volume]
+
+
+def _read(rows: Rows, options: DiceHausdorffOptions) -> _Predictions:
+    key = rows.ids[0]
+    masks, sizes = read_masks(rows, options), _sizes(rows, options)
     mine = texts(rows.predicted(key), key, numbers="text")
+    classes = np.full(len(mine), "") if options.classes is None else rows.true(options.classes)
+    own_sizes = [sizes[row] for row in rows.answer_rows]
+    return _Predictions(masks, _volumes(mine, classes, masks, own_sizes, options.separator))
+
+
+def _score(rows: Rows, predicted: _Predictions, options: DiceHausdorffOptions) -> Score:
+    key = rows.ids[0]
     theirs = texts(rows.answers[key], key, numbers="text")
     classes = np.full(len(theirs), "") if options.classes is None else rows.answers[options.classes]
-    true = _volumes(theirs, classes, true_masks(rows, options), sizes, options.separator)
-    own_sizes, own_classes = [sizes[row] for row in rows.answer_rows], classes[rows.answer_rows]
-    predicted = _volumes(mine, own_classes, [mask for _, mask in masks], own_sizes, options.separator)
-    distances = np.array([volume_distance(a, b, options.most_voxels) for a, b in zip(true, predicted, strict=False)])
-    slices = np.array([dice(*pair) for pair in masks])
+    true = _volumes(theirs, classes, true_masks(rows, options), _sizes(rows, options), options.separator)
+    pairs = zip(true, predicted.volumes, strict=False)
+    distances = np.array([volume_distance(a, b, options.most_voxels) for a, b in pairs])
+    slices = np.array([dice(*pair) for pair in matched_masks(rows, predicted.masks, options)])
     overlap = float(np.nanmean(slices)) if not np.isnan(slices).all() else float("nan")
     distance = float(np.nanmean(distances)) if not np.isnan(distances).all() else float("nan")
     value = options.dice_weight * overlap + options.hausdorff_weight * (1 - distance)
@@ -114,6 +132,7 @@ GRADER = define(
     "dice-hausdorff",
     "Dice and 3D Hausdorff distance",
     "maximize",
+    _read,
     _score,
     options=DiceHausdorffOptions,
     perfect=1.0,

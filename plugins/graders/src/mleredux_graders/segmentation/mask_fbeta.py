@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Rows, define
 
-from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks
+from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks, read_masks
 
 
 class MaskFbetaOptions(MaskOptions):
@@ -25,8 +25,8 @@ def mask_fbeta(y_true: Runs, y_pred: Runs, *, beta: float) -> float:
     return (1 + beta**2) * common(y_true, y_pred) / denominator if denominator else 0.0
 
 
-def _score(rows: Rows, options: MaskFbetaOptions) -> float:
-    return float(np.mean([mask_fbeta(*pair, beta=options.beta) for pair in matched_masks(rows, options)]))
+def _score(rows: Rows, y_pred: list[Runs], options: MaskFbetaOptions) -> float:
+    return float(np.mean([mask_fbeta(*pair, beta=options.beta) for pair in matched_masks(rows, y_pred, options)]))
 
 
-GRADER = define("mask-fbeta", "F-beta of masks", "maximize", _score, options=MaskFbetaOptions, perfect=1.0)
+GRADER = define("mask-fbeta", "F-beta of masks", "maximize", read_masks, _score, options=MaskFbetaOptions, perfect=1.0)

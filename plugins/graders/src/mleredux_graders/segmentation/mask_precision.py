@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mleredux.plugin.grader import Rows, define
 
-from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks
+from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, common, matched_masks, read_masks
 
 THRESHOLDS = np.arange(0.5, 1, 0.05)
 """0.5, 0.55, 0.6000000000000001, …: with the floating-point errors of the published metric."""
@@ -30,8 +30,8 @@ def mask_precision(y_true: Runs, y_pred: Runs) -> float:
     return float((both / (y_true.area + y_pred.area - both) > THRESHOLDS).mean())
 
 
-def _score(rows: Rows, options: MaskPrecisionOptions) -> float:
-    masks = matched_masks(rows, options)
+def _score(rows: Rows, y_pred: list[Runs], options: MaskPrecisionOptions) -> float:
+    masks = matched_masks(rows, y_pred, options)
     if options.empty_counts_as_full:
         height, width = options.height, options.width
         full = Runs(np.array([0]), np.array([int(height) * int(width)]))
@@ -43,6 +43,7 @@ GRADER = define(
     "mask-precision",
     "Mean precision of masks over IoU thresholds",
     "maximize",
+    read_masks,
     _score,
     options=MaskPrecisionOptions,
     perfect=1.0,

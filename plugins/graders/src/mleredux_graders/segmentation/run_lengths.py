@@ -26,10 +26,10 @@ class MaskOptions(Options):
     empty_mark: str | None = None
     """A text that means an empty mask."""
 
-    def answer_columns(self) -> tuple[str, ...]:
+    def form_columns(self) -> tuple[str, ...]:
         """See `Options`."""
         named = [size for size in (self.height, self.width) if isinstance(size, str)]
-        return (*super().answer_columns(), *named)
+        return (*super().form_columns(), *named)
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,11 @@ def shapes(answers: Table, options: MaskOptions) -> tuple[Array, Array]:
     return sizes[0], sizes[1]
 
 
-def matched_masks(rows: Rows, options: MaskOptions) -> list[tuple[Runs, Runs]]:
-    """True and predicted mask of each row.
+def read_masks(rows: Rows, options: MaskOptions) -> list[Runs]:
+    """Predicted mask of each row.
 
     Raises:
         InvalidSubmission: A cell is no mask.
-        TaskBroken: A cell of the answers is none.
     """
     (target,) = rows.targets
     y_pred = texts(rows.predicted(target), target, missing=options.missing)
@@ -136,6 +135,15 @@ def matched_masks(rows: Rows, options: MaskOptions) -> list[tuple[Runs, Runs]]:
             masks.append(decode(cell, int(size)))
         except ValueError as error:
             raise InvalidSubmission(f"Column {target!r}, row {int(row) + 1}: the mask {error}.") from None
+    return masks
+
+
+def matched_masks(rows: Rows, masks: list[Runs], options: MaskOptions) -> list[tuple[Runs, Runs]]:
+    """True and predicted mask of each row.
+
+    Raises:
+        TaskBroken: A cell of the answers is no mask.
+    """
     true = true_masks(rows, options)
     return [(true[row], mask) for row, mask in zip(rows.answer_rows, masks, strict=True)]
 

@@ -14,11 +14,15 @@ class TextOptions(Options):
     """Whether a column that is read as numbers is refused, or taken as text."""
 
 
-def matched_texts(rows: Rows, options: TextOptions) -> tuple[Cells, Cells]:
-    """True and predicted text.
+def read_texts(rows: Rows, options: TextOptions) -> Cells:
+    """Predicted text.
 
     Raises:
         InvalidSubmission: A cell is missing, or the column was read as numbers.
     """
-    y_pred = predicted_cells(rows, missing=options.missing, numbers=options.numbers)
-    return true_cells(rows, missing="nan" if options.missing == "nan" else "blank"), y_pred
+    return predicted_cells(rows, missing=options.missing, numbers=options.numbers)
+
+
+def true_texts(rows: Rows, options: TextOptions) -> Cells:
+    """True text."""
+    return true_cells(rows, missing="nan" if options.missing == "nan" else "blank")

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Rows, define
+from mleredux.plugin.grader import Array, Cells, Rows, define
 
-from mleredux_graders.text.cells import TextOptions, matched_texts
+from mleredux_graders.text.cells import TextOptions, read_texts, true_texts
 
 _AT_ONCE = 1 << 13
 """Pairs of texts that are made into Python's own, which takes most of the time where memory has to grow for them."""
@@ -43,44 +43,61 @@ def levenshtein(y_true: Sequence[str] | Array, y_pred: Sequence[str] | Array) ->
     return distances
 
 
-def _as_characters(
-    cells: Sequence[str], name: str, codes: dict[int, str], other: str | None = None, before: int = 0
-) -> list[str]:
-    """Sequences of whole numbers as text, one character per distinct number.
+def _as_numbers(cells: Sequence[str], name: str) -> list[list[int]]:
+    """Sequences of whole numbers.
 
-    Args:
-        codes: Characters by number; new numbers are added.
-        other: The character of all new numbers instead. (Those that no true sequence has never match anything.)
-        before: Cells that come before these.
+    Raises:
+        InvalidSubmission: A cell is no such sequence.
     """
     result = []
-    for row, cell in enumerate(cells, start=before + 1):
+    for row, cell in enumerate(cells, start=1):
         try:
             pieces = [int(piece) for piece in cell.split()]
         except ValueError:
             pieces = []
         if not pieces:
             raise InvalidSubmission(f"Column {name!r} must hold whole numbers with blanks between; row {row} does not.")
-        # Beyond the surrogates, which are no characters of their own.
-        result.append("".join(codes.setdefault(piece, other or chr(0x10000 + len(codes))) for piece in pieces))
+        result.append(pieces)
     return result
 
 
-def _score(rows: Rows, options: LevenshteinOptions) -> float:
-    true, predicted = matched_texts(rows, options)
-    codes: dict[int, str] = {}
-    if options.tokens == "integers":
-        everything = _as_characters(true.strings(), rows.truth[0], codes)
+def _as_characters(sequences: list[list[int]], codes: dict[int, str], other: str | None = None) -> list[str]:
+    """Sequences as text, one character per distinct number.
+
+    Args:
+        codes: Characters by number; new numbers are added.
+        other: The character of all new numbers instead. (Those that no true sequence has never match anything.)
+    """
+    return [  # Beyond the surrogates, which are no characters of their own.
+        "".join(codes.setdefault(piece, other or chr(0x10000 + len(codes))) for piece in pieces) for pieces in sequences
+    ]
+
+
+def _read(rows: Rows, options: LevenshteinOptions) -> Cells | list[list[int]]:
+    predicted = read_texts(rows, options)
+    return _as_numbers(predicted.strings(), rows.targets[0]) if options.tokens == "integers" else predicted
+
+
+def _score(rows: Rows, predicted: Cells | list[list[int]], options: LevenshteinOptions) -> float:
+    true, codes = true_texts(rows, options), dict[int, str]()
     distances, lengths = np.empty((2, len(rows)))
+    everything = (
+        None if isinstance(predicted, Cells) else _as_characters(_as_numbers(true.strings(), rows.truth[0]), codes)
+    )
     for start in range(0, len(rows), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        y_true, y_pred = true.strings(part), predicted.strings(part)
-        if options.tokens == "integers":
-            y_true, y_pred = everything[part], _as_characters(y_pred, rows.targets[0], codes, chr(0x10FFFF), start)
+        y_true = true.strings(part) if everything is None else everything[part]
+        y_pred = (
+            predicted.strings(part)
+            if isinstance(predicted, Cells)
+            else _as_characters(predicted[part], codes, chr(0x10FFFF))
+        )
         distances[part], lengths[part] = levenshtein(y_true, y_pred), [len(text) for text in y_true]
     if options.average == "pooled":
         return float(distances.sum() / lengths.sum())
     return float(np.average(distances, weights=rows.weight))
 
 
-GRADER = define("levenshtein", "Levenshtein distance", "minimize", _score, options=LevenshteinOptions, perfect=0.0)
+GRADER = define(
+    "levenshtein", "Levenshtein distance", "minimize", _read, _score, options=LevenshteinOptions, perfect=0.0
+)

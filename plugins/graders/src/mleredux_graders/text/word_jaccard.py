@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.grader import Array, Rows, Utf8, define, in_blocks
+from mleredux.plugin.grader import Array, Cells, Rows, Utf8, define, in_blocks
 
 from mleredux_graders.pieces import overlap, split_words
-from mleredux_graders.text.cells import TextOptions, matched_texts
+from mleredux_graders.text.cells import TextOptions, read_texts, true_texts
 
 
 class JaccardOptions(TextOptions):
@@ -37,9 +37,9 @@ def word_jaccard(y_true: Utf8, y_pred: Utf8) -> Array:
     return np.where(union > 0, common / np.maximum(union, 1), np.nan)
 
 
-def _score(rows: Rows, options: JaccardOptions) -> float:
+def _score(rows: Rows, predicted: Cells, options: JaccardOptions) -> float:
     scores = np.empty(len(rows))
-    for here, y_true, y_pred in in_blocks(*matched_texts(rows, options)):
+    for here, y_true, y_pred in in_blocks(true_texts(rows, options), predicted):
         scores[here] = word_jaccard(y_true, y_pred)
     empty = np.isnan(scores)
     if options.both_empty == "refuse" and empty.any():
@@ -49,5 +49,5 @@ def _score(rows: Rows, options: JaccardOptions) -> float:
 
 
 GRADER = define(
-    "word-jaccard", "Word-level Jaccard similarity", "maximize", _score, options=JaccardOptions, perfect=1.0
+    "word-jaccard", "Word-level Jaccard similarity", "maximize", read_texts, _score, options=JaccardOptions, perfect=1.0
 )

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -29,9 +26,6 @@ from mleredux_server.security import Caller
 from mleredux_server.service import Service
 
 _GRADER_MB = 2048
-_SMALL = 4 << 20
-"""Files up to this are checked in a thread, larger ones in a process, where they hold up nobody."""
-_CHECK_SECONDS = 120.0
 _checking = threading.BoundedSemaphore(2)
 
 
@@ -123,31 +117,9 @@ def check_form(service: Service, upload: Upload) -> Verdict:
     if not _checking.acquire(timeout=2):
         raise Problem("too-many-requests", "Other files are being checked.", headers={"Retry-After": "2"})
     try:
-        if upload.size <= _SMALL:
-            return validate(read_schema(prepared.schema), upload.path)
-        return _check_apart(prepared.schema, upload.path)
+        return validate(read_schema(prepared.schema), upload.path)
     finally:
         _checking.release()
-
-
-def _check_apart(schema: Path, path: Path) -> Verdict:
-    importable = os.pathsep.join(dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path))
-    command = [sys.executable, "-m", "mleredux_server.work.validation", str(schema.resolve()), str(path.resolve())]
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_CHECK_SECONDS,
-            env={"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": importable, "PYTHONSAFEPATH": "1"},
-        )
-    except subprocess.TimeoutExpired:
-        raise Problem(
-            "too-large", f"Checking the file takes longer than {_CHECK_SECONDS:.0f} seconds.", hint="Submit it instead."
-        ) from None
-    if done.returncode != 0:
-        raise MlereduxError("The file could not be checked.", hint="Submit it instead.")
-    return Verdict.model_validate_json(done.stdout)
 
 
 def _check_quota(session: Session, project: Project, size: int) -> None:

@@ -1,0 +1,72 @@
+"""Opening files that an agent wrote: regular ones only, and through no link."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from mleredux._core.models import NotSubmitted, Submitted, Unusable
+
+MAX_BYTES = 4 << 30
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file an agent left, for reading, if it is a regular file and no link.
+
+    Raises:
+        OSError: It is not there, or is a link, a folder, a device; the message is a sentence's end.
+    """
+    return _open(str(path), None)
+
+
+def open_below(root: Path, name: str) -> BinaryIO:
+    """Open a file in a folder an agent writes, by its name there (`a/b.csv`), following no link on the way.
+
+    Raises:
+        OSError: As `open_regular`; also where a folder on the way is a link.
+    """
+    *folders, last = PurePosixPath(name).parts
+    if name.startswith("/") or ".." in (*folders, last):
+        raise OSError("lies outside the output folder")
+    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            try:
+                below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            except FileNotFoundError:
+                raise FileNotFoundError("does not exist") from None
+            except OSError:
+                raise OSError(f"lies in {folder!r}, which is no folder but a link or a file") from None
+            os.close(here)
+            here = below
+        return _open(last, here)
+    finally:
+        os.close(here)
+
+
+def _open(name: str, folder: int | None) -> BinaryIO:
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        raise FileNotFoundError("does not exist") from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError("is a link; write the file itself") from None
+        raise OSError(f"can't be read ({error.strerror})") from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file")
+
+
+def submitted(path: Path | str) -> Submitted:
+    """A file that may not be there, or be something else; the empty path is that of nothing."""
+    try:
+        open_regular(Path(path)).close()
+    except OSError as error:
+        return NotSubmitted() if isinstance(error, FileNotFoundError) or not str(path) else Unusable(problem=str(error))
+    return Path(path)
