@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from mleredux.errors import SandboxError
@@ -83,7 +84,7 @@ def _follow(arguments: list[str], log: BuildLog, variables: dict[str, str]) -> t
 
     def stop() -> None:
         timed_out.set()
-        os.killpg(process.pid, signal.SIGTERM)
+        _end_steps(process.pid)  # podman then removes what it was building, and ends
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:
@@ -105,3 +106,19 @@ def _follow(arguments: list[str], log: BuildLog, variables: dict[str, str]) -> t
         timer.cancel()
         process.stdout.close()
     return None if timed_out.is_set() else code, said
+
+
+def _end_steps(podman: int) -> None:
+    """End what runs below a build in sessions of its own: its containers."""
+    import psutil
+
+    try:
+        below = psutil.Process(podman).children(recursive=True)
+    except psutil.Error:
+        return
+    for process in below:
+        with suppress(psutil.Error, OSError):
+            if os.getsid(process.pid) != podman:
+                process.kill()
+    if not below:
+        os.killpg(podman, signal.SIGTERM)
