@@ -1,4 +1,4 @@
-"""Finished runs on disk as the pipeline leaves them: real files, real events, nothing executed."""
+"""Finished runs on disk as the pipeline writes them: real files, real events, no execution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MakeRun = Callable[..., Run]
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An MLflow store that its own client made, to be copied: making one takes seconds."""
+    """An MLflow store created by its own client, to be copied: creating one takes seconds."""
     from mlflow.tracking import MlflowClient
 
     path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
@@ -33,7 +33,7 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def at() -> Callable[[float], int]:
-    """Milliseconds of Unix time, so many seconds after the start."""
+    """Unix time in milliseconds, the given number of seconds after the start."""
     return lambda seconds: round((START + timedelta(seconds=seconds)).timestamp() * 1000)
 
 
@@ -44,7 +44,7 @@ def go_on() -> Callable[..., None]:
 
 
 def add_events(run: Run, timed: list[tuple[float, str, dict[str, Any]]]) -> None:
-    """Append events at so many seconds after the start."""
+    """Append events at the given seconds after the start."""
     known = len(run.events())
     with (run.path / "events.jsonl").open("a", encoding="utf-8") as file:
         for seq, (seconds, kind, data) in enumerate(timed, start=known):
@@ -82,7 +82,7 @@ def write_report(run: Run, **changes: Any) -> None:
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> MakeRun:
-    """Make a run that ended as it is asked to; arguments are those of `RunSpec`."""
+    """Create a run that ended in the given state; arguments are those of `RunSpec`."""
 
     def make(ended: str = "done", cause: str | None = None, **asked: Any) -> Run:
         fields = {

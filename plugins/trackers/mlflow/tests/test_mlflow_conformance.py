@@ -1,4 +1,4 @@
-"""The plugin keeps the contract, its index is current, and it costs nothing until a run is followed."""
+"""The plugin keeps the contract, its index is current, and it has no cost until a run is tracked."""
 
 from __future__ import annotations
 
@@ -41,13 +41,14 @@ def test_without_a_tracking_uri_nothing_is_imported_and_nothing_is_written(tmp_p
     assert not list(tmp_path.rglob("*mlflow*"))
 
 
-def test_a_setting_that_makes_no_sense_is_told_in_one_line_and_ends_no_run(tmp_path: Path) -> None:
+def test_an_invalid_setting_is_reported_in_one_line_and_ends_no_run(tmp_path: Path) -> None:
     environment = {**os.environ, "MLFLOW_TRACKING_URI": "http://127.0.0.1:9", "MLEREDUX_MLFLOW_WAIT": "soon"}
     command = [sys.executable, "-c", _ONE_EVENT, str(tmp_path)]
     answer = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert json.loads(answer.stdout) == ["mleredux_tracker_mlflow.follower"], answer.stderr
     assert answer.stderr.splitlines() == [
-        "Runs are not sent to MLflow: MLEREDUX_MLFLOW_WAIT='soon' is no number from 0 on. Like MLEREDUX_MLFLOW_WAIT=30."
+        "Runs are not sent to MLflow: MLEREDUX_MLFLOW_WAIT='soon' is not a non-negative number. "
+        "Example: MLEREDUX_MLFLOW_WAIT=30."
     ]
 
 

@@ -16,7 +16,7 @@ from mleredux._core.store import Run
 
 @pytest.fixture
 def uri(empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A store of the test's own; artifacts go below the working directory, which is the test's own too."""
+    """A dedicated store and working directory; artifacts go below the latter."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copy(empty_store, tmp_path / "mlflow.db")
@@ -54,7 +54,7 @@ def files(client: Any, run_id: str, folder: str | None = None) -> set[str]:
     return found
 
 
-def test_a_finished_run_is_all_there(make_run: Any, uri: str, client: Any, at: Any) -> None:
+def test_a_finished_run_is_sent_completely(make_run: Any, uri: str, client: Any, at: Any) -> None:
     run = make_run()
     said = track(run, run.id, "--to", uri)
     assert said.exit_code == 0 and said.output == f"{run.id}  sent\n"
@@ -70,7 +70,7 @@ def test_a_finished_run_is_all_there(make_run: Any, uri: str, client: Any, at: A
     assert Path(fetched).read_text() == "id,label\n1,7\n"
 
 
-def test_sent_again_nothing_is_there_twice(make_run: Any, uri: str, client: Any) -> None:
+def test_sending_again_creates_no_duplicates(make_run: Any, uri: str, client: Any) -> None:
     run = make_run()
     track(run, run.id, "--to", uri)
     there = only_run(client)
@@ -78,14 +78,14 @@ def test_sent_again_nothing_is_there_twice(make_run: Any, uri: str, client: Any)
     assert track(run, run.id, "--to", uri).output == f"{run.id}  up to date\n"
     (run.path / "mlflow.json").unlink()  # a copy of the run, on another machine
     assert track(run, run.id, "--to", uri).output == f"{run.id}  up to date\n"
-    client.set_tag(there.info.run_id, "mleredux.synced", "")  # it was interrupted just before its end
+    client.set_tag(there.info.run_id, "mleredux.synced", "")  # it was interrupted just before it completed
     assert track(run, run.id, "--to", uri).output == f"{run.id}  sent\n"
     assert only_run(client).info.run_id == there.info.run_id
     assert history(client, there.info.run_id) == before
 
 
-def test_what_was_half_sent_is_completed(make_run: Any, uri: str, client: Any) -> None:
-    """The first of two requests with metrics arrived, and the run's own note of it was lost."""
+def test_a_partial_upload_is_completed(make_run: Any, uri: str, client: Any) -> None:
+    """The first of two requests with metrics arrived, and the run's record of it was lost."""
     from mleredux_tracker_mlflow import upload as sending
     from mlflow.entities import Metric
 
@@ -101,7 +101,7 @@ def test_what_was_half_sent_is_completed(make_run: Any, uri: str, client: Any) -
     assert sorted(found) == sorted(tuple(point) for point in points)
 
 
-def test_a_run_that_is_resumed_goes_on_as_the_same(make_run: Any, uri: str, client: Any, go_on: Any, at: Any) -> None:
+def test_a_resumed_run_continues_the_same_mlflow_run(make_run: Any, uri: str, client: Any, go_on: Any, at: Any) -> None:
     from mleredux_tracker_mlflow.settings import Settings
     from mleredux_tracker_mlflow.upload import Sender
 
@@ -131,7 +131,7 @@ def test_many_points_go_in_several_requests(make_run: Any, uri: str, client: Any
     assert len(memory) == 1002 and memory[-1][0] == 1119 and memory[-1][2] == 1019
 
 
-def test_all_finished_runs_and_the_experiment_of_ones_choice(make_run: Any, uri: str, client: Any, go_on: Any) -> None:
+def test_all_finished_runs_and_the_chosen_experiment(make_run: Any, uri: str, client: Any, go_on: Any) -> None:
     first, second, going = make_run(), make_run(seed=4), make_run(seed=5)
     lines = (going.path / "events.jsonl").read_text().splitlines(keepends=True)
     (going.path / "events.jsonl").write_text("".join(lines[:-1]))
@@ -143,10 +143,10 @@ def test_all_finished_runs_and_the_experiment_of_ones_choice(make_run: Any, uri:
     found = client.search_runs([client.get_experiment_by_name("old runs").experiment_id])
     assert {run.info.run_id for run in found} == {row["mlflow_run_id"] for row in rows}
     named = track(first, going.id, "--to", uri)
-    assert named.exit_code == 1 and named.output == f"{going.id}  left out: It is not finished.\n"
+    assert named.exit_code == 1 and named.output == f"{going.id}  left out: The run is not finished.\n"
 
 
-def test_one_that_was_deleted_in_mlflow_is_made_anew_with_its_files(make_run: Any, uri: str, client: Any) -> None:
+def test_a_run_deleted_in_mlflow_is_created_again_with_its_files(make_run: Any, uri: str, client: Any) -> None:
     run = make_run()
     track(run, run.id, "--to", uri)
     gone = only_run(client).info.run_id
@@ -159,7 +159,7 @@ def test_one_that_was_deleted_in_mlflow_is_made_anew_with_its_files(make_run: An
 def test_only_one_process_at_a_time_opens_a_database(
     make_run: Any, uri: str, empty_store: Path, tmp_path: Path
 ) -> None:
-    """MLflow makes its tables then: workers that began at once broke each other's, and runs were missing."""
+    """MLflow creates its tables then: workers that started concurrently collided, and runs were missing."""
     from mleredux._core.store.files import FileLock
     from mleredux_tracker_mlflow.connection import opening_lock
     from mleredux_tracker_mlflow.settings import Settings
@@ -178,14 +178,14 @@ def test_only_one_process_at_a_time_opens_a_database(
     assert only_run(MlflowClient(uri, uri)).info.status == "FINISHED"
 
 
-def test_what_is_wrong_is_said_in_a_sentence(make_run: Any, uri: str, client: Any, monkeypatch: Any) -> None:
+def test_errors_are_reported_in_a_sentence(make_run: Any, uri: str, client: Any, monkeypatch: Any) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     run = make_run()
-    assert "Name runs, or give --all." in track(run).output
-    with pytest.raises(Exception, match=r"No MLflow is named\. Give --to URI"):
+    assert "Name runs, or pass --all." in track(run).output
+    with pytest.raises(Exception, match=r"No MLflow tracking URI is set\. Pass --to URI"):
         raise track(run, run.id).exception or AssertionError("no error")
     said = track(run, run.id, "--to", "http://me:hunter2@127.0.0.1:9")
-    assert said.exit_code == 1 and "does not answer" in said.output and "hunter2" not in said.output
+    assert said.exit_code == 1 and "does not respond" in said.output and "hunter2" not in said.output
     client.delete_experiment(client.create_experiment("tides"))
     said = track(run, run.id, "--to", uri)
     assert "Experiment 'tides' was deleted in MLflow" in said.output and "Traceback" not in said.output

@@ -1,4 +1,4 @@
-"""The tracker of docs/how-to/trackers.md is short, and works as it stands there."""
+"""The tracker in docs/how-to/trackers.md is short, and works as printed there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Webhook(BaseHTTPRequestHandler):
         """Nothing is printed."""
 
 
-def test_the_tracker_of_the_page_tells_how_a_run_ended_once(
+def test_the_tracker_of_the_page_reports_how_a_run_ended_once(
     make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = re.search(r"```python\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

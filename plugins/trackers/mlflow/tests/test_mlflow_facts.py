@@ -1,4 +1,4 @@
-"""What is sent of a run, and what is kept back. Nothing here needs MLflow."""
+"""The data of a run that is sent, and what is withheld. No test here needs MLflow."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mleredux_tracker_mlflow.files import choose, send_files
 from mleredux_tracker_mlflow.masks import MASK, looks_secret, masked
 
 
-def test_params_are_what_was_asked(make_run: Any) -> None:
+def test_params_are_what_was_requested(make_run: Any) -> None:
     params = facts_of(make_run(options={"depth": 4, "model": "small"})).params
     assert params["task"] == "tides" and params["agent"] == "analyst" and params["seed"] == "3"
     assert params["limits.time_limit"] == "120.0" and "limits.llm_calls" not in params
     assert params["options.depth"] == "4" and params["options.model"] == "small"
 
 
-def test_tags_say_what_was_used_and_how_it_ended(make_run: Any) -> None:
+def test_tags_name_the_versions_used_and_how_the_run_ended(make_run: Any) -> None:
     tags = facts_of(make_run("failed", "agent_crashed")).tags
     assert (tags["mleredux.status"], tags["mleredux.cause"], tags["mleredux.medal"]) == (
         "failed",
@@ -33,7 +33,7 @@ def test_tags_say_what_was_used_and_how_it_ended(make_run: Any) -> None:
     ("ended", "status"),
     [("done", "FINISHED"), ("failed", "FAILED"), ("timed_out", "FAILED"), ("cancelled", "KILLED")],
 )
-def test_each_end_has_its_word_in_mlflow(make_run: Any, ended: str, status: str) -> None:
+def test_each_final_state_has_its_mlflow_status(make_run: Any, ended: str, status: str) -> None:
     assert facts_of(make_run(ended)).status == status
 
 
@@ -53,7 +53,7 @@ def test_points_have_the_times_of_the_run_and_are_the_same_each_time(make_run: A
     assert "resources/gpu_percent" not in by_key
 
 
-def test_values_that_are_no_finite_numbers_are_left_out(make_run: Any) -> None:
+def test_values_that_are_not_finite_are_omitted(make_run: Any) -> None:
     run = make_run()
     with (run.logs_dir / "resources.csv").open("a") as file:
         file.write("20,nan,inf,2,,\n30,1e999,20,2,,\n")
@@ -72,7 +72,7 @@ def test_names_that_only_look_similar(name: str) -> None:
     assert not looks_secret(name)
 
 
-def test_secrets_are_masked_by_name_by_look_and_in_addresses(make_run: Any) -> None:
+def test_secrets_are_masked_by_name_by_format_and_in_urls(make_run: Any) -> None:
     options = {
         "api_key": "abc",
         "max_tokens": 4096,

@@ -1,4 +1,4 @@
-"""Runs that are followed while they go on, over HTTP, by a real `mlflow server`; and what happens when it is away."""
+"""Runs are tracked while active, over HTTP, by a real `mlflow server`; and what happens when it is down."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECONDS = 240
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
-    """What it gives, once that is something."""
+    """Return the function's result once it is not empty."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
         found = what()
@@ -94,7 +94,7 @@ def client(server: Server) -> Any:
 
 @pytest.fixture
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Run]]:
-    """Begin a run whose events the plugin sees, as the pipeline lets it see them."""
+    """Start a run whose events the plugin receives as it does from the pipeline."""
     import mleredux_tracker_mlflow
     from mleredux_tracker_mlflow import follower as following
 
@@ -118,7 +118,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
 
 def end(run: Run) -> float:
-    """End a run; how many seconds its last event took."""
+    """End a run, and return how many seconds its last event took."""
     run.enter(State.PRODUCING)
     write_manifest(run)
     started = time.monotonic()
@@ -133,7 +133,7 @@ def found(client: Any, task: str) -> Any:
     return runs[0] if runs else None
 
 
-def test_the_program_is_followed_over_http(server: Server, client: Any, tmp_path: Path) -> None:
+def test_a_run_of_the_command_is_tracked_over_http(server: Server, client: Any, tmp_path: Path) -> None:
     arguments = ["run", "digits", "--agent", "dummy", "--sandbox", "process", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "mleredux", *arguments, "--runs-dir", str(tmp_path / "runs")],
@@ -151,7 +151,7 @@ def test_the_program_is_followed_over_http(server: Server, client: Any, tmp_path
     assert Path(fetched).read_bytes() == (Path(record["path"]) / "output" / "submission.csv").read_bytes()
 
 
-def test_a_run_is_there_while_it_goes_on(server: Server, client: Any, begin: Any) -> None:
+def test_a_run_is_visible_while_it_is_active(server: Server, client: Any, begin: Any) -> None:
     run = begin(server.uri, "live")
     started = time.thread_time()
     run.enter(State.RUNNING)
@@ -161,12 +161,12 @@ def test_a_run_is_there_while_it_goes_on(server: Server, client: Any, begin: Any
     wait_for(lambda: found(client, "live").data.tags.get("mleredux.status") == "running")
     run.emit("stage", stage="running", status="finished", seconds=1.5)
     end(run)
-    there = found(client, "live")  # no waiting: the end of the run did
+    there = found(client, "live")  # no waiting here: the end of the run waited
     assert (there.info.status, there.data.metrics["stage_seconds/running"]) == ("FINISHED", 1.5)
     assert there.data.tags["mleredux.status"] == "done"
 
 
-def test_an_mlflow_that_is_down_costs_a_run_one_line(begin: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_if_mlflow_is_down_a_run_logs_one_line(begin: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), socket.create_server(("127.0.0.1", 0)) as closed:
         uri = f"http://me:hunter2@127.0.0.1:{closed.getsockname()[1]}"
         closed.close()
@@ -175,11 +175,11 @@ def test_an_mlflow_that_is_down_costs_a_run_one_line(begin: Any, caplog: pytest.
         assert end(begin(uri, "down", wait=200)) < 50  # found to be down already
     assert run.state is State.DONE
     told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2 and "does not answer. `mleredux runs track" in told[0]  # one of each run
+    assert len(told) == 2 and "does not respond. `mleredux runs track" in told[0]  # one of each run
     assert "hunter2" not in caplog.text + (run.path / "events.jsonl").read_text()
 
 
-def test_an_mlflow_that_hangs_is_waited_for_once_and_what_is_missing_comes_later(
+def test_if_mlflow_hangs_runs_wait_once_and_missing_data_is_sent_later(
     server: Server, client: Any, begin: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.signal(signal.SIGSTOP)
@@ -193,7 +193,7 @@ def test_an_mlflow_that_hangs_is_waited_for_once_and_what_is_missing_comes_later
         server.signal(signal.SIGCONT)
     told = [record.getMessage() for record in caplog.records if record.name == "mleredux.mlflow"]
     assert len(told) == 2 and "takes longer than 3 seconds" in told[0] and first.id in told[0]
-    wait_for(lambda: (there := found(client, "hanging")) and there.info.status == "FINISHED")  # by itself
+    wait_for(lambda: (there := found(client, "hanging")) and there.info.status == "FINISHED")  # without a command
     wait_for(lambda: (there := found(client, "hanging too")) and there.info.status == "FINISHED")
     for run in (first, second):
         run.lock.release()

@@ -1,4 +1,4 @@
-"""Follows runs in MLflow, where a tracking URI is set. This module stays light: it sees every event of every run."""
+"""Track runs in MLflow when a tracking URI is set. This module imports little: it receives all events of all runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 mleredux_contract = 2
 
 URI_VARIABLES = ("MLEREDUX_MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_URI")
-"""The first that is set says where MLflow is; without one, nothing is sent."""
+"""The first one that is set names the MLflow server or store; without any, nothing is sent."""
 
 
 @hookimpl
@@ -24,7 +24,7 @@ def mleredux_register_commands() -> list[Ref]:
 
 @hookimpl
 def mleredux_run_event(run: Run, event: Event) -> None:
-    """Let the thread that sends know; at the run's end, wait for it, but never longer than the limit."""
+    """Notify the upload thread; at the end of the run, wait for it, but not longer than the limit."""
     if any(os.environ.get(name) for name in URI_VARIABLES):
         from mleredux_tracker_mlflow.follower import follow
 

@@ -1,4 +1,4 @@
-"""Importing MLflow, and opening what a tracking URI names, so that neither harms the process they happen in."""
+"""Import MLflow and open a tracking URI without side effects on the current process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from mleredux.plugin.files import FileLock, cache_dir
 
-# Before the import: MLflow would report its use to its makers otherwise. Patience is less than MLflow's own, four
-# minutes for each request, because a run may wait at its end; and stdout belongs to `--json`. What the user has set is
-# left alone.
+# Set before the import: MLflow sends telemetry otherwise. Timeouts are shorter than MLflow's own four
+# minutes per request, because a run may wait at its end; stdout is reserved for `--json`. The user's own settings
+# are not overwritten.
 _DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
@@ -45,15 +45,15 @@ _TALKATIVE = ("mlflow", "alembic", "alembic.runtime.migration", "urllib3.connect
 
 
 def connect(uri: str) -> MlflowClient:
-    """A client of one MLflow, without touching what the rest of the process may do with MLflow."""
+    """Return a client for a tracking URI without changing MLflow's global state in this process."""
     if uri.startswith(("http:", "https:")):
         return MlflowClient(uri, uri)
-    with _opening(uri):  # making the client opens it
+    with _opening(uri):  # creating the client opens the store
         return MlflowClient(uri, uri)
 
 
 def unanswered(error: BaseException) -> bool:
-    """Whether it came about because nothing answered, or not in time."""
+    """Whether the error means that the server did not respond, or not in time."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (ConnectionError, Timeout)):
@@ -63,23 +63,23 @@ def unanswered(error: BaseException) -> bool:
 
 
 def be_quiet_here() -> None:
-    """Drop what MLflow and the libraries below it log in this thread: what is wrong is told once, in one sentence."""
+    """Drop log records of MLflow and its libraries in this thread: each error is reported once, in one sentence."""
     quiet = _Quiet(threading.get_ident())
     for name in _TALKATIVE:
         logger = logging.getLogger(name)
-        for place in (logger, *logger.handlers):  # a logger's filters don't see what loggers below it say
+        for place in (logger, *logger.handlers):  # a logger's filters don't apply to records of its child loggers
             place.addFilter(quiet)
 
 
 @contextmanager
 def _opening(uri: str) -> Iterator[None]:
-    """Let one process at a time open a database: MLflow makes its tables then, and two at once break each other's."""
+    """Let one process at a time open a database: MLflow creates its tables then, and two processes would collide."""
     lock = FileLock(opening_lock(uri))
     try:
         lock.path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(blocking=True)
     except OSError:
-        pass  # without a cache folder of one's own, MLflow is on its own too
+        pass  # without a cache folder there is no lock
     try:
         yield
     finally:
@@ -87,7 +87,7 @@ def _opening(uri: str) -> Iterator[None]:
 
 
 def opening_lock(uri: str) -> Path:
-    """The file that is locked while a database is opened."""
+    """Return the file that is locked while a database is opened."""
     return cache_dir() / f"mlflow-{hashlib.sha256(uri.encode()).hexdigest()[:16]}.lock"
 
 

@@ -1,4 +1,4 @@
-"""What MLflow is told of a run, made of the run's directory alone: the same directory gives the same facts."""
+"""The data of a run that is sent to MLflow, derived from the run's directory alone, so it is deterministic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mleredux.plugin.tracker import Event, Report, Run, RunState, State
 
 from mleredux_tracker_mlflow.masks import masked, masked_text
 
-_MAX_KEY, _MAX_PARAM, _MAX_TAG = 250, 6000, 5000  # MLflow's own limits, the last with room for older stores
+_MAX_KEY, _MAX_PARAM, _MAX_TAG = 250, 6000, 5000  # MLflow's own limits, the last one reduced for older stores
 _MAX_OPTIONS = 300
 _MAX_POINTS = 20_000
 _NOT_IN_KEYS = re.compile(r"[^\w.\- /]", re.ASCII)
@@ -26,7 +26,7 @@ STATUSES = {
     State.TIMED_OUT: "FAILED",
     State.CANCELLED: "KILLED",
 }
-"""MLflow's word for each final state; a run that goes on is RUNNING."""
+"""MLflow's status for each final state; an unfinished run is RUNNING."""
 
 
 class Point(NamedTuple):
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
     Attributes:
         time: Unix time in milliseconds, as the run itself recorded it.
-        step: The version of the submission, the second of the agent's work, or how often a stage was entered.
+        step: The submission's version, the second of the agent's run time, or how often a stage was entered.
     """
 
     key: str
@@ -44,7 +44,7 @@ class Point(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """All that is sent of a run but its files."""
+    """Everything that is sent of a run except its files."""
 
     params: dict[str, str]
     tags: dict[str, str]
@@ -111,12 +111,12 @@ def _tags(run: Run, told: RunState) -> dict[str, str]:
         "mleredux.host": use.host,
         "mleredux.git_commit": use.git_commit,
     }
-    # An empty value too: a run that failed, was resumed and is done then has no cause any more.
+    # Empty values are sent too: a run that failed, was resumed and succeeded no longer has a cause.
     return {name: _text("" if value is None else value)[:_MAX_TAG] for name, value in known.items()}
 
 
 def _note(run: Run, state: State, report: Report | None) -> str:
-    """MLflow's description of the run, in Markdown; nothing in it was written by the agent."""
+    """Return the run's description for MLflow, in Markdown; it contains no text written by the agent."""
     said = f"Agent `{_text(run.spec.agent)}` on task `{run.spec.task}`, seed {run.spec.seed}: **{state}**"
     if report is not None and report.score is not None:
         better = "lower" if report.is_lower_better else "higher"
@@ -126,7 +126,7 @@ def _note(run: Run, state: State, report: Report | None) -> str:
 
 
 def _points(run: Run, events: list[Event]) -> Iterator[Point]:
-    """All metrics, values that are no finite numbers left out."""
+    """Return all metrics; values that are not finite are omitted."""
     for point in (*_stages(events), *_scores(run), *_verdict(run), *_outcome(events), *_resources(run, events)):
         if math.isfinite(point.value):
             yield point
@@ -163,7 +163,7 @@ def _verdict(run: Run) -> Iterator[Point]:
 
 
 def _outcome(events: list[Event]) -> Iterator[Point]:
-    """How the agent's work ended, and what it used of language models, as often as that was told."""
+    """Yield how the agent ended, and its use of language models each time it was reported."""
     ends = uses = 0
     for event in events:
         happened = event.payload
@@ -182,7 +182,7 @@ def _outcome(events: list[Event]) -> Iterator[Point]:
 
 
 def _resources(run: Run, events: list[Event]) -> Iterator[Point]:
-    """What the agent used over its time, by seconds of its work."""
+    """Yield the agent's resource usage, by seconds of its run time."""
     begun = [one for one in (event.payload for event in events) if isinstance(one, AgentFound) and one.started_at]
     fresh = [one for one in begun if one.status == "started"] or begun
     if not fresh:
@@ -202,20 +202,20 @@ def _resources(run: Run, events: list[Event]) -> Iterator[Point]:
 
 
 def _key(name: str) -> str:
-    """A name as MLflow takes it, and no path that it would refuse."""
+    """Return a name that MLflow accepts and does not reject as a path."""
     parts = [part for part in _NOT_IN_KEYS.sub("_", name).split("/") if part.strip(". ")]
     return "/".join(parts)[:_MAX_KEY].rstrip("/") or "_"
 
 
 def _text(value: Any) -> str:
-    """A value as a text without secrets."""
+    """Return a value as a text without secrets."""
     if isinstance(value, str):
         return masked_text(value)
     return masked_text(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
 
 
 def _plain(value: Any) -> Any:
-    """As `masked` gives it, with nothing masked."""
+    """Return a value as `masked` does, with nothing masked."""
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value

@@ -1,4 +1,4 @@
-"""Files of a run that go to MLflow as artifacts: those of its manifest, with limits, and no link is followed."""
+"""Files of a run that are sent to MLflow as artifacts: those of its manifest, within limits; links are not followed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mleredux_tracker_mlflow.facts import has_secret_options
 FIRST = ("report.html", "rollout.json", "report.json", "scores.json", "events.jsonl", "run.json")
 MAX_FILES = 500
 _TIMES_IN_ALL = 20
-"""All files together may be so many times as large as the largest one."""
+"""The limit on all files together, as a multiple of the limit on one file."""
 _PART = re.compile(r"(?!\.+$)[\w .+=,@()~\[\]{}!&'-]{1,200}")
-"""What MLflow's servers take in a name unchanged: `#`, `?`, `%` and the like would make another name of it."""
+"""Names that MLflow's servers store unchanged: `#`, `?`, `%` and similar characters would change the name."""
 
 
 def choose(run: Run, artifact_mb: float) -> tuple[list[Artifact], int]:
-    """Files to send, the telling ones first, and how many of the manifest are left out."""
+    """Return the files to send, most informative first, and how many of the manifest are omitted."""
     manifest = run.manifest
     listed = list(manifest.artifacts) if manifest else []
     places = {name: place for place, name in enumerate(FIRST)}
@@ -43,14 +43,14 @@ def choose(run: Run, artifact_mb: float) -> tuple[list[Artifact], int]:
 def send_files(
     run: Run, chosen: Iterable[Artifact], sent: dict[str, str], upload: Callable[[Path, str], None], artifact_mb: float
 ) -> int:
-    """Send what was not sent yet, noting each in `sent`.
+    """Send the files not sent yet, and record each in `sent`.
 
     Args:
-        sent: Paths and the hashes they were sent with.
-        upload: Takes a file, and the folder of the artifact (empty for the top).
+        sent: Paths and the hashes of the sent versions.
+        upload: Called with a file and the artifact's folder (empty for the root).
 
     Returns:
-        How many files could not be read, or are no longer what the manifest says.
+        How many files could not be read, or no longer match the manifest.
     """
     missing = 0
     for artifact in chosen:
@@ -62,7 +62,7 @@ def send_files(
             copy = Path(folder) / path.name
             try:
                 _copy(run.path, artifact.path, copy, int(artifact_mb * 1e6))
-            except OSError:  # gone, or a link now: hostile until the last moment
+            except OSError:  # deleted, or replaced by a link: agents are hostile
                 missing += 1
                 continue
             upload(copy, "" if str(path.parent) == "." else str(path.parent))

@@ -1,4 +1,4 @@
-"""The thread that sends runs while they go on: a run only ever says that something happened, and waits at its end."""
+"""The thread that uploads runs while they are active: a run only notifies it of events, and waits at its end."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("mleredux.mlflow")
 _MAX_RUNS = 1000
-"""Runs that wait to be sent. More are left to `mleredux runs track`."""
+"""Maximum number of queued runs. Further runs are left to `mleredux runs track`."""
 _AFTER_FAILURE = 60.0
 _TRIES, _BETWEEN_TRIES = 3, 1.0
 _SHORT_WAIT = 2.0
-"""How long a run's end waits for an MLflow that was found to be down or slow."""
+"""Seconds that the end of a run waits for an MLflow server known to be down or slow."""
 
 
 @dataclass
 class _Followed:
-    """One run; `due` is in seconds of the monotonic clock."""
+    """A tracked run; `due` is in seconds of the monotonic clock."""
 
     path: Path
     settings: Settings
@@ -43,8 +43,8 @@ class _Followed:
 
 
 class Follower:
-    """Sends the runs of this process, in one thread. Everything is read from the runs' directories, so that what was
-    missed, for whatever reason, is caught up by the next look, and no event is ever queued."""
+    """Uploads the runs of this process, in one thread. Everything is read from the runs' directories: the next
+    upload includes whatever an earlier one missed, and no events are queued."""
 
     def __init__(self) -> None:
         self._runs: dict[Path, _Followed] = {}
@@ -52,10 +52,10 @@ class Follower:
         self._thread: threading.Thread | None = None
         self._senders: dict[str, Sender] = {}
         self._said: set[str] = set()
-        self._trouble = False  # the last attempt failed, or takes long
+        self._trouble = False  # the last attempt failed, or is slow
 
     def note(self, run: Run, event: Event) -> None:
-        """Something happened in a run. Returns at once, but at the run's end, when all is sent or the wait is over."""
+        """Handle an event of a run. Return immediately, except at its end: after the upload or the timeout."""
         state = event.payload.state if isinstance(event.payload, StateEntered) else None
         final = state is not None and state.final
         with self._changed:
@@ -76,11 +76,11 @@ class Follower:
 
     def _followed(self, run: Run) -> _Followed | None:
         followed = self._runs.get(run.path)
-        if followed is None or followed.final:  # a resumed run is followed anew
+        if followed is None or followed.final:  # a resumed run is tracked again
             try:
                 settings = read_settings()
                 if len(self._runs) >= _MAX_RUNS:
-                    raise MlereduxError("Too many wait already.", hint="`mleredux runs track` sends them afterwards.")
+                    raise MlereduxError("Too many runs are queued.", hint="Run `mleredux runs track` later.")
             except MlereduxError as error:
                 if str(error) not in self._said:
                     self._said.add(str(error))
@@ -91,7 +91,7 @@ class Follower:
 
     def _start(self) -> None:
         if self._thread is None or not self._thread.is_alive():
-            # A daemon: a program that is done does not wait for an MLflow that hangs.
+            # A daemon thread: a finished program does not wait for an MLflow server that hangs.
             self._thread = threading.Thread(target=self._work, name="mleredux-tracker-mlflow", daemon=True)
             self._thread.start()
 
@@ -100,7 +100,7 @@ class Follower:
             followed = self._next()
             try:
                 problem = self._look(followed)
-            except Exception as error:  # whatever MLflow or a store of it raises, no run is harmed
+            except Exception as error:  # errors of MLflow or its store must not affect a run
                 problem = f"{type(error).__name__}: {masked_text(str(error))[:300]}"
             with self._changed:
                 self._trouble = problem is not None
@@ -110,28 +110,28 @@ class Follower:
                 self._warn(followed, problem)
 
     def _next(self) -> _Followed:
-        """Wait for the run whose turn it is; those that ended come first, for somebody waits for them."""
+        """Wait for the next run that is due; finished runs come first, since their processes wait for the upload."""
         with self._changed:
             while True:
                 now = time.monotonic()
                 waiting = sorted(self._runs.values(), key=lambda followed: (not followed.final, followed.due))
                 ready = next((followed for followed in waiting if followed.due <= now), None)
                 if ready is not None:
-                    ready.due = now + ready.settings.interval  # what happens from here on may bring it forward
+                    ready.due = now + ready.settings.interval  # later events may reschedule it earlier
                     return ready
                 soonest = min((followed.due for followed in waiting), default=None)
                 self._changed.wait(None if soonest is None else soonest - now)
 
     def _look(self, followed: _Followed) -> str | None:
-        """Send what is new of a run; what went wrong, if anything did."""
-        final = followed.final  # before the files are read, so that a run that ends meanwhile is looked at again
+        """Upload what is new in a run; return the error, if any."""
+        final = followed.final  # read before the files: a run that ends meanwhile is checked again
         try:
             seen = _sizes(followed.path)
             if final or seen != followed.seen:
                 self._send(followed, tries=_TRIES if final and not self._trouble else 1)
                 followed.seen = seen
             elif not Run(followed.path).alive:
-                final = True  # its thread ended without a word
+                final = True  # its thread ended without an event
             return None
         except MlereduxError as error:
             return error.message
@@ -143,13 +143,13 @@ class Follower:
                 followed.sent.set()
 
     def _send(self, followed: _Followed, tries: int) -> None:
-        """Send once, or more often where this is the last time: a store in one file may be locked by other runs."""
+        """Upload once, with retries for the final upload: a store in one file may be locked by other runs."""
         for left in reversed(range(tries)):
             try:
                 followed.present, _ = self._sender(followed.settings).send(Run(followed.path), followed.present)
                 return
             except MlereduxError as error:
-                followed.present = None  # what arrived of it is asked next time
+                followed.present = None  # MLflow is asked next time which data arrived
                 if not left or getattr(error, "silent", False):
                     raise
                 time.sleep(_BETWEEN_TRIES)
@@ -175,7 +175,7 @@ _follower = Follower()
 
 
 def follow(run: Run, event: Event) -> None:
-    """What the plugin does on each event while a tracking URI is set."""
+    """Handle an event of a run while a tracking URI is set."""
     _follower.note(run, event)
 
 

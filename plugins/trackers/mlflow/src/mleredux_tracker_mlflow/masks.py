@@ -1,4 +1,4 @@
-"""What looks like a secret is not sent: options with such a name, keys of known forms, passwords in addresses."""
+"""Masks of secrets: options named like secrets, keys of known formats, passwords in URLs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ADDRESS = re.compile(r"(?<=://)[^/\s@]+@")
 
 
 def looks_secret(name: str) -> bool:
-    """Whether what is called so should not be shown: `api_key`, `hfToken`, `db.password`; not `tokenizer`."""
+    """Whether a name denotes a secret: `api_key`, `hfToken`, `db.password`; not `tokenizer`."""
     words = re.sub(r"[^A-Za-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).lower()
     return bool(_NAMES.search(words))
 
 
 def masked(name: str, value: Any) -> Any:
-    """A value with its secrets replaced, by its name and by its look. Numbers are no secrets: `max_tokens`."""
+    """Return a value with secrets masked, by its name and by its format. Numbers are not masked: `max_tokens`."""
     if isinstance(value, dict):
         return {str(key): masked(f"{name}.{key}", inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -31,5 +31,5 @@ def masked(name: str, value: Any) -> Any:
 
 
 def masked_text(text: str) -> str:
-    """A text without keys of known forms and without the user and password of addresses."""
+    """Return a text without keys of known formats and without the user and password of URLs."""
     return _KEYS.sub(MASK, _ADDRESS.sub(f"{MASK}@", text))

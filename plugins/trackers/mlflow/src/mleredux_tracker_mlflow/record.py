@@ -1,4 +1,4 @@
-"""`mlflow.json` in a run's directory: which MLflow run is its, in each MLflow it was sent to, and which files went."""
+"""`mlflow.json` in a run's directory: for each MLflow it was sent to, the id of its MLflow run and the sent files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LOCK = ".mlflow.lock"
 
 @dataclass
 class Sent:
-    """What is known of a run in one MLflow.
+    """The record of a run in one MLflow.
 
     Attributes:
-        mlflow_run_id: Of the MLflow run.
-        experiment_id: It lies in this experiment.
+        mlflow_run_id: Id of the MLflow run.
+        experiment_id: Id of its experiment.
         files: Paths that were sent, and their hashes.
     """
 
@@ -35,7 +35,7 @@ class Sent:
 
 
 def read_sent(folder: Path, uri: str) -> Sent:
-    """What was sent to that MLflow; nothing where the file is absent or damaged, for MLflow itself is asked then."""
+    """Read the record of an MLflow; empty if the file is missing or damaged, since MLflow itself is asked then."""
     entry = _read(folder).get(_name(uri))
     if not isinstance(entry, dict):
         return Sent()
@@ -48,7 +48,7 @@ def read_sent(folder: Path, uri: str) -> Sent:
 
 
 def write_sent(folder: Path, uri: str, sent: Sent) -> None:
-    """Keep it, beside what other MLflows got.
+    """Store the record, beside those of other MLflows.
 
     Raises:
         MlereduxError: The run's directory can't be written.
@@ -62,7 +62,7 @@ def write_sent(folder: Path, uri: str, sent: Sent) -> None:
 
 @contextmanager
 def sole_sender(folder: Path) -> Iterator[None]:
-    """Let one process or thread at a time send a run, so that two never make two MLflow runs of it.
+    """Let one process or thread at a time send a run, so that it never becomes two MLflow runs.
 
     Raises:
         MlereduxError: Another is sending it, or the run's directory can't be written.
@@ -89,14 +89,14 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _name(uri: str) -> str:
-    """A tracking URI without its user and password; two that differ in these only are one MLflow."""
+    """Return a tracking URI without user and password; URIs that differ only in these are the same MLflow."""
     shown = masked_text(uri.rstrip("/"))
-    # What was cut out of a long one may be what tells it from another.
+    # The cut part of a long URI may be what distinguishes it from another.
     return shown if len(shown) <= 200 else f"{shown[:180]}…{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
 
 
 def _unwritable(folder: Path, error: OSError) -> MlereduxError:
     return MlereduxError(
-        f"Nothing can be written into {folder} ({error.strerror or error}), which keeps what was sent to MLflow.",
-        hint="Look at its permissions.",
+        f"Cannot write the MLflow record into {folder}: {error.strerror or error}.",
+        hint="Check its permissions.",
     )

@@ -1,4 +1,4 @@
-"""What a user may set, by variables of the environment."""
+"""Settings from environment variables."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ INTERVAL_VARIABLE = "MLEREDUX_MLFLOW_INTERVAL"
 
 @dataclass(frozen=True)
 class Settings:
-    """Where runs are sent, and how much of them.
+    """Where runs are sent, and how much is sent.
 
     Attributes:
         uri: MLflow's tracking URI.
         experiment: Name of the experiment; None: the task's id.
         artifact_mb: Larger files are not sent; 0 sends none.
-        wait: Seconds that the end of a run waits for MLflow at most.
-        interval: Seconds between two looks at a run that is alive.
+        wait: Maximum number of seconds that the end of a run waits for MLflow.
+        interval: Seconds between two uploads of an active run.
     """
 
     uri: str
@@ -37,20 +37,20 @@ class Settings:
 
 
 def tracking_uri(environment: Mapping[str, str] | None = None) -> str | None:
-    """The tracking URI that is set, if one is."""
+    """Return the configured tracking URI, if any."""
     known = os.environ if environment is None else environment
     return next((known[name] for name in URI_VARIABLES if known.get(name)), None)
 
 
 def read_settings(*, uri: str | None = None, experiment: str | None = None) -> Settings:
-    """Settings of the environment, with what the caller names in their place.
+    """Read the settings from the environment; arguments take precedence.
 
     Raises:
-        MlereduxError: There is no tracking URI, or a number is none.
+        MlereduxError: No tracking URI is set, or a number is invalid.
     """
     where = uri or tracking_uri()
     if not where:
-        raise MlereduxError("No MLflow is named.", hint="Give --to URI, or set MLFLOW_TRACKING_URI.")
+        raise MlereduxError("No MLflow tracking URI is set.", hint="Pass --to URI, or set MLFLOW_TRACKING_URI.")
     return Settings(
         uri=where,
         experiment=experiment or os.environ.get(EXPERIMENT_VARIABLE) or None,
@@ -69,5 +69,7 @@ def _number(variable: str, default: float) -> float:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value >= 0):
-        raise MlereduxError(f"{variable}={text!r} is no number from 0 on.", hint=f"Like {variable}={default:g}.")
+        raise MlereduxError(
+            f"{variable}={text!r} is not a non-negative number.", hint=f"Example: {variable}={default:g}."
+        )
     return value

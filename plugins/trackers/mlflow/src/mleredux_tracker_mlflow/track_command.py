@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from mleredux_tracker_mlflow.upload import Sender
 
 _FAILURES = 2
-"""So many runs in a row that MLflow does not take are enough."""
+"""Stop after this many consecutive runs that MLflow does not accept."""
 
 
 @click.command("track")
 @click.argument("runs", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All finished runs.")
-@click.option("--to", "uri", metavar="URI", help="MLflow's tracking URI (MLFLOW_TRACKING_URI).")
-@click.option("--experiment", metavar="NAME", help="The experiment; by default one for each task.")
+@click.option("--all", "everything", is_flag=True, help="Send all finished runs.")
+@click.option("--to", "uri", metavar="URI", help="MLflow tracking URI. [env: MLFLOW_TRACKING_URI]")
+@click.option("--experiment", metavar="NAME", help="MLflow experiment; default: one per task.")
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, runs: tuple[str, ...], everything: bool, uri: str | None, experiment: str | None, as_json: bool
 ) -> None:
-    """Send finished runs to MLflow; again, only what is missing.
+    """Send finished runs to MLflow; repeated calls send only what is missing.
 
-    RUNS are ids, parts of them, or `last`.
+    RUNS are run ids, parts of ids, or `last`.
     """
     from mleredux_tracker_mlflow.settings import read_settings
 
     store: RunStore = ctx.obj
     if not runs and not everything:
-        raise click.UsageError("Name runs, or give --all.")
+        raise click.UsageError("Name runs, or pass --all.")
     settings = read_settings(uri=uri, experiment=experiment)
     named = {run.id: run for run in map(store.get, runs)}
     others = sorted(set(store.ids()) - set(named)) if everything else []
-    from mleredux_tracker_mlflow.upload import (  # seconds: after everything that may be wrong with the call
+    from mleredux_tracker_mlflow.upload import (  # imports MLflow, which takes seconds: checked after the arguments
         NotSent,
         Sender,
     )
@@ -51,7 +51,7 @@ def command(
             failed = 0
         except MlereduxError as error:
             failed = failed + 1 if isinstance(error, NotSent) else 0
-            if failed == _FAILURES:  # the next runs would wait as long for the same words
+            if failed == _FAILURES:  # the next runs would time out with the same message
                 raise
             row = {"id": name, "result": "failed", "message": str(error)}
         if row is None:
@@ -68,9 +68,9 @@ def command(
 
 
 def _send(sender: Sender, run: Run, *, quietly: bool) -> dict[str, Any] | None:
-    """What was done with a run; None where it is not finished and was not named."""
+    """Send a run and return the outcome; None if it is unfinished and was not named."""
     if run.alive or not run.state.final:
-        return None if quietly else {"id": run.id, "result": "left out", "message": "It is not finished."}
+        return None if quietly else {"id": run.id, "result": "left out", "message": "The run is not finished."}
     present, anything = sender.send(run)
     row = {"id": run.id, "result": "sent" if anything else "up to date"}
     return {**row, "mlflow_run_id": present.run_id, "experiment_id": present.experiment_id}

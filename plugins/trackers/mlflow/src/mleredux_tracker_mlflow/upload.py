@@ -1,4 +1,4 @@
-"""Bringing one MLflow run up to what its run's directory says. Importing this imports MLflow."""
+"""Synchronize an MLflow run with its run's directory. Importing this module imports MLflow."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from mleredux_tracker_mlflow.settings import Settings
 
 SYNCED = "mleredux.synced"
 RUN_ID = "mleredux.run_id"
-_METRICS, _OTHERS = 800, 90  # MLflow takes 1,000 and 100 in one request
+_METRICS, _OTHERS = 800, 90  # MLflow accepts 1,000 and 100 in one request
 _T = TypeVar("_T")
 
 
 @dataclass
 class Present:
-    """What the MLflow run holds, as far as it is known; asked once, then kept up to date.
+    """The known content of the MLflow run; read once, then kept up to date.
 
     Attributes:
-        run_id: Of the MLflow run.
+        run_id: Id of the MLflow run.
         points: Key, time and step of each point.
     """
 
@@ -53,20 +53,20 @@ class Present:
 
 
 class NotSent(MlereduxError):
-    """MLflow does not answer, or refuses.
+    """MLflow does not respond, or rejects a request.
 
     Attributes:
-        silent: It does not answer; asking again at once is no use.
+        silent: It does not respond; an immediate retry would be useless.
     """
 
     silent = False
 
 
 class Sender:
-    """Sends runs to one MLflow. Not for use by several threads at once.
+    """Sends runs to one MLflow. Not thread-safe.
 
     Args:
-        settings: Where to, and how much.
+        settings: The destination, and how much to send.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -75,16 +75,16 @@ class Sender:
         be_quiet_here()
 
     def send(self, run: Run, present: Present | None = None) -> tuple[Present, bool]:
-        """Log what is missing; of a finished run its files too. Sent again, nothing is there twice.
+        """Send what is missing, for a finished run including its files. Repeated calls create no duplicates.
 
         Args:
-            present: What an earlier call gave.
+            present: The result of an earlier call.
 
         Returns:
-            What MLflow holds now, and whether anything was sent.
+            The MLflow run's content, and whether anything was sent.
 
         Raises:
-            NotSent: MLflow does not answer, or refuses.
+            NotSent: MLflow does not respond, or rejects a request.
             MlereduxError: The run's directory can't be read or written, or another process is sending it.
         """
         try:
@@ -94,10 +94,10 @@ class Sender:
             raise
         except ModuleNotFoundError as error:
             raise NotSent(
-                f"MLflow at {self.where} needs the package {error.name}.",
-                hint="For stores that are databases: `pip install 'mleredux-tracker-mlflow[database]'`.",
+                f"MLflow at {self.where} requires the package {error.name}.",
+                hint="For database stores, run `pip install 'mleredux-tracker-mlflow[database]'`.",
             ) from error
-        except Exception as error:  # MLflow's stores raise what the libraries below them raise
+        except Exception as error:  # MLflow's stores raise their libraries' errors
             raise self._not_sent(error) from error
 
     @cached_property
@@ -106,12 +106,12 @@ class Sender:
 
     @property
     def where(self) -> str:
-        """The tracking URI as it may be shown."""
+        """The tracking URI without secrets, for display."""
         return masked_text(self.settings.uri)
 
     def _not_sent(self, error: Exception) -> NotSent:
         silent = unanswered(error)
-        said = "does not answer" if silent else f"did not take it: {_one_line(error)}"
+        said = "does not respond" if silent else f"rejected the request: {_one_line(error)}"
         made = NotSent(f"MLflow at {self.where} {said}.", hint=_HINT)
         made.silent = silent
         return made
@@ -140,7 +140,7 @@ class Sender:
         return present, True
 
     def _find(self, run: Run, sent: Sent) -> Present | None:
-        """The MLflow run of a run, by the run's own note or, where that is lost, by its tag; a deleted one is none."""
+        """Find the MLflow run of a run by the run's record or, if that is lost, by its tag; ignore deleted ones."""
         if sent.mlflow_run_id is not None:
             try:
                 return _present(self._client.get_run(sent.mlflow_run_id))
@@ -165,13 +165,13 @@ class Sender:
                     self._experiments[name] = self._client.create_experiment(name)
                     return self._experiments[name]
                 except MlflowException as error:
-                    if error.error_code != "RESOURCE_ALREADY_EXISTS":  # somebody else just made it
+                    if error.error_code != "RESOURCE_ALREADY_EXISTS":  # another process has just created it
                         raise
                     found = self._client.get_experiment_by_name(name)
             if found is None or found.lifecycle_stage != "active":
                 raise MlereduxError(
                     f"Experiment {name!r} was deleted in MLflow at {self.where}.",
-                    hint="Restore it there, or name another with MLEREDUX_MLFLOW_EXPERIMENT.",
+                    hint="Restore it there, or set MLEREDUX_MLFLOW_EXPERIMENT to another.",
                 )
             self._experiments[name] = found.experiment_id
         return self._experiments[name]
@@ -185,7 +185,7 @@ class Sender:
         }
 
     def _log(self, present: Present, facts: Facts) -> None:
-        """Log what of the facts is not there yet."""
+        """Log the facts that are missing in MLflow."""
         params = [Param(key, value) for key, value in facts.params.items() if key not in present.params]
         tags = [RunTag(key, value) for key, value in facts.tags.items() if value != present.tags.get(key, "")]
         points = [point for point in facts.points if _identity(point) not in present.points]
@@ -201,7 +201,7 @@ class Sender:
         present.tags |= {tag.key: tag.value for tag in tags}
 
     def _finish(self, run: Run, present: Present, facts: Facts, sent: Sent) -> None:
-        """Send files, then the end; the mark that all is there comes last."""
+        """Send files, then the final status; the tag that marks the upload as complete comes last."""
         chosen, left_out = choose(run, self.settings.artifact_mb)
 
         def upload(path: Path, folder: str) -> None:
@@ -219,7 +219,7 @@ class Sender:
         present.tags |= last
 
 
-_HINT = "Once it works, `mleredux runs track RUN` sends what is missing."
+_HINT = "Once it works, run `mleredux runs track RUN` to send what is missing."
 
 
 def _present(found: Any) -> Present | None:
@@ -236,7 +236,7 @@ def _identity(point: Point) -> tuple[str, int, int]:
 
 
 def _fingerprint(run: Run, settings: Settings) -> str:
-    """Changes when there is more to send: a resumed run, a new artifact, another limit."""
+    """Return a value that changes when there is more to send: a resumed run, a new artifact, another limit."""
     digest = hashlib.sha256(f"1 {settings.artifact_mb:g} {len(run.events())}".encode())
     for name in ("run.json", "report.json", "scores.json", "artifacts.json"):
         path = run.path / name
