@@ -47,7 +47,7 @@ def test_it_answers_each_question_in_a_document_that_is_read(
     reached = TECHNIQUES[technique].assess(document, truth).score
     assert 0.4 < reached <= 1.0, f"{technique}: {reached}"
     assert check_rollout(tmp_path / "rollout" / "trajectory.json") == []
-    assert "Answer with statistics" in (tmp_path / "logs" / "analyst.log").read_text(encoding="utf-8")
+    assert "Answer with table statistics" in (tmp_path / "logs" / "analyst.log").read_text(encoding="utf-8")
 
 
 def test_the_same_data_give_the_same_document(prepared: Preparer, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_competition_gets_its_sample_for_want_of_a_question(prepared: Preparer
     assert run_analyst(public, tmp_path, "wine").returncode == 1, "without task.json there is no sample either"
     (tmp_path / "task.json").write_text('{"sample": "sample_submission.csv"}', encoding="utf-8")
     ended = run_analyst(public, tmp_path, "wine")
-    assert ended.returncode == 0 and "no technique task" in ended.stdout
+    assert ended.returncode == 0 and "not a technique task" in ended.stdout
     assert (tmp_path / "wine_analysis.json").read_bytes() == (public / "sample_submission.csv").read_bytes()
 
 

@@ -1,1 +1,1 @@
-"""Answers technique tasks with statistics. mleredux sees `plugin` and `agent`; the rest runs in the sandbox."""
+"""Answer technique tasks with statistics. mleredux imports `plugin` and `agent`; the rest runs in the sandbox."""

@@ -1,4 +1,4 @@
-"""`python -m mleredux_agent_analyst`: reads the question, answers it, and leaves a log and a rollout."""
+"""`python -m mleredux_agent_analyst`: read the question, answer it, and write a log and a rollout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Run the agent; the exit code is 0 where there is a document."""
+    """Run the agent; return exit code 0 if it wrote a document."""
     task = Task()
     trace = Trace(task)
     from mleredux_agent_analyst.tables import NoQuestion, read
@@ -26,7 +26,7 @@ def main() -> int:
         tables = read(task.data_dir)
         analyse = _answerer(tables.technique)
         if analyse is None:
-            raise NoQuestion(f"the technique {tables.technique!r} is not one that this agent answers")
+            raise NoQuestion(f"this agent does not support the technique {tables.technique!r}")
     except NoQuestion as error:
         trace.step("Look for the question.", "read_question", {}, str(error))
         return 0 if _submit_sample(trace, task) else 1
@@ -36,18 +36,18 @@ def main() -> int:
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     write(task.submission, text)
     trace.step(
-        "Answer with statistics of the tables and rules of thumb.",
+        "Answer with table statistics and rules of thumb.",
         "write_submission",
         {"path": task.submission.name},
         text[:5_000],
     )
     if said := task.validate():
-        trace.step("Ask whether the document is well-formed.", "validate", {}, said)
+        trace.step("Validate the document's format.", "validate", {}, said)
     return 0
 
 
 def _answerer(technique: str) -> Callable[[Tables], dict[str, Any]] | None:
-    """The function that answers a technique's question; None where there is none."""
+    """Return the function that answers a technique's question, or None."""
     from mleredux_agent_analyst import answers
 
     name = technique.replace("-", "_")
@@ -58,17 +58,17 @@ def _answerer(technique: str) -> Callable[[Tables], dict[str, Any]] | None:
 
 
 def _submit_sample(trace: Trace, task: Task) -> bool:
-    """A competition gets its sample submission, where it has one: there is nothing to analyse."""
+    """Submit the sample of a competition, if it has one: there is no question to answer."""
     if task.sample is None:
-        trace.step("Stopped: there is no question and no sample.", "write_submission", {}, "")
+        trace.step("Stopped: found neither a question nor a sample submission.", "write_submission", {}, "")
         return False
     task.submit(task.sample)
-    trace.step("Submit the sample submission, as there is no question.", "write_submission", {}, task.sample.name)
+    trace.step("Submit the sample submission, since there is no question.", "write_submission", {}, task.sample.name)
     return True
 
 
 class Trace:
-    """Log and trajectory, written whole after each step."""
+    """The log and the trajectory, both rewritten after each step."""
 
     def __init__(self, task: Task) -> None:
         self.started = time.monotonic()
@@ -77,7 +77,7 @@ class Trace:
         self.trajectory = Trajectory(task, "analyst", prompt=task.description)
 
     def step(self, message: str, function: str, arguments: dict[str, object], result: str) -> None:
-        """Add what was done, and what came back."""
+        """Add an action and its result."""
         line = f"[{time.monotonic() - self.started:6.1f} s] {message} {result.splitlines()[0][:200] if result else ''}"
         print(line, flush=True)
         with self.log.open("a", encoding="utf-8") as file:

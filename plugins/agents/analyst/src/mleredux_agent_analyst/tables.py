@@ -16,20 +16,20 @@ MISSING = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
     | {"NULL", "NaN", "None", "n/a", "nan", "null"}
 )
-"""Texts that pandas.read_csv takes for missing; the question counts them so in every format."""
+"""Strings that pandas.read_csv treats as missing; the question counts them so in every format."""
 
 
 class NoQuestion(Exception):
-    """This is no technique task, or its tables can't be read; says why."""
+    """This is not a technique task, or its tables cannot be read; the message says why."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What the question is about.
+    """The question's tables.
 
     Attributes:
         train: Rows with a target; booleans are 1.0, 0.0 or NaN.
-        test: Rows without; None where there is no such table.
+        test: Rows without a target; None if there is no such table.
         kinds: `number`, `boolean` or `text`, of ids and features.
     """
 
@@ -43,7 +43,7 @@ class Tables:
 
     @property
     def classes(self) -> bool:
-        """Whether the target is a class: no number, or whole numbers of few values."""
+        """Whether the target is a class: not numeric, or integers with few distinct values."""
         values = self.train[self.target].dropna()
         if kind_of(values) != "number":
             return True
@@ -51,26 +51,26 @@ class Tables:
 
     @property
     def labels(self) -> pd.Series[Any]:
-        """Classes as texts, as they stand in the table."""
+        """Return the classes as strings, as they are in the table."""
         values = self.train[self.target]
         if values.dtype.kind == "f" and not (values % 1 != 0).any():
             values = values.astype(int)
         return values.astype(str)
 
     def of_kind(self, *kinds: str) -> list[str]:
-        """Features of these kinds."""
+        """Return the features of these kinds."""
         return [name for name in self.features if self.kinds[name] in kinds]
 
 
 def read(data: Path) -> Tables:
-    """The question's tables.
+    """Read the question's tables.
 
     Raises:
-        NoQuestion: There is none.
+        NoQuestion: There is no question.
     """
     path = data / "question.json"
     if not path.is_file():
-        raise NoQuestion("there is no question.json among the data, so this is no technique task")
+        raise NoQuestion("there is no question.json in the data directory, so this is not a technique task")
     question = json.loads(path.read_bytes())
     most = int(question.get("rows_at_most") or 10**9)
     train = _table(data / question["train"], most)
@@ -106,14 +106,14 @@ def kind_of(values: pd.Series[Any]) -> str:
 
 
 def is_date(values: pd.Series[Any]) -> bool:
-    """Whether a column of texts holds dates."""
+    """Whether a column of strings contains dates."""
     known = values.dropna().head(500).astype(str)
     pattern = r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"
     return bool(len(known)) and bool(known.str.contains(pattern, regex=True).mean() > 0.95)
 
 
 def seconds(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Dates as seconds since 1970, numbers as they are."""
+    """Return dates as seconds since 1970, numbers unchanged."""
     if values.dtype.kind in "ifub":
         return values.astype(float)
     moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
@@ -121,7 +121,7 @@ def seconds(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def duplicates(tables: Tables) -> tuple[int, int]:
-    """Training rows whose features equal those of an earlier one, and test rows that are in the training table."""
+    """Count training rows with the features of an earlier row, and test rows that are also in the training table."""
     train = pd.util.hash_pandas_object(tables.train[tables.features], index=False)
     repeated = int(train.duplicated().sum())
     if tables.test is None or not set(tables.features) <= set(tables.test):
@@ -159,4 +159,4 @@ def _table(path: Path, most: int) -> pd.DataFrame:
             return _unmarked(pd.read_parquet(path).head(most))
         return pd.read_csv(path, sep="\t" if ".tsv" in name else ",", nrows=most, low_memory=False)
     except (OSError, ValueError, ImportError) as error:
-        raise NoQuestion(f"{path.name} can't be read: {error}") from error
+        raise NoQuestion(f"cannot read {path.name}: {error}") from error

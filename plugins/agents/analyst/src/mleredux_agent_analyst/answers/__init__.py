@@ -1,1 +1,1 @@
-"""One module a technique, each with `analyse(tables)`: found by name, with `_` for `-`."""
+"""One module per technique, each with `analyse(tables)`; found by name, with `_` for `-`."""

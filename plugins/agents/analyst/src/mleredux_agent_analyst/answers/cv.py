@@ -1,4 +1,4 @@
-"""How the test was split off: whole groups, the future, or at random."""
+"""How the test set was split off: by group, by time, or at random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SEPARATORS = ("_", "-", "/", ":")
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """The document: groups are values that repeat in training rows, but hardly occur in the test."""
+    """Return the document: groups are values that repeat in training rows, but rarely occur in the test table."""
     repeated, shared = duplicates(tables)
     classes = tables.classes
     counts = tables.labels.value_counts() if classes else None

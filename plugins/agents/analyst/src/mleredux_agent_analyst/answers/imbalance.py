@@ -1,4 +1,4 @@
-"""Class counts, and weights where they differ much."""
+"""Class counts, and class weights where they differ widely."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from mleredux_agent_analyst.tables import Tables
 
 WORDS = ((1.5, "balanced"), (3.0, "mild"), (10.0, "moderate"), (100.0, "severe"))
 FEW = 30
-"""Rows of a class with which thresholds are better left alone."""
+"""Minimum number of rows of a class for which thresholds are tuned."""
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """The document. Beyond a ratio of 1.5 classes are weighed; beyond 10, with enough rows, the threshold is moved."""
+    """Return the document: class weights above a ratio of 1.5; above 10, with enough rows, threshold tuning."""
     counts = {str(name): int(count) for name, count in tables.labels.value_counts().items()}
     most, least = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
     ratio = counts[most] / counts[least]

@@ -1,4 +1,4 @@
-"""Columns that tell the target too well, orders that tell it, and rows that are on both sides."""
+"""Columns or row orders that reveal the target, and rows that are in both training and test."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mleredux_agent_analyst.tables import Array, Tables, duplicates
 COPY = 0.995
 ORDER = 0.3
 GONE = 0.5
-"""A strong column whose distribution in the test table is another, or that stands out so far, is under suspicion."""
+"""A strong column is suspected if its test distribution differs, or if it stands out by this much."""
 STRONG = 0.6
 STANDS_OUT = 0.12
 SHARED = 0.02
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """The document. A copy is told by its strength; a noisy one by standing out from all other columns."""
+    """Return the document: a copy is detected by its strength, a noisy one by its lead over all other columns."""
     repeated, shared = duplicates(tables)
     told = {
         name: _strength(tables, tables.train[name].to_numpy(dtype=float))
@@ -65,12 +65,12 @@ def _suspects(tables: Tables, told: dict[str, float]) -> dict[str, str]:
 
 
 def _kind(values: pd.Series[Any]) -> str:
-    """Means by category repeat; a copy with noise does not."""
+    """Whether values repeat: means by category do, a copy with noise does not."""
     return "target_encoding" if values.nunique() < 0.5 * len(values) else "noisy_copy"
 
 
 def _strength(tables: Tables, values: Array) -> float:
-    """|Spearman's correlation| with a number; for classes the largest |2 AUC - 1| of one class against the rest."""
+    """Return |Spearman's correlation| with a numeric target; for classes, the largest one-vs-rest |2 AUC - 1|."""
     known = ~np.isnan(values)
     if known.sum() < 10:
         return 0.0

@@ -1,4 +1,4 @@
-"""Counts of missing values, what is missing together, and whether other columns tell where."""
+"""Counts of missing values, columns that are missing together, and columns that predict missingness."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TOGETHER = 0.5
 ROWS = 10_000
 LEVELS = 50
 TRUNCATED = 0.75
-"""Where what is known reaches less than this share as far to one side as to the other, values seem cut off there."""
+"""Below this ratio of the two tails' lengths, the shorter tail is considered truncated."""
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """The document: gaps that another column tells are MAR; cut off tails are MNAR; others are MCAR."""
+    """Return the document: missing values that another column predicts are MAR, truncated tails MNAR, others MCAR."""
     gaps = tables.train[tables.features].isna()
     counts = {name: int(count) for name, count in gaps.sum().items() if count}
     columns = []
@@ -56,7 +56,7 @@ def _column(tables: Tables, name: str, count: int, telling: list[str]) -> dict[s
 
 
 def _telling(tables: Tables, column: str) -> list[str]:
-    """Other columns that tell whether this one is missing, strongest first."""
+    """Return other columns that predict whether this one is missing, strongest first."""
     train = tables.train.head(ROWS)
     gap = train[column].isna().to_numpy()
     found: dict[str, float] = {}
@@ -81,7 +81,7 @@ def _telling(tables: Tables, column: str) -> list[str]:
 
 
 def _cut_off(values: pd.Series[Any]) -> bool:
-    """Whether one tail of a number's distribution is much shorter than the other."""
+    """Whether one tail of a numeric distribution is much shorter than the other."""
     if values.dtype.kind not in "if":
         return False
     low, middle, high = (float(values.quantile(share)) for share in (0.02, 0.5, 0.98))
@@ -90,7 +90,7 @@ def _cut_off(values: pd.Series[Any]) -> bool:
 
 
 def _company(tables: Tables, name: str) -> float:
-    """The largest rank correlation with another number."""
+    """Return the largest rank correlation with another numeric column."""
     numbers = tables.of_kind("number")
     ranks: Array = tables.train[numbers].head(2_000).rank().corr()[name].drop(name).abs().to_numpy()
     return float(np.nanmax(ranks)) if len(ranks) and not np.isnan(ranks).all() else 0.0

@@ -1,4 +1,4 @@
-"""Location, spread and shape of the numbers, and a scaler by shape."""
+"""Location, spread and shape of numeric columns, and a scaler by shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OUTLYING = 0.05
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """The document: logarithms for long tails to the right, ranks for outliers, else standardising."""
+    """Return the document: logarithms for long right tails, ranks for outliers, otherwise standardization."""
     features = []
     for name in tables.of_kind("number"):
         values = tables.train[name].dropna().to_numpy(dtype=float)
