@@ -1,4 +1,4 @@
-"""Runs of small agents on a starter task, for real, in this machine's process sandbox."""
+"""Real runs of small agents on a starter task, in the process sandbox."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> RunStore:
 
 @pytest.fixture
 def run_agent(tmp_path: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunAgent]:
-    """Runs an agent that writes solutions one after the other and runs each."""
+    """Return a function that runs an agent which writes several solutions and runs each."""
 
     def run(*solutions: str, task: str = "wine", pause: float = 2.5) -> Run:
         code = WRITE_AND_RUN.format(solutions=solutions, pause=pause if len(solutions) > 1 else 0)

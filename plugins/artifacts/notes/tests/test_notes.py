@@ -1,4 +1,4 @@
-"""Diffs, notebooks and repetitions of real runs."""
+"""Diffs, notebooks and reproductions of real runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def step(number: int, code: str, **facts: Any) -> Step:
 
 
 @pytest.mark.slow
-def test_code_is_kept_with_each_version_and_its_changes_are_a_diff(run_agent: Any, tmp_path: Path) -> None:
+def test_code_is_stored_with_each_version_and_its_changes_are_a_diff(run_agent: Any, tmp_path: Path) -> None:
     run = run_agent(SOLUTION, BETTER)
     assert run.state is State.DONE, run.message
     assert [solution.name for solution in solutions_of(run)] == ["version 1", "version 2"]
@@ -88,7 +88,7 @@ def test_the_notebook_runs_and_gets_the_score_of_the_run(run_agent: Any, tmp_pat
         (SOLUTION + "import os\nif 'reproduce' in os.getcwd(): raise SystemExit(3)\n", "failed"),
     ],
 )
-def test_the_final_code_is_run_again_and_what_it_makes_compared(
+def test_the_final_code_is_rerun_and_its_submission_compared(
     run_agent: Any, store: Any, solution: str, verdict: str
 ) -> None:
     run = run_agent(solution, task="diabetes")
@@ -100,15 +100,15 @@ def test_the_final_code_is_run_again_and_what_it_makes_compared(
     assert again.spec.agent == f"reproduce:{run.path}#solution.py" and again.spec.network == "none"
 
 
-def test_what_can_not_be_repeated_is_said(run_agent: Any, store: Any) -> None:
+def test_runs_that_can_not_be_reproduced_are_reported(run_agent: Any, store: Any) -> None:
     run = run_agent(SOLUTION)
     with pytest.raises(
-        MlereduxError, match=re.escape("There is no other.py in the run's code. There are: solution.py")
+        MlereduxError, match=re.escape("other.py not found in the run's code. Available files: solution.py")
     ):
         reproduce(run, store, current(), entry="other.py")
-    with pytest.raises(MlereduxError, match="left no Python code"):
+    with pytest.raises(MlereduxError, match="has no Python code"):
         entry_of({"notes.md": ""})
-    with pytest.raises(MlereduxError, match=r"It is not clear which file makes the submission: a\.py, b\.py"):
+    with pytest.raises(MlereduxError, match=r"Several files could create the submission: a\.py, b\.py"):
         entry_of({"a.py": "", "b.py": ""})
     (run.path / "report.json").unlink()
     with pytest.raises(MlereduxError, match="has no graded submission to reproduce"):
@@ -134,7 +134,7 @@ def test_links_out_of_the_code_are_not_followed(run_agent: Any) -> None:
         ("id,y\n1,cat\n", "id,y\n1,dog\n", False, None),
         ("id,y\n1,nan\n", "id,y\n1,0\n", False, None),
         ("id,y\n1,0\n", "id,y\n", False, "one of them ends at row 1"),
-        ("id,y\n1,0\n", "id,y\n1\n", False, "row 1 has other columns"),
+        ("id,y\n1,0\n", "id,y\n1\n", False, "row 1 has different columns"),
     ],
 )
 def test_submissions_are_compared_by_bytes_and_values(
@@ -148,7 +148,7 @@ def test_submissions_are_compared_by_bytes_and_values(
 
 @pytest.mark.docker
 @pytest.mark.usefixtures("docker_engine")
-def test_a_container_s_run_is_repeated_in_its_own_image(mleredux_home: Path) -> None:
+def test_a_run_in_a_container_is_reproduced_in_its_own_image(mleredux_home: Path) -> None:
     import mleredux
     from mleredux._core.store import RunStore
 

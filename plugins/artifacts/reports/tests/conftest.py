@@ -1,4 +1,4 @@
-"""A run on disk as the pipeline leaves it when artifacts are made: real files, real events, nothing executed."""
+"""A run on disk as it is when artifacts are created: real files, real events, no execution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MakeRun = Callable[..., Run]
 
 
 def write_events(run: Run, timed: list[tuple[float, str, dict[str, Any]]]) -> None:
-    """Events at so many seconds after the start."""
+    """Append events at the given seconds after the start."""
     lines = [
         {"seq": seq, "time": (START + timedelta(seconds=at)).isoformat(), "type": kind, "data": data}
         for seq, (at, kind, data) in enumerate(timed)
@@ -72,7 +72,7 @@ def scores_of(report: Report) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> MakeRun:
-    """Make a run in state `producing`; arguments replace the report's fields, `report=None` leaves it out."""
+    """Create a run in state `producing`; arguments replace the report's fields, `report=None` omits it."""
 
     def make(*, outcome: dict[str, Any] | None = None, report: dict[str, Any] | None = {}, **asked: Any) -> Run:  # noqa: B006
         fields = {

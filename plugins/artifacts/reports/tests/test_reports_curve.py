@@ -1,4 +1,4 @@
-"""`mleredux runs curve`: the score over time, for the terminal, as a drawing, as JSON."""
+"""`mleredux runs curve`: the score over time, in the terminal, as an image, as JSON."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def ask(run: Any, *arguments: str) -> Result:
     return CliRunner().invoke(root, ["runs", "--runs-dir", str(run.path.parent), "curve", *arguments])
 
 
-def test_a_terminal_gets_a_drawing(make_run: Any) -> None:
+def test_a_terminal_shows_a_plot(make_run: Any) -> None:
     said = ask(make_run(), "last")
     assert said.exit_code == 0, said.output
-    assert "no-such-agent on no-such-task, seed 3" in said.output and "Seconds of the agent's work" in said.output
+    assert "no-such-agent on no-such-task, seed 3" in said.output and "Seconds of agent run time" in said.output
     assert len(said.output.splitlines()) > 10 and "\x1b" not in said.output
 
 
-def test_several_runs_in_one_drawing_as_png_and_svg(make_run: Any, tmp_path: Path) -> None:
+def test_several_runs_in_one_plot_as_png_and_svg(make_run: Any, tmp_path: Path) -> None:
     first, second = make_run(), make_run(seed=4)
     said = ask(first, first.id, second.id, "-o", str(tmp_path / "c.png"), "-o", str(tmp_path / "c.svg"))
     assert said.exit_code == 0, said.output
@@ -51,12 +51,12 @@ def test_json_has_every_version(make_run: Any) -> None:
     )
 
 
-def test_what_can_not_be_drawn_is_said(make_run: Any, tmp_path: Path) -> None:
+def test_what_can_not_be_plotted_is_reported(make_run: Any, tmp_path: Path) -> None:
     run = make_run(report=None)
     with pytest.raises(Exception, match="has no graded submission"):
         raise ask(run, "last").exception or click.ClickException("no error")
     graded = make_run()
-    with pytest.raises(Exception, match="is not of a format that is drawn"):
+    with pytest.raises(Exception, match="does not have a supported extension"):
         raise ask(graded, graded.id, "-o", str(tmp_path / "c.bmp")).exception or click.ClickException("no error")
 
 
@@ -64,5 +64,5 @@ def test_the_page_shows_the_score_of_each_version(make_run: Any) -> None:
     run = make_run()
     produce_report(run)
     page = (run.path / "report.html").read_text(encoding="utf-8")
-    assert "accuracy of each version over the agent&#39;s time" in page
+    assert "accuracy of each version over the agent&#39;s run time" in page
     assert "Version 1 after 7.4 s: 0.9" in page and "not graded" not in page

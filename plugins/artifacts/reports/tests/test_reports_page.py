@@ -1,4 +1,4 @@
-"""The page opens offline, shows what happened, and stays a page whatever the agent left."""
+"""The page opens offline, shows what happened, and is well-formed whatever the agent wrote."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
 class Page(HTMLParser):
-    """What a browser would find: elements, attributes, and text by the id of the section around it."""
+    """A parsed page: elements, attributes, and text by the id of the enclosing section."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ def page_of(run: Run) -> Page:
 
 
 def assert_harmless(page: Page) -> None:
-    """No scripts, no handlers, nothing from elsewhere, and a policy that would forbid all of it."""
+    """No scripts, no handlers, no external resources, and a policy that would forbid them."""
     tags = {tag for tag, _ in page.elements}
     assert not tags & {"script", "iframe", "object", "embed", "img", "link", "form", "base", "audio", "video"}
     for _, attributes in page.elements:
@@ -93,7 +93,7 @@ def assert_harmless(page: Page) -> None:
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-def test_a_graded_run_shows_score_medal_and_place(make_run: Any) -> None:
+def test_a_graded_run_shows_score_medal_and_percentile(make_run: Any) -> None:
     page = page_of(make_run())
     for words in ("0.97222", "accuracy, higher is better", "Silver medal", "Above the median", "82nd percentile of 10"):
         assert words in page.sections["result"]
@@ -101,21 +101,21 @@ def test_a_graded_run_shows_score_medal_and_place(make_run: Any) -> None:
         assert words in " ".join(page.sections["result"].split())
 
 
-def test_all_sections_say_what_the_run_knows(make_run: Any) -> None:
+def test_all_sections_show_the_data_of_the_run(make_run: Any) -> None:
     run = make_run()
     page = page_of(run)
     assert all(state in page.sections["timeline"] for state in ("queued", "preparing", "running", "21.5 s"))
     assert "7.4 s" in page.sections["submissions"] and "0.97222" in page.sections["submissions"]
     assert "300 MB of 4 GB" in " ".join(page.sections["limits"].split())
-    assert "Answers within reach" in page.sections["signals"]
-    assert "put together from the run's events" in page.sections["rollout"]
+    assert "Answers accessible" in page.sections["signals"]
+    assert "reconstructed from the run's events" in page.sections["rollout"]
     assert "print('training')" in page.sections["rollout"]
     assert "validation accuracy 0.9722\n\\xff\\xfe done" in page.sections["log"]
     assert "output/code/train.py" in page.sections["artifacts"]
     assert run.id in page.sections["environment"] and "0.1.0" in page.sections["environment"]
 
 
-def test_links_lead_to_files_beside_the_page(make_run: Any) -> None:
+def test_links_point_to_files_beside_the_page(make_run: Any) -> None:
     run = make_run()
     (run.output_dir / "code" / b"odd \xff#?%name.py".decode("utf-8", "surrogateescape")).write_bytes(b"1\n")
     links = [target for target in page_of(run).attributes("href") if target.startswith("./")]
@@ -125,7 +125,7 @@ def test_links_lead_to_files_beside_the_page(make_run: Any) -> None:
 
 
 @pytest.mark.parametrize("attack", [SCRIPT, IMAGE, "</pre></style></title>" + SCRIPT, "{{ 7*7 }}{% for %}"])
-def test_nothing_that_an_agent_leaves_becomes_part_of_the_page(make_run: Any, attack: str) -> None:
+def test_output_of_an_agent_never_becomes_markup(make_run: Any, attack: str) -> None:
     run = make_run()
     call = ToolCall(tool_call_id="c", function_name=attack, arguments={"code": attack, attack: [attack]})
     answer = Observation(results=[ObservationResult(source_call_id="c", content=attack)])
@@ -156,14 +156,14 @@ def test_nothing_that_an_agent_leaves_becomes_part_of_the_page(make_run: Any, at
     assert name in page.sections["artifacts"]
 
 
-def test_characters_that_deceive_are_shown_as_escapes(make_run: Any) -> None:
+def test_misleading_characters_are_shown_as_escapes(make_run: Any) -> None:
     run = make_run()
     (run.logs_dir / "agent.log").write_bytes("a\u202eb\x00c\x07\x1b[2Jd\x9b \u200be".encode())
     page = page_of(run)
     assert "a\\u202eb\\x00c\\x07d\\x9b \\u200be" in page.sections["log"]
 
 
-def test_a_log_of_a_terabyte_is_shown_by_its_end_within_a_second(make_run: Any) -> None:
+def test_the_end_of_a_terabyte_log_is_shown_within_a_second(make_run: Any) -> None:
     run = make_run()
     with (run.logs_dir / "agent.log").open("wb") as file:
         file.truncate(1 << 40)
@@ -177,7 +177,7 @@ def test_a_log_of_a_terabyte_is_shown_by_its_end_within_a_second(make_run: Any) 
     assert len(page.html) < 1_000_000
 
 
-def test_a_rollout_of_many_long_steps_is_cut_to_a_page(make_run: Any) -> None:
+def test_a_rollout_of_many_long_steps_is_truncated(make_run: Any) -> None:
     run = make_run()
     steps = [Step(step_id=n, source="agent", message=f"step {n}\n" + "x" * 12_000) for n in range(1, 1_001)]
     own = Trajectory(agent=AgentInfo(name="a", version="1"), steps=steps)
@@ -185,23 +185,23 @@ def test_a_rollout_of_many_long_steps_is_cut_to_a_page(make_run: Any) -> None:
     page = page_of(run)
     assert len(page.html) < 5_000_000
     assert "800 steps in between are not shown" in page.sections["rollout"]
-    assert "characters left out" in page.sections["rollout"]
+    assert "characters omitted" in page.sections["rollout"]
     assert "step 80\n" in page.sections["rollout"] and "step 1000" in page.sections["rollout"]
     assert "step 81\n" not in page.sections["rollout"]
 
 
-def test_a_tree_of_many_files_is_cut_with_a_count(make_run: Any) -> None:
+def test_a_list_of_many_files_is_truncated_with_a_count(make_run: Any) -> None:
     run = make_run()
     for number in range(400):
         (run.output_dir / "code" / f"{number:04}.dat").touch()
     (run.output_dir / "code" / "0000.link").symlink_to("/etc/passwd")
     page = page_of(run)
     assert "152 more files are in" in page.sections["artifacts"]
-    assert "left out: is a link" in page.sections["artifacts"]
+    assert "skipped: is a link" in page.sections["artifacts"]
 
 
 @pytest.mark.parametrize("name", ["output", "output/logs", "output/code"])
-def test_a_folder_that_became_a_link_is_not_looked_into(make_run: Any, tmp_path: Path, name: str) -> None:
+def test_a_folder_that_became_a_link_is_not_read(make_run: Any, tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     for folder in (elsewhere, elsewhere / "code", elsewhere / "logs"):
         folder.mkdir()
@@ -245,25 +245,25 @@ def test_a_folder_that_became_a_link_is_not_looked_into(make_run: Any, tmp_path:
         ),
     ],
 )
-def test_runs_that_went_wrong_say_so(make_run: Any, outcome: dict[str, Any], report: Any, words: str) -> None:
+def test_failed_runs_show_the_reason(make_run: Any, outcome: dict[str, Any], report: Any, words: str) -> None:
     page = page_of(make_run(outcome=outcome, report=report))
     assert words in " ".join(page.sections["result"].split())
     if outcome.get("limit"):
         assert "limit reached" in page.sections["limits"]
 
 
-def test_a_run_that_never_got_to_its_agent_has_a_page(make_run: Any) -> None:
+def test_a_run_that_never_started_its_agent_has_a_page(make_run: Any) -> None:
     run = make_run(report=None)
     first = (run.path / "events.jsonl").read_text(encoding="utf-8").splitlines()[0]
     (run.path / "events.jsonl").write_text(first + "\n", encoding="utf-8")
     (run.logs_dir / "agent.log").unlink()
     page = page_of(run)
     assert "No score" in page.sections["result"]
-    assert "left no submission" in page.sections["submissions"]
+    assert "wrote no submission" in page.sections["submissions"]
     assert "no logs" in page.sections["log"]
 
 
-def test_headings_go_down_one_level_at_a_time_and_drawings_are_named(make_run: Any) -> None:
+def test_headings_descend_one_level_at_a_time_and_charts_are_labeled(make_run: Any) -> None:
     page = page_of(make_run())
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1 and levels.count(1) == 1
@@ -282,7 +282,7 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-def test_words_stand_out_from_what_is_behind_them(theme: int) -> None:
+def test_text_has_enough_contrast(theme: int) -> None:
     import mleredux_artifact_reports
 
     style = Path(str(mleredux_artifact_reports.__file__)).parent / "templates" / "report.css"
@@ -296,7 +296,7 @@ def test_words_stand_out_from_what_is_behind_them(theme: int) -> None:
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (front, back)
 
 
-def test_better_is_to_the_right_also_where_lower_is_better(make_run: Any) -> None:
+def test_better_is_to_the_right_even_if_lower_is_better(make_run: Any) -> None:
     run = make_run()
     board = [0.1, 0.2, 0.3, 0.4, 0.5]
     lower = {"is_lower_better": True, "gold_threshold": 0.1, "silver_threshold": 0.2}

@@ -1,4 +1,4 @@
-"""Every run gets a valid rollout: the agent's own, one of its native logs, or one put together."""
+"""Every run gets a valid rollout: the agent's own, one from its native logs, or a reconstructed one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mleredux_artifact_reports.rollouts import produce_rollout
 
 
 def own(**changes: Any) -> Trajectory:
-    """What an agent might leave."""
+    """A rollout that an agent might write."""
     steps = [
         Step(step_id=1, source="system", message="task"),
         Step(step_id=2, source="agent", message="try", extra=StepExtra(submission_version=2).as_extra()),
@@ -50,7 +50,7 @@ def produced(run: Run) -> Trajectory:
 
 @pytest.fixture
 def read_native() -> Iterator[list[Any]]:
-    """A catalogue whose agent's reader gives what is put into this list (or raises it)."""
+    """A catalogue with an agent whose reader returns (or raises) the item of this list."""
     results: list[Any] = []
 
     class Known(catalogue.Catalogue):
@@ -68,7 +68,7 @@ def read_native() -> Iterator[list[Any]]:
     catalogue.set_current(None)
 
 
-def test_the_agents_own_rollout_is_taken_with_the_facts_of_the_run(make_run: Any) -> None:
+def test_the_agents_own_rollout_is_used_with_the_facts_of_the_run(make_run: Any) -> None:
     run = make_run()
     left = leave(run, dump_rollout(own(notes="mine", extra={"other": 1})))
     before = left.read_bytes()
@@ -102,7 +102,7 @@ def test_ids_are_those_of_the_run_and_the_agents_own_are_kept_aside(make_run: An
     assert (produced(without).session_id, produced(without).trajectory_id) == (without.id, without.id)
 
 
-def test_test_scores_come_from_the_run_whatever_the_agent_says(make_run: Any) -> None:
+def test_test_scores_come_from_the_run_whatever_the_agent_claims(make_run: Any) -> None:
     steps = [
         Step(step_id=1, source="agent", message="", extra={"submission_version": 1, "score_after_run": 1.0}),
         Step(step_id=2, source="agent", message="", extra={"submission_version": 2, "score_after_run": 1.0}),
@@ -115,7 +115,7 @@ def test_test_scores_come_from_the_run_whatever_the_agent_says(make_run: Any) ->
     assert facts is not None and (facts.run, facts.score) == (run.id, 0.97222)
 
 
-def test_native_logs_are_read_where_the_agent_left_no_rollout(make_run: Any, read_native: list[Any]) -> None:
+def test_native_logs_are_read_if_the_agent_wrote_no_rollout(make_run: Any, read_native: list[Any]) -> None:
     read_native.append(own())
     trajectory = produced(make_run())
     facts = run_extra(trajectory)
@@ -124,7 +124,7 @@ def test_native_logs_are_read_where_the_agent_left_no_rollout(make_run: Any, rea
 
 
 @pytest.mark.parametrize("result", [None, RuntimeError("broken log"), {"steps": []}])
-def test_a_reader_that_gives_nothing_usable_is_made_up_for(make_run: Any, read_native: list[Any], result: Any) -> None:
+def test_a_failing_reader_is_replaced_by_a_reconstruction(make_run: Any, read_native: list[Any], result: Any) -> None:
     read_native.append(result)
     trajectory = produced(make_run())
     facts = run_extra(trajectory)
@@ -133,7 +133,7 @@ def test_a_reader_that_gives_nothing_usable_is_made_up_for(make_run: Any, read_n
         assert trajectory.notes is not None and "native logs could not be read" in trajectory.notes
 
 
-def test_without_any_trace_one_is_put_together_in_the_order_of_time(make_run: Any) -> None:
+def test_without_any_trace_one_is_reconstructed_in_chronological_order(make_run: Any) -> None:
     run = make_run()
     os.utime(run.output_dir / "code" / "train.py", (1795255203, 1795255203))  # 10:00:03
     trajectory = produced(run)
@@ -141,11 +141,11 @@ def test_without_any_trace_one_is_put_together_in_the_order_of_time(make_run: An
     wanted = [
         "# Digits",
         "The agent was started",
-        "Left the code output/code/train.py",
+        "Wrote the code output/code/train.py",
         "Wrote version 1",
-        "Asked whether",
+        "Requested validation",
     ]
-    wanted += ["Wrote version 2", "What the agent printed.", "The run ended as done"]
+    wanted += ["Wrote version 2", "Output of the agent.", "The run ended with state done"]
     assert [message.startswith(start) for message, start in zip(told, wanted, strict=True)] == [True] * len(wanted)
     validation = trajectory.steps[4]
     assert validation.tool_calls is not None and validation.observation is not None
@@ -170,12 +170,12 @@ def test_without_any_trace_one_is_put_together_in_the_order_of_time(make_run: An
         (dump_rollout(own()).replace(b'"agent",', b'"me",'), "must be 'system', 'user' or 'agent'"),
     ],
 )
-def test_an_invalid_rollout_is_kept_and_its_problems_are_said(make_run: Any, content: bytes, said: str) -> None:
+def test_an_invalid_rollout_is_kept_and_its_problems_are_reported(make_run: Any, content: bytes, said: str) -> None:
     run = make_run()
     left = leave(run, content)
     notes = produced(run).notes
     assert notes is not None
-    assert "output/rollout/trajectory.json is no valid rollout" in notes
+    assert "output/rollout/trajectory.json is not a valid rollout" in notes
     assert said in notes
     assert left.read_bytes() == content
 
@@ -210,10 +210,10 @@ def test_environment_variables_are_never_in_it(make_run: Any, monkeypatch: pytes
     assert "sk-very-secret" not in (run.path / "rollout.json").read_text(encoding="utf-8")
 
 
-def test_a_run_that_ended_before_its_agent_began_has_a_rollout_too(make_run: Any) -> None:
+def test_a_run_that_ended_before_its_agent_started_has_a_rollout(make_run: Any) -> None:
     run = make_run(report=None)
     lines = (run.path / "events.jsonl").read_text(encoding="utf-8").splitlines()[:2]
-    failed = {"stage": "preparing", "status": "failed", "cause": "task_broken", "message": "Raw data are missing."}
+    failed = {"stage": "preparing", "status": "failed", "cause": "task_broken", "message": "Raw data is missing."}
     lines.append(json.dumps({"seq": 2, "time": "2026-11-21T10:00:01Z", "type": "stage", "data": failed}))
     lines.append(
         json.dumps({"seq": 3, "time": "2026-11-21T10:00:01Z", "type": "state", "data": {"state": "producing"}})
@@ -222,4 +222,4 @@ def test_a_run_that_ended_before_its_agent_began_has_a_rollout_too(make_run: Any
     trajectory = produced(run)
     facts = run_extra(trajectory)
     assert facts is not None and (facts.state, facts.cause, facts.score) == ("failed", "task_broken", None)
-    assert text_of(trajectory.steps[-1].message) == "The run ended as failed: Raw data are missing."
+    assert text_of(trajectory.steps[-1].message) == "The run ended with state failed: Raw data is missing."

@@ -1,4 +1,4 @@
-"""Real runs, from preparing to producing, end with a rollout and a page that are in the manifest."""
+"""Complete real runs end with a rollout and a page that are in the manifest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def mleredux_register_agents():
 
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
-    """The toy task, the toy agent, and one that leaves what it should not."""
+    """The toy task, the toy agent, and a hostile agent."""
     (tmp_path / "mleredux_plugins.py").write_text(HOSTILE, encoding="utf-8")
     found = Catalogue(load=(testing.TOY_PLUGIN, str(tmp_path)))
     set_current(found)
@@ -57,7 +57,7 @@ def finished(catalogue: Catalogue, agent: str, home: Path) -> Run:
 
 
 def check_files(run: Run) -> str:
-    """Both files are there, valid, and in the manifest with the hash of their content; gives the page."""
+    """Assert that both files exist, are valid, and are in the manifest with their hash; return the page."""
     assert [event.data for event in run.events() if event.type == "warning"] == []
     assert check_rollout(run.path / "rollout.json") == []
     manifest = run.manifest

@@ -1,4 +1,4 @@
-"""What a run's code tells: the diff between its solutions, a runnable notebook, and whether it reproduces."""
+"""Artifacts of a run's code: the diffs between its solutions, a runnable notebook, and a reproducibility check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ mleredux_contract = 2
 
 @hookimpl(trylast=True)
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """Last, for solutions are read from the rollout."""
+    """Run last, because solutions are read from the rollout."""
     from mleredux_artifact_notes.diffs import produce_diff
     from mleredux_artifact_notes.notebook import produce_notebook
 
@@ -26,7 +26,7 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
 
 @hookimpl
 def mleredux_find_agent(reference: str) -> Agent | None:
-    """`reproduce:RUN_DIRECTORY`: what runs the final code of a run again."""
+    """Resolve `reproduce:RUN_DIRECTORY`: the agent that reruns the final code of a run."""
     if not reference.startswith("reproduce:"):
         return None
     from mleredux_artifact_notes.reproduce import agent_of

@@ -1,4 +1,4 @@
-"""Whether two submissions are the same: bytes, values, or not."""
+"""Comparison of two submissions, by bytes and by values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MAX_CELL = 1 << 24
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs between two CSVs, cell by cell in order.
+    """The differences between two CSVs, cell by cell in order.
 
     Attributes:
         identical: The same bytes.
         cells: Cells compared.
-        differing: Cells that differ by more than the tolerance, or as texts.
-        largest: The largest difference of numbers; None without numbers that differ.
-        reason: Why they can't be compared cell by cell, where so.
+        differing: Cells that differ by more than the tolerance, or as strings.
+        largest: The largest numeric difference; None if no numbers differ.
+        reason: Why they can't be compared cell by cell, if so.
     """
 
     identical: bool
@@ -33,11 +33,11 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """The same within the tolerance."""
+        """Whether they are equal within the tolerance."""
         return self.identical or (self.reason is None and self.differing == 0)
 
     def as_json(self) -> dict[str, Any]:
-        """For the record."""
+        """Return the fields for the JSON record."""
         return {**vars(self), "equal": self.equal}
 
 
@@ -45,7 +45,7 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
     """Compare two submissions.
 
     Args:
-        tolerance: By how much numbers may differ, relative to the larger one, or absolutely where below 1.
+        tolerance: Maximum difference of two numbers, relative to the larger one, or absolute if that is below 1.
     """
     if _digest(first) == _digest(second):
         return Comparison(True)
@@ -62,7 +62,7 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
                 if before is None or after is None:
                     return Comparison(False, cells, differing, largest, f"one of them ends at row {number}")
                 if len(before) != len(after):
-                    return Comparison(False, cells, differing, largest, f"row {number} has other columns")
+                    return Comparison(False, cells, differing, largest, f"row {number} has different columns")
                 for old, new in zip(before, after, strict=True):
                     cells += 1
                     if old == new:
@@ -73,12 +73,12 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
                     if gap is None or gap[1] > tolerance:
                         differing += 1
         except csv.Error as error:
-            return Comparison(False, cells, differing, largest, f"one of them is no CSV ({error})")
+            return Comparison(False, cells, differing, largest, f"one of them is not a valid CSV file ({error})")
     return Comparison(False, cells, differing, largest)
 
 
 def _gap(old: str, new: str) -> tuple[float, float] | None:
-    """Difference of two numbers, absolute and as the tolerance takes it; None where one is none."""
+    """Return two numbers' difference, absolute and as compared with the tolerance; None if one is not a number."""
     try:
         one, other = float(old), float(new)
     except ValueError:

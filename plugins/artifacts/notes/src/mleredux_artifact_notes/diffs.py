@@ -1,4 +1,4 @@
-"""`solutions.diff`: what changed from each solution to the one made of it."""
+"""`solutions.diff`: the changes from each solution to the one derived from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATH = "solutions.diff"
 
 
 def produce_diff(run: Run) -> Artifact | None:
-    """Write the diffs; None where the run has fewer than two solutions."""
+    """Write the diffs; return None if the run has fewer than two solutions."""
     found = solutions_of(run)
     if len(found) < 2:
         return None
@@ -21,7 +21,7 @@ def produce_diff(run: Run) -> Artifact | None:
 
 
 def diff_of(solutions: list[Solution]) -> str:
-    """Unified diffs, each under a line that names the solution; `patch` passes these lines over."""
+    """Return unified diffs, each below a line that names the solution; `patch` ignores these lines."""
     parts = []
     for solution in solutions:
         before = solutions[solution.parent] if solution.parent is not None else None

@@ -13,7 +13,7 @@ from mleredux_artifact_notes.solutions import entry_of, final_code
 PATH = "notebook.ipynb"
 
 _SET_UP = """\
-# The task's data, and the places that the code was written for.
+# The task's data, and the directories that the code expects.
 import os, runpy, sys, tempfile
 from pathlib import Path
 
@@ -50,7 +50,7 @@ print(report.metric, report.score, "medal:", report.medal, report.message or "")
 
 
 def produce_notebook(run: Run) -> Artifact | None:
-    """Write the notebook; None where the run left no code that could be run."""
+    """Write the notebook; return None if the run has no code that can be run."""
     import nbformat
 
     files = final_code(run)
@@ -74,7 +74,7 @@ def produce_notebook(run: Run) -> Artifact | None:
         code(_GRADE.format(**names)),
     ]
     for number, cell in enumerate(cells):
-        cell["id"] = f"cell-{number}"  # the same run gives the same file
+        cell["id"] = f"cell-{number}"  # makes the file deterministic
     book = form.new_notebook(
         cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     )
@@ -96,7 +96,7 @@ def _about(run: Run, entry: str) -> str:
     report = run.report
     graded = f"{report.metric} {report.score}, medal: {report.medal or 'none'}" if report else "not graded"
     return (
-        f"# {run.spec.task} by {run.spec.agent}\n\nThe final code of run `{run.id}` ({graded}), as it was left; "
-        f"`{entry}` makes the submission. It was written by an agent: read it before you run it.\n\n"
-        "Needs `pip install mleredux` with the task's package, and what the code itself imports."
+        f"# {run.spec.task} by {run.spec.agent}\n\nThe final code of run `{run.id}` ({graded}), unchanged; "
+        f"`{entry}` creates the submission. It was written by an agent: read it before you run it.\n\n"
+        "Requires `pip install mleredux` with the task's package, and the packages that the code imports."
     )

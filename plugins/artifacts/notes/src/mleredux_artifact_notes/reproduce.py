@@ -1,4 +1,4 @@
-"""Running the final code of a run again, in its own environment, to see whether it makes the same submission."""
+"""Rerun the final code of a run in its own environment, to check whether it creates the same submission."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SCHEME = "reproduce:"
 PATH = "reproduction.json"
 TOLERANCE = 1e-6
-# Runs inside the sandbox, where this package is not: standard library only.
+# Runs inside the sandbox, where this package is not installed: standard library only.
 _RUNNER = """
 import os, runpy, shutil, sys
 output, data, submission = (os.environ["MLEREDUX_" + name] for name in ("OUTPUT_DIR", "DATA_DIR", "SUBMISSION"))
@@ -43,10 +43,10 @@ finally:
 
 
 def agent_of(reference: str) -> Agent:
-    """The agent that runs the final code of a run: `reproduce:RUN_DIRECTORY[#ENTRY]`.
+    """Return the agent that runs the final code of a run: `reproduce:RUN_DIRECTORY[#ENTRY]`.
 
     Raises:
-        MlereduxError: The run left no code, or it is not clear which file to run.
+        MlereduxError: The run has no code, or the file to run is ambiguous.
     """
     path, _, asked = reference.removeprefix(SCHEME).partition("#")
     from mleredux.plugin.command import current
@@ -74,19 +74,19 @@ def reproduce(
     tolerance: float = TOLERANCE,
     progress: Callable[[Run, str], None] = lambda _run, _message: None,
 ) -> dict[str, Any]:
-    """Run the final code again and compare what it makes; the result is also written to `reproduction.json`.
+    """Rerun the final code and compare the submissions; the result is also written to `reproduction.json`.
 
     Args:
         run: A finished run.
-        store: Where the repetition is kept.
-        entry: The file of `output/code` to run; found by its name where None.
-        tolerance: By how much numbers may differ, relative to the larger one, or absolutely where below 1.
+        store: The store of the new run.
+        entry: The file of `output/code` to run; None: found by its name.
+        tolerance: Maximum difference of two numbers, relative to the larger one, or absolute if that is below 1.
 
     Returns:
         `verdict` (`identical`, `equal`, `same score`, `different` or `failed`), `message`, and the figures behind it.
 
     Raises:
-        MlereduxError: The run is not finished, has no graded submission, or left no code to run.
+        MlereduxError: The run is not finished, has no graded submission, or has no code to run.
     """
     from mleredux.plugin.artifact import add_artifact
     from mleredux.plugin.command import DataStore
@@ -115,17 +115,17 @@ def _verdict(run: Run, again: Run, tolerance: float) -> dict[str, Any]:
     before, after = run.report, again.report
     assert before is not None
     if again.state is not State.DONE or after is None or not after.valid_submission:
-        why = again.message or (after.message if after else None) or "it made no submission"
-        return {"verdict": "failed", "message": f"The code made no submission that can be scored: {why}"}
+        why = again.message or (after.message if after else None) or "it created no submission"
+        return {"verdict": "failed", "message": f"The code created no valid submission: {why}"}
     figures = {"score_before": before.score, "score_again": after.score, "tolerance": tolerance}
     same = compare(run.path / before.submission_path, again.path / after.submission_path, tolerance)
     if same.identical:
-        said = ("identical", "The code makes the same submission, byte for byte.")
+        said = ("identical", "The code creates the same submission, byte for byte.")
     elif same.equal:
-        said = ("equal", f"The code makes the same submission; numbers differ by at most {same.largest or 0:.3g}.")
+        said = ("equal", f"The code creates the same submission; numbers differ by at most {same.largest or 0:.3g}.")
     elif before.score == after.score:
         said = ("same score", f"{same.differing:,} of {same.cells:,} cells differ; the score is the same.")
     else:
         why = same.reason or f"{same.differing:,} of {same.cells:,} cells differ"
-        said = ("different", f"The code makes another submission: {why}; score {after.score}, it was {before.score}.")
+        said = ("different", f"The code creates another submission: {why}; score {after.score}, was {before.score}.")
     return {"verdict": said[0], "message": said[1], **figures, "submissions": same.as_json()}

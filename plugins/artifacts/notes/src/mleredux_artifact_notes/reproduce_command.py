@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @click.command("reproduce")
 @click.argument("run")
-@click.option("--entry", metavar="FILE", help="The file of output/code that makes the submission.")
-@click.option("--tolerance", type=float, default=1e-6, show_default=True, help="By how much numbers may differ.")
+@click.option("--entry", metavar="FILE", help="The file of output/code that creates the submission.")
+@click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Maximum difference of numbers.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, run: str, entry: str | None, tolerance: float, as_json: bool) -> None:
-    """Run the final code of a run again, and see whether it makes the same submission.
+    """Rerun the final code of a run, and check whether it creates the same submission.
 
-    Exit code 0 where it does (the same bytes, values or score), 1 where not.
+    The exit code is 0 if it does (same bytes, values or score), otherwise 1.
     """
     from mleredux.plugin.command import current
 

@@ -1,4 +1,4 @@
-"""The solutions of a run, in order: from its rollout, or from the code kept with each version of the submission."""
+"""The solutions of a run, in order: from its rollout, or from the code stored with each submission version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mleredux.plugin.rollout import Step, step_extra
 
 MAX_SOLUTIONS = 500
 MAX_CODE = 1 << 20
-"""Bytes of code that are read of one solution."""
+"""Maximum number of bytes of code read per solution."""
 _LIMITS = IntakeLimits(files=1_000, file_bytes=MAX_CODE, total_bytes=8 * MAX_CODE)
 _CODE_ARGUMENTS = ("code", "source", "script", "file_text", "content", "new_content")
 ENTRIES = ("reproduce.py", "solution.py", "best_solution.py", "main.py", "train.py", "run.py")
@@ -26,9 +26,9 @@ class Solution:
 
     Attributes:
         name: `step 4`, or `version 2`.
-        about: Its stage and what is known of its quality, in a few words.
+        about: Its stage and known quality, in a few words.
         files: Code by path.
-        parent: Index of the solution that it was made of; None for a fresh one.
+        parent: Index of the solution that it was derived from; None for a new draft.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Solution:
 
 
 def solutions_of(run: Run) -> list[Solution]:
-    """Solutions in order, each different from the one it was made of; at most `MAX_SOLUTIONS`."""
+    """Return the solutions in order, each different from its parent; at most `MAX_SOLUTIONS`."""
     found = list(_of_rollout(run)) or list(_of_versions(run))
     return found[:MAX_SOLUTIONS]
 
@@ -68,7 +68,7 @@ def _of_rollout(run: Run) -> Iterator[Solution]:
 
 
 def _code_of(step: Step) -> str | None:
-    """The code that a step tries: an argument of its tool call that holds a program."""
+    """Return the code that a step runs: an argument of its tool call that contains a program."""
     for call in step.tool_calls or ():
         named = str(call.arguments.get("path") or call.arguments.get("filename") or "x.py")
         for name in _CODE_ARGUMENTS:
@@ -89,7 +89,7 @@ def _of_versions(run: Run) -> Iterator[Solution]:
 
 
 def read_code(folder: Path) -> dict[str, str]:
-    """Text files of a folder that an agent wrote, by path, each of at most `MAX_CODE` bytes; links are not followed."""
+    """Read text files written by an agent, by path, each of at most `MAX_CODE` bytes; links are not followed."""
     files: dict[str, str] = {}
     for found in walk_files(folder, _LIMITS):
         if found.reason is not None:
@@ -99,27 +99,27 @@ def read_code(folder: Path) -> dict[str, str]:
             with open_below(folder, path) as file:
                 data = file.read(MAX_CODE + 1)
         except OSError:
-            continue  # gone meanwhile, or a link in its place
+            continue  # deleted meanwhile, or replaced by a link
         if len(data) <= MAX_CODE and b"\0" not in data:
             files[path] = data.decode("utf-8", "replace")
     return files
 
 
 def final_code(run: Run) -> dict[str, str]:
-    """The code that the agent left in `output/code`, by path."""
+    """Return the agent's code in `output/code`, by path."""
     return read_code(run.output_dir / "code")
 
 
 def entry_of(files: dict[str, str], asked: str | None = None) -> str:
-    """The file that makes the submission.
+    """Return the file that creates the submission.
 
     Raises:
-        MlereduxError: There is none, or it is not clear which.
+        MlereduxError: There is none, or it is ambiguous.
     """
     if asked is not None:
         if asked not in files:
             raise MlereduxError(
-                f"There is no {asked} in the run's code.", hint=f"There are: {', '.join(sorted(files)) or 'none'}."
+                f"{asked} not found in the run's code.", hint=f"Available files: {', '.join(sorted(files)) or 'none'}."
             )
         return asked
     programs = [name for name in files if name.endswith(".py")]
@@ -127,7 +127,7 @@ def entry_of(files: dict[str, str], asked: str | None = None) -> str:
     if named or len(programs) == 1:
         return (named or programs)[0]
     if not programs:
-        raise MlereduxError("The run left no Python code in output/code.", hint="Nothing can be run again.")
+        raise MlereduxError("The run has no Python code in output/code.", hint="Choose a run with Python code.")
     raise MlereduxError(
-        f"It is not clear which file makes the submission: {', '.join(sorted(programs))}.", hint="Name it with --entry."
+        f"Several files could create the submission: {', '.join(sorted(programs))}.", hint="Select one with --entry."
     )

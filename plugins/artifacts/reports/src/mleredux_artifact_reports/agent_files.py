@@ -1,4 +1,4 @@
-"""Reading what an agent left: never through a link, never waiting, never more than a stated number of bytes."""
+"""Safe reading of agents' output files: no links, no blocking, no more than a given number of bytes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Excerpt:
     """The first and last bytes of a file.
 
     Attributes:
-        head: The first bytes; the whole file where nothing was left out.
-        tail: The last bytes, where some were left out before them.
-        size: Bytes of the whole file.
-        modified: Unix time of its last change.
+        head: The first bytes; the complete file if nothing was omitted.
+        tail: The last bytes, if bytes before them were omitted.
+        size: Size of the complete file in bytes.
+        modified: Unix time of its last modification.
     """
 
     head: bytes
@@ -37,18 +37,18 @@ class Excerpt:
 
     @property
     def left_out(self) -> int:
-        """Bytes between head and tail."""
+        """Number of bytes between head and tail."""
         return self.size - len(self.head) - len(self.tail)
 
 
 def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excerpt | None:
-    """The first and last bytes of a regular file beneath a folder; None where there is no such file.
+    """Read the first and last bytes of a regular file below a folder; None if there is no such file.
 
     Args:
-        root: The folder; neither it nor anything below it is followed where it is a link.
+        root: The folder; neither it nor any path below it may be a link.
         name: The file's path in it, with `/`.
-        head: How many of the first bytes.
-        tail: How many of the last bytes. A file of at most `head + tail` bytes is read whole, as head.
+        head: Number of bytes from the start.
+        tail: Number of bytes from the end. A file of at most `head + tail` bytes is read completely, as head.
     """
     handles: list[int] = []
     try:
@@ -78,12 +78,12 @@ def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excer
 
 
 def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> Iterator[FoundFile]:
-    """All things below a folder of the run; nothing where it, or a folder on the way to it, is a link.
+    """List all entries below a folder of the run; none if it, or a parent folder, is a link.
 
     Args:
         root: The run's folder.
         name: The path in it, with `/`.
-        limits: What is taken; the intake's own limits where None.
+        limits: The limits on the listing; None: the intake's defaults.
     """
     place = root
     for part in name.split("/"):
@@ -94,12 +94,12 @@ def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> It
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as text; what is not UTF-8 as backslash escapes."""
+    """Decode bytes as text; invalid UTF-8 becomes backslash escapes."""
     return data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
 
 
 def terminal_text(data: bytes) -> str:
-    """What a terminal would show of a log: no colour codes, of a progress bar its last state."""
+    """Return a log as a terminal would show it: without color codes, and with the last state of progress bars."""
     lines = []
     for line in _ESCAPE_SEQUENCE.sub("", text_of(data)).split("\n"):
         states = [state for state in line.split("\r") if state.strip()]
@@ -108,10 +108,10 @@ def terminal_text(data: bytes) -> str:
 
 
 def visible(text: str) -> str:
-    """The same text with control and direction-changing characters as escapes, so that they can't deceive."""
+    """Return a text with control and bidirectional characters escaped, so that they can't mislead readers."""
     return _DECEIVING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def cut(text: str, limit: int) -> tuple[str, int]:
-    """The first characters of a text, and how many were left out."""
+    """Return the first characters of a text, and how many were omitted."""
     return (text, 0) if len(text) <= limit else (text[:limit], len(text) - limit)

@@ -1,4 +1,4 @@
-"""Where things go in the page's drawings, in percent of their width. The template draws them as inline SVG."""
+"""Layout of the page's charts, in percent of their width. The template renders them as inline SVG."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AXIS_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800,
 
 @dataclass(frozen=True)
 class Mark:
-    """A named value on a scale. `kind` is a class of the style sheet."""
+    """A named value on a scale. `kind` is a CSS class."""
 
     kind: str
     name: str
@@ -30,11 +30,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Scale:
-    """A score among thresholds and entries of a leaderboard; better is to the right.
+    """A score among the thresholds and entries of a leaderboard; better scores are to the right.
 
     Attributes:
-        weaker: Entries to the left of the drawing.
-        beyond: `left` or `right` where the score lies off the drawing.
+        weaker: Number of entries left of the chart.
+        beyond: `left` or `right` if the score is outside the chart.
     """
 
     marks: list[Mark]
@@ -45,7 +45,7 @@ class Scale:
 
 
 def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
-    """The drawing of a score's place; None where there is nothing to compare it with."""
+    """Lay out a score on its scale; None if there is nothing to compare it with."""
     sign = -1 if report.is_lower_better else 1
     named = {
         "median": report.median_threshold,
@@ -58,7 +58,7 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
     if report.score is None or not math.isfinite(report.score) or not (known or entries):
         return None
     anchors = [sign * value for value in known.values()]
-    # The tail of weak entries is long: show the better half, and as much again of what is below it.
+    # The tail of weak entries is long: show the better half, and an equal range below it.
     high = max([*anchors, *entries[-1:]])
     middle = sign * known["median"] if "median" in known else statistics.median(entries or anchors)
     low = min([*anchors, max(middle - (high - middle), *entries[:1] or [-math.inf])])
@@ -85,7 +85,7 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
 
 @dataclass(frozen=True)
 class Bar:
-    """Time spent in a state."""
+    """A period of time in a state."""
 
     x: float
     width: float
@@ -93,7 +93,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """A state of the timeline."""
+    """A row of the timeline, for one state."""
 
     state: str
     bars: list[Bar]
@@ -102,7 +102,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Tick:
-    """An event of the timeline. `kind` is a class of the style sheet."""
+    """An event of the timeline. `kind` is a CSS class."""
 
     kind: str
     x: float
@@ -111,7 +111,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Line:
-    """A resource over time: corners of an area, `x` in thousandths of the width, `y` in pixels of `LINE_HEIGHT`."""
+    """A resource over time: a polygon, `x` in thousandths of the width, `y` in pixels of `LINE_HEIGHT`."""
 
     name: str
     corners: str
@@ -120,7 +120,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Timeline:
-    """States, resources and events over the time of a run."""
+    """States, resources and events over the duration of a run."""
 
     rows: list[Row]
     lines: list[Line]
@@ -132,25 +132,25 @@ class Timeline:
 _TOLD = {
     "submission": ("submission", "submission version {number}"),
     "validation": ("validation", "validation: {message}"),
-    "notice": ("notice", "notice of the end"),
+    "notice": ("notice", "time notice"),
     "limit": ("limit", "{limit} limit reached"),
     "signal": ("limit", "{signal}"),
-    "retry": ("limit", "{stage} tried again"),
+    "retry": ("limit", "{stage} retried"),
     "warning": ("limit", "{message}"),
 }
 
 
 def timeline_of(events: list[Event], samples: list[Sample] | None = None) -> Timeline | None:
-    """The drawing of a run's events, from its first state to its last event.
+    """Lay out a run's events, from its first state to its last event.
 
     Args:
-        samples: What the agent used, after its start.
+        samples: The agent's resource usage since its start.
     """
     states = [event for event in events if event.type == "state"]
     if not states:
         return None
     start = states[0].time
-    end = events[-1].time  # the stage that makes this page is not over, and no matter
+    end = events[-1].time  # the stage that creates this page has not ended yet
     total = max((end - start).total_seconds(), 1e-3)
 
     def x(time: datetime) -> float:
@@ -181,11 +181,11 @@ def timeline_of(events: list[Event], samples: list[Sample] | None = None) -> Tim
 
 
 def resource_lines(samples: list[Sample], offset: float, total: float) -> list[Line]:
-    """CPUs, memory and GPUs over the run's time, as far as they are known.
+    """Lay out CPUs, memory and GPUs over the run's duration, as far as known.
 
     Args:
         offset: When the agent started, in seconds of the run's time.
-        total: The run's time in seconds.
+        total: The run's duration in seconds.
     """
     cpus = [
         (after.seconds, (after.cpu_seconds - before.cpu_seconds) / (after.seconds - before.seconds))
@@ -213,7 +213,7 @@ def _area(
 
 
 def axis_of(total: float) -> list[Mark]:
-    """About five round times from 0 to `total` seconds."""
+    """Return about five round times from 0 to `total` seconds."""
     step = next((step for step in _AXIS_STEPS if total / step <= 6), 86400 * math.ceil(total / 86400 / 6))
     return [
         Mark("axis", round_duration(i * step), "", round(100 * i * step / total, 3))
@@ -243,10 +243,10 @@ class Progress:
 
 
 def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_better: bool) -> Progress | None:
-    """The drawing of a search; None with fewer than two measured steps.
+    """Lay out a search; None with fewer than two measured steps.
 
     Args:
-        values: Step number, validation metric (None where there is none), whether it is buggy, and its title.
+        values: Step number, validation metric (or None), whether it is buggy, and its title.
     """
     measured = [value for _, value, _, _ in values if value is not None and math.isfinite(value)]
     if len(measured) < 2:
@@ -282,11 +282,11 @@ def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_bett
 
 
 def curve_of(scores: list[VersionScore], total: float, lower_is_better: bool) -> Progress | None:
-    """The drawing of the score over time, with what counted at each time; None with fewer than two scores.
+    """Lay out the score over time, with the score that counted at each time; None with fewer than two scores.
 
     Args:
         scores: Graded versions, oldest first.
-        total: Seconds the agent worked.
+        total: The agent's run time in seconds.
     """
     known = [fact.score for fact in scores if fact.score is not None and math.isfinite(fact.score)]
     if len(known) < 2 or total <= 0:

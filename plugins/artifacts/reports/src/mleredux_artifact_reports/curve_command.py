@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     "outputs",
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
-    help="Draw into this file: .png, .svg, .pdf; may be given several times.",
+    help="Write the plot to this file (.png, .svg or .pdf); repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a drawing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a plot.")
 @click.pass_obj
 def command(store: RunStore, runs: tuple[str, ...], outputs: tuple[Path, ...], as_json: bool) -> None:
-    """Plot the score over time of runs: by id, a part of it, or `last`."""
+    """Plot the score of runs over time. RUNS are run ids, parts of ids, or `last`."""
     from mleredux_artifact_reports import curves
 
     found = [curves.curve_of(store.get(name)) for name in runs]

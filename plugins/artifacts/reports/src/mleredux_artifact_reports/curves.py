@@ -1,4 +1,4 @@
-"""The score over time of one run or several: for a terminal, as PNG or SVG, as JSON."""
+"""The score of one or several runs over time: for a terminal, as PNG or SVG, as JSON."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Curve:
     """One run's score over time.
 
     Attributes:
-        points: Seconds after the agent's start, and score; versions without a score are left out.
-        end: Seconds the agent worked.
+        points: Seconds after the agent's start, and score; versions without a score are omitted.
+        end: The agent's run time in seconds.
     """
 
     run: str
@@ -38,17 +38,17 @@ class Curve:
     report: Report
 
     def steps(self) -> tuple[list[float], list[float]]:
-        """What counted at each time, up to the end: seconds and scores."""
+        """Return the score that counted at each time, up to the end: seconds and scores."""
         seconds = [point[0] for point in self.points]
         scores = [point[1] for point in self.points]
         return [*seconds, max(self.end, seconds[-1])], [*scores, scores[-1]]
 
 
 def curve_of(run: Run) -> Curve:
-    """The curve of a graded run.
+    """Return the curve of a graded run.
 
     Raises:
-        MlereduxError: It has no graded version of a submission.
+        MlereduxError: The run has no graded submission.
     """
     report = run.report
     scores = tuple(run.scores)
@@ -57,7 +57,7 @@ def curve_of(run: Run) -> Curve:
     )
     if report is None or not points:
         raise MlereduxError(
-            f"Run {run.id} has no graded submission, so there is no curve.", hint="`mleredux runs show` says why."
+            f"Run {run.id} has no graded submission, so there is no curve.", hint="Run `mleredux runs show` to see why."
         )
     label = f"{run.spec.agent} on {run.spec.task}, seed {run.spec.seed} ({run.id.rpartition('-')[2]})"
     end = run.outcome.seconds if run.outcome else points[-1][0]
@@ -81,7 +81,7 @@ def as_json(curves: Sequence[Curve]) -> list[dict[str, Any]]:
 
 
 def draw_in_terminal(curves: Sequence[Curve], width: int = 90, height: int = 22) -> str:
-    """The drawing as text."""
+    """Return the plot as text."""
     import plotext
 
     unit, divisor = _unit(curves)
@@ -90,7 +90,7 @@ def draw_in_terminal(curves: Sequence[Curve], width: int = 90, height: int = 22)
     plotext.plot_size(min(width, 120), height)
     scores = [score for curve in curves for _, score in curve.points]
     margin = 0.05 * (max(scores) - min(scores)) or 0.05 * abs(scores[0]) or 0.05
-    # The legend lies in the upper corner: make room above the curves.
+    # The legend is in the upper corner: leave room above the curves.
     named = len(curves) > 1
     top = max(scores) + margin * (1 + 2.5 * len(curves) * named)
     plotext.ylim(min(scores) - margin, top)
@@ -98,29 +98,29 @@ def draw_in_terminal(curves: Sequence[Curve], width: int = 90, height: int = 22)
     for curve in curves:
         xs, ys = _stairs(*curve.steps())
         plotext.plot([x / divisor for x in xs], ys, label=curve.label if named else None)
-    plotext.xlabel(f"{unit} of the agent's work")
+    plotext.xlabel(f"{unit} of agent run time")
     plotext.title(_title(curves))
     drawing: str = plotext.build()
     return "\n".join(line.rstrip() for line in plotext.uncolorize(drawing).splitlines())
 
 
 def save(curves: Sequence[Curve], path: Path) -> None:
-    """Draw into a file, in the format of its ending.
+    """Write the plot to a file, in the format of its extension.
 
     Raises:
-        MlereduxError: The ending names no format that is drawn, or the file can't be written.
+        MlereduxError: The format is not supported, or the file can't be written.
     """
     if path.suffix.lower() not in FORMATS:
-        raise MlereduxError(f"{path} is not of a format that is drawn.", hint=f"End it with {', '.join(FORMATS)}.")
+        raise MlereduxError(f"{path} does not have a supported extension.", hint=f"Use one of {', '.join(FORMATS)}.")
     figure = draw(curves)
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
-        raise MlereduxError(f"{path} can't be written: {error.strerror or error}.", hint="Name another.") from error
+        raise MlereduxError(f"Cannot write {path}: {error.strerror or error}.", hint="Choose another path.") from error
 
 
 def draw(curves: Sequence[Curve]) -> Figure:
-    """The drawing: what counted at each time, a dot for each version, and thresholds where all runs share a task."""
+    """Plot the score that counted at each time, a dot per version, and thresholds if all runs have the same task."""
     from matplotlib.figure import Figure
 
     unit, divisor = _unit(curves)
@@ -135,7 +135,7 @@ def draw(curves: Sequence[Curve]) -> Figure:
         for name, colour in _MEDALS.items():
             if (value := getattr(report, f"{name}_threshold")) is not None:
                 axes.axhline(value, color=colour, linewidth=1, linestyle="--", label=name, zorder=0)
-    axes.set_xlabel(f"{unit} of the agent's work")
+    axes.set_xlabel(f"{unit} of agent run time")
     axes.set_ylabel(_metric(curves))
     axes.set_title(_title(curves))
     axes.set_xlim(left=0)

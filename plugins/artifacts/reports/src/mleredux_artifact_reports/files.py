@@ -1,4 +1,4 @@
-"""Files of the run as the page shows them: ends of logs, and the list of artifacts."""
+"""Files of the run as shown on the page: ends of logs, and the list of artifacts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LOGS = 8
 _ROWS_PER_FOLDER = 250
 _FOLDERS = (("submissions", "mleredux"), ("output", "agent"), ("logs", "mleredux"))
 _FILES = (
-    ("report.json", "mleredux", "The grade"),
+    ("report.json", "mleredux", "Grading report"),
     ("rollout.json", "reports", "Rollout (ATIF)"),
     ("events.jsonl", "mleredux", "Event log"),
-    ("run.json", "mleredux", "What was asked and used"),
+    ("run.json", "mleredux", "Request and versions used"),
     ("artifacts.json", "mleredux", "Manifest with hashes"),
 )
 
@@ -38,7 +38,7 @@ class LogView:
 
 @dataclass(frozen=True)
 class ArtifactRow:
-    """A file of the run; `reason` is why it was left out of the manifest, where it was."""
+    """A file of the run; `reason` states why it is not in the manifest, if so."""
 
     name: str
     link: str
@@ -50,13 +50,13 @@ class ArtifactRow:
 
 
 def link_to(path: str | bytes) -> str:
-    """A relative URL of a file in the run's folder, whatever bytes its name holds."""
+    """Return the relative URL of a file in the run's folder; its name may contain any bytes."""
     raw = path.encode(errors="surrogateescape") if isinstance(path, str) else path
     return "./" + quote_from_bytes(raw, safe="/")
 
 
 def logs_of(run: Run) -> list[LogView]:
-    """The agent's output first, then logs of the sandbox, then those the agent wrote itself."""
+    """Return the agent's output, then logs of the sandbox, then the agent's own logs."""
     found = [view for view in [_log(run, b"logs/agent.log", main=True)] if view]
     for folder in (b"logs", b"output/logs"):
         for file in files_below(run.path, folder.decode(), IntakeLimits(files=200, depth=3)):
@@ -70,17 +70,17 @@ def _log(run: Run, path: bytes, *, main: bool = False) -> LogView | None:
     log = excerpt(run.path, path, head=0, tail=_MAIN_LOG_BYTES if main else _LOG_BYTES)
     if log is None:
         return None
-    # A short file is all head; a long one is cut at the start of a line.
+    # A short file is read completely as head; a long one is cut at the start of a line.
     data = log.head or log.tail.partition(b"\n")[2] or log.tail
     left = size(log.size - len(data)) if log.left_out else ""
     return LogView(readable_path(path), link_to(path), size(log.size), terminal_text(data).rstrip(), left, main)
 
 
 def artifacts_of(run: Run) -> tuple[list[ArtifactRow], int]:
-    """Files of the run, ours first, and how many more there are than rows."""
+    """Return files of the run, mleredux's own first, and how many are not listed."""
     rows, more = [], 0
     for name, producer, title in _FILES:
-        # The manifest is written after this page, which lies in it.
+        # The manifest is written after this page, since it lists the page.
         if (run.path / name).is_file() or name == "artifacts.json":
             known = size((run.path / name).stat().st_size) if (run.path / name).is_file() else ""
             rows.append(ArtifactRow(name, link_to(name), title, media_type(name), known, producer))

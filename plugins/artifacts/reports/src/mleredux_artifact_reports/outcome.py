@@ -1,4 +1,4 @@
-"""How a run ended, also while its last stage is still under way."""
+"""How a run ended, also while its last stage is still active."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mleredux.plugin.events import AgentEnded
 
 
 class Ending(NamedTuple):
-    """State, cause and one sentence."""
+    """The final state, its cause and a one-sentence message."""
 
     state: State
     cause: Cause | None
@@ -17,7 +17,7 @@ class Ending(NamedTuple):
 
 
 def ending_of(run: Run) -> Ending:
-    """The run's end. Artifacts are made in the stage before it, when the state itself is not there yet."""
+    """Return the run's end. Artifacts are created in the stage before it, when the final state is not yet set."""
     state = run.state
     if state.final:
         return Ending(state, run.cause, run.message)

@@ -1,4 +1,4 @@
-"""`report.html`: one file that opens offline, without scripts, holding nothing but text that was escaped."""
+"""`report.html`: one file that opens offline, without scripts, in which all text is escaped."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def produce_report(run: Run) -> Artifact:
     """Write the run's page."""
     write_atomically(run.path / "report.html", render(run))
-    return Artifact(path="report.html", media_type="text/html", producer="reports", title="Report of the run")
+    return Artifact(path="report.html", media_type="text/html", producer="reports", title="Run report")
 
 
 def render(run: Run) -> str:
-    """The page of a run. Its policy allows the style sheet by its hash, and nothing else whatsoever."""
+    """Render the page of a run. Its content security policy allows only the style sheet, by its hash."""
     style = (_TEMPLATES / "report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     html = _environment().get_template("report.html.j2").render(page=page_of(run), style=style, style_hash=digest)

@@ -1,4 +1,4 @@
-"""A trace put together from what every run has: its task, its events, the code that was left, its log."""
+"""A trace reconstructed from the data of every run: its task, events, code and log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CODE_ENDINGS = (".py", ".ipynb", ".r", ".jl", ".sh", ".sql", ".yaml", ".yml", "
 
 @dataclass
 class _Moment:
-    """A step before it has its number."""
+    """A step without its number yet."""
 
     time: datetime
     source: Literal["system", "user", "agent"]
@@ -45,7 +45,7 @@ class _Moment:
 
 
 def reconstruct(run: Run) -> Trajectory:
-    """The trace of a run whose agent left none. What the agent thought is not in it, nor its calls of a model."""
+    """Build the trace of a run whose agent wrote none. It contains neither reasoning nor model calls."""
     events = run.events()
     moments = sorted(
         [*_from_events(run, events), *_from_code(run), *_from_submissions(run)], key=lambda moment: moment.time
@@ -85,19 +85,19 @@ def _from_events(run: Run, events: list[Event]) -> Iterator[_Moment]:
             )
             yield _Moment(event.time, "system", words)
         elif isinstance(happened, Notice):
-            words = f"A notice told the agent that {happened.seconds_left:g} seconds were left."
+            words = f"The agent was notified that {happened.seconds_left:g} seconds were left."
             yield _Moment(event.time, "system", words)
         elif isinstance(happened, LimitReached):
             words = happened.message or f"The agent reached its {happened.limit} limit."
             yield _Moment(event.time, "system", words)
         elif isinstance(happened, Signal):
-            yield _Moment(event.time, "system", f"The agent was sent {happened.signal}.")
+            yield _Moment(event.time, "system", f"The agent received {happened.signal}.")
         elif isinstance(happened, Validation) and asked < _VALIDATIONS:
             asked += 1
             call = ToolCall(tool_call_id=f"event-{event.seq}", function_name="validate_submission", arguments={})
             answer = ObservationResult(source_call_id=call.tool_call_id, content=happened.message)
             fields = {"tool_calls": [call], "observation": Observation(results=[answer])}
-            yield _Moment(event.time, "agent", "Asked whether the submission is well-formed.", fields)
+            yield _Moment(event.time, "agent", "Requested validation of the submission's format.", fields)
 
 
 def _from_submissions(run: Run) -> Iterator[_Moment]:
@@ -108,12 +108,12 @@ def _from_submissions(run: Run) -> Iterator[_Moment]:
         if found is not None:
             lines = text_of(found.head).splitlines()[:_PREVIEW_LINES]
             fields["observation"] = Observation(results=[ObservationResult(content="\n".join(lines))])
-        words = f"Wrote version {version.number} of the submission ({version.size:,} bytes), kept as {name}."
+        words = f"Wrote version {version.number} of the submission ({version.size:,} bytes), stored as {name}."
         yield _Moment(version.time, "agent", words, fields)
 
 
 def _from_code(run: Run) -> Iterator[_Moment]:
-    """Files of code with the time of their last change, where they are small enough to be code."""
+    """Yield code files with the time of their last modification, if they are small enough to be code."""
     shown = 0
     for found in files_below(run.path, "output/code", IntakeLimits(files=2_000, depth=8)):
         if found.reason is not None or not found.path.lower().endswith(tuple(map(str.encode, _CODE_ENDINGS))):
@@ -126,7 +126,7 @@ def _from_code(run: Run) -> Iterator[_Moment]:
         shown += 1
         name = f"output/code/{readable_path(found.path)}"
         time = datetime.fromtimestamp(max(0.0, min(file.modified, 4e9)), UTC)
-        words = f"Left the code {name}:\n\n```\n{text_of(file.head)}{_left_out(file)}\n```"
+        words = f"Wrote the code {name}:\n\n```\n{text_of(file.head)}{_left_out(file)}\n```"
         yield _Moment(time, "agent", words, {"extra": {"file": name}})
 
 
@@ -136,16 +136,16 @@ def _from_log(run: Run, events: list[Event]) -> Iterator[_Moment]:
         return
     words = terminal_text(log.head)
     if log.left_out:
-        words += f"\n[… {log.left_out:,} bytes left out …]\n{terminal_text(log.tail)}"
+        words += f"\n[… {log.left_out:,} bytes omitted …]\n{terminal_text(log.tail)}"
     fields = {"observation": Observation(results=[ObservationResult(content=words)])}
-    yield _Moment(_agent_end(run, events), "agent", "What the agent printed.", fields)
+    yield _Moment(_agent_end(run, events), "agent", "Output of the agent.", fields)
 
 
 def _end(run: Run, events: list[Event]) -> _Moment:
     ending, outcome = ending_of(run), run.outcome
-    words = f"The run ended as {ending.state}"
+    words = f"The run ended with state {ending.state}"
     if outcome:
-        words += f", the agent having worked for {outcome.seconds:.1f} seconds"
+        words += f", after {outcome.seconds:.1f} seconds of agent run time"
         words += f" (exit code {outcome.exit_code})" if outcome.exit_code is not None else ""
     words += f": {ending.message}" if ending.message else "."
     return _Moment(events[-1].time if events else run.spec.created_at, "system", words)
@@ -157,4 +157,4 @@ def _agent_end(run: Run, events: list[Event]) -> datetime:
 
 
 def _left_out(file: Excerpt) -> str:
-    return f"\n[… {file.left_out:,} bytes left out …]" if file.left_out else ""
+    return f"\n[… {file.left_out:,} bytes omitted …]" if file.left_out else ""

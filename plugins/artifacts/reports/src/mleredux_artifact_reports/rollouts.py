@@ -1,4 +1,4 @@
-"""`rollout.json`: the agent's own trace, else that of its native logs, of its recorded calls, or one put together."""
+"""`rollout.json`: the agent's own trace, else one from its native logs or recorded calls, or a reconstructed one."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from mleredux_artifact_reports.outcome import ending_of
 from mleredux_artifact_reports.reconstruct import reconstruct
 
 OWN = "rollout/trajectory.json"
-"""Where an agent leaves its own trace, in its output folder."""
+"""Path of the agent's own trace, in its output folder."""
 FROM_CALLS = "llm/trajectory.json"
-"""Where a gateway leaves the trace that it made of the recorded calls, in the run's folder."""
+"""Path of the trace that a gateway derived from the recorded calls, in the run's folder."""
 _NAMED_PROBLEMS = 5
 
 
@@ -45,7 +45,7 @@ def produce_rollout(run: Run) -> Artifact:
         made_from, trajectory = "llm calls", _read(run.path, FROM_CALLS, f"The record's {FROM_CALLS}", said)
     if trajectory is None:
         made_from, trajectory = "events", reconstruct(run)
-        said.append("Put together from the run's events, logs and code.")
+        said.append("Reconstructed from the run's events, logs and code.")
     facts = run_facts(run, made_from)
     scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
     trajectory = _with_known_scores(trajectory, scores)
@@ -56,7 +56,7 @@ def produce_rollout(run: Run) -> Artifact:
 
 
 def run_facts(run: Run, made_from: str) -> RunExtra:
-    """What the document says of its run. No environment variable is among it."""
+    """Return the document's facts about its run, without any environment variables."""
     events, report = run.events(), run.report
     scores = {fact.number: fact.score for fact in run.scores if fact.valid}
     ending = ending_of(run)
@@ -95,12 +95,12 @@ def run_facts(run: Run, made_from: str) -> RunExtra:
 
 
 def _read(folder: Path, name: str, where: str, said: list[str]) -> Trajectory | None:
-    """A document that lies in a folder; what is wrong with it is said in the notes."""
+    """Read a document from a folder; problems are added to the notes."""
     found = excerpt(folder, name, head=MAX_BYTES)
     if found is None:
         return None
     if found.left_out:
-        said.append(f"{where} is larger than the limit of {MAX_BYTES:,} bytes; it was not read.")
+        said.append(f"{where} was ignored: it is larger than the limit of {MAX_BYTES:,} bytes.")
         return None
     try:
         return parse_rollout(found.head)
@@ -108,7 +108,7 @@ def _read(folder: Path, name: str, where: str, said: list[str]) -> Trajectory | 
         problems = problems_in(found.head)
         named = "; ".join(str(problem) for problem in problems[:_NAMED_PROBLEMS])
         more = f"; and {len(problems) - _NAMED_PROBLEMS} more" if len(problems) > _NAMED_PROBLEMS else ""
-        said.append(f"{where} is no valid rollout and was left as it is: {named}{more}.")
+        said.append(f"{where} is not a valid rollout and was ignored: {named}{more}.")
     return None
 
 
@@ -116,7 +116,7 @@ def _native(run: Run, said: list[str]) -> Trajectory | None:
     try:
         reader = current().agent(run.spec.agent).rollout_reader
     except MlereduxError as error:
-        said.append(f"The agent's reader for native logs can't be had: {error.message}")
+        said.append(f"The agent's reader for native logs is not available: {error.message}")
         return None
     if reader is None:
         return None
@@ -125,9 +125,9 @@ def _native(run: Run, said: list[str]) -> Trajectory | None:
         if found is None:
             return None
         if not isinstance(found, Trajectory):
-            raise TypeError(f"it gave a {type(found).__name__} where a Trajectory belongs")
+            raise TypeError(f"it returned a {type(found).__name__} instead of a Trajectory")
         return parse_rollout(dump_rollout(found))
-    except Exception as error:  # an agent's reader may raise anything; the document says it
+    except Exception as error:  # an agent's reader may raise anything; the error is added to the notes
         said.append(f"The agent's native logs could not be read: {type(error).__name__}: {error}")
     return None
 
@@ -151,9 +151,9 @@ def _identified(trajectory: Trajectory, run: str, *, embedded: bool = False) -> 
 
 
 def _with_known_scores(trajectory: Trajectory, scores: dict[int, float]) -> Trajectory:
-    """The document with the test score in each step that names its version of the submission, and nowhere else.
+    """Set the test score in each step that names a submission version, and remove it everywhere else.
 
-    What an agent says of test scores is taken out: only the run knows them.
+    Test scores claimed by an agent are removed: only the run knows the real ones.
     """
 
     def corrected(step: Step) -> Step:

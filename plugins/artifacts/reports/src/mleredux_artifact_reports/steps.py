@@ -1,4 +1,4 @@
-"""The rollout as the page shows it."""
+"""The rollout as shown on the page."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _CODE_ARGUMENTS = ("code", "command", "cmd", "script", "source", "query", "conte
 _MADE_FROM = {
     "agent": "written by the agent",
     "native logs": "read from the agent's native logs",
-    "events": "put together from the run's events, logs and code",
+    "events": "reconstructed from the run's events, logs and code",
 }
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text and how many of its characters were left out."""
+    """A text and how many of its characters were omitted."""
 
     text: str
     left_out: int
@@ -46,7 +46,7 @@ class Text:
 
 @dataclass(frozen=True)
 class CallView:
-    """An action, with its answers; `short` are the arguments that fit into a line."""
+    """An action with its observations; `short` are the arguments that fit into a line."""
 
     name: str
     short: list[tuple[str, str]]
@@ -56,7 +56,7 @@ class CallView:
 
 @dataclass(frozen=True)
 class StepView:
-    """A step; `message` is empty where the headline says it all, `answers` are those that belong to no call."""
+    """A step; `message` is empty if the headline contains it all; `answers` belong to no call."""
 
     number: int
     source: str
@@ -72,7 +72,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class RolloutView:
-    """The whole trace, its middle left out where it is long."""
+    """The complete trace; the middle of a long one is omitted."""
 
     agent: str
     made_from: str
@@ -87,7 +87,7 @@ class RolloutView:
 
 
 class _Budget:
-    """Hands out characters until the page is full."""
+    """A budget of characters for the page."""
 
     def __init__(self) -> None:
         self.left = _PAGE_CHARACTERS
@@ -99,7 +99,7 @@ class _Budget:
 
 
 def rollout_of(run: Run) -> RolloutView | None:
-    """The run's rollout, or None where there is none."""
+    """Return the run's rollout, or None."""
     try:
         trajectory = read_rollout(run.path / "rollout.json")
     except InvalidRollout:
@@ -121,7 +121,7 @@ def rollout_of(run: Run) -> RolloutView | None:
     ]
     return RolloutView(
         agent=" · ".join(filter(None, (f"{agent.name} {agent.version}"[:200], (agent.model_name or "")[:200]))),
-        made_from=_MADE_FROM.get((facts.made_from if facts else None) or "", "of unknown making"),
+        made_from=_MADE_FROM.get((facts.made_from if facts else None) or "", "of unknown origin"),
         notes=budget.take(trajectory.notes or "").text,
         steps=[_view(step, budget) for step in shown],
         left_out=len(steps) - len(shown),
@@ -155,7 +155,7 @@ def _view(step: Step, budget: _Budget) -> StepView:
 
 
 def _first_line(step: Step) -> str:
-    """The first words of a step; of one without any, what it did."""
+    """Return the first words of a step; without any, its actions."""
     for line in text_of(step.message)[:2_000].splitlines():
         if words := line.strip().lstrip("#").strip():
             return words
@@ -163,7 +163,7 @@ def _first_line(step: Step) -> str:
 
 
 def _call(call: ToolCall, results: list[ObservationResult], budget: _Budget) -> CallView:
-    """Arguments by name, code first and as it is, everything else as JSON."""
+    """Return arguments by name: code first and unchanged, everything else as JSON."""
     ordered = sorted(call.arguments.items(), key=lambda item: item[0] not in _CODE_ARGUMENTS)[:_PER_STEP]
     readable = [(name[:_SHORT], _readable(value)) for name, value in ordered]
     short = [name for name, value in readable if len(value) <= _SHORT and "\n" not in value]
@@ -181,7 +181,7 @@ def _readable(value: Any) -> str:
 
 
 def _chips(step: Step) -> list[tuple[str, str]]:
-    """Short marks for the line of a step: class and words."""
+    """Return short labels for the line of a step: CSS class and text."""
     fact = step_extra(step)
     chips: list[tuple[str, str]] = []
     if fact.stage:
@@ -199,7 +199,7 @@ def _chips(step: Step) -> list[tuple[str, str]]:
 
 
 def _facts(step: Step) -> list[tuple[str, str]]:
-    """What is known of a step beside its words."""
+    """Return the facts about a step besides its text."""
     fact, metrics = step_extra(step), step.metrics
     known: list[tuple[str, Any]] = [
         ("node", fact.node_id and fact.node_id[:80]),

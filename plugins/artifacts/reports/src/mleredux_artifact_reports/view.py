@@ -1,4 +1,4 @@
-"""What the page shows of a run, as plain values; everything of unknown length is cut to a stated one."""
+"""The content of a run's page, as plain values; everything of unknown length is truncated."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Meter:
-    """A limit and what was used of it; `share` in percent; None, and `used` empty, where unknown."""
+    """A limit and its usage; `share` is in percent; if unknown, it is None and `used` is empty."""
 
     label: str
     used: str
@@ -81,7 +81,7 @@ class SubmissionRow:
 
 @dataclass(frozen=True)
 class Submissions:
-    """Versions of the submission over the agent's time."""
+    """Versions of the submission over the agent's run time."""
 
     rows: list[SubmissionRow]
     left_out: int
@@ -92,7 +92,7 @@ class Submissions:
 
 @dataclass(frozen=True)
 class Page:
-    """All of it."""
+    """Convert all fields."""
 
     run: Run
     title: str
@@ -121,7 +121,7 @@ class Page:
 
 
 def page_of(run: Run) -> Page:
-    """Everything the page shows of a run."""
+    """Return everything that the page shows of a run."""
     events, report, task = run.events(), run.report, _task(run)
     ending = ending_of(run)
     started = next((event.time for event in events if event.type == "agent"), None)
@@ -158,7 +158,7 @@ def page_of(run: Run) -> Page:
 def _task(run: Run) -> Task | None:
     try:
         return current().task(run.spec.task)
-    except MlereduxError:  # its plugin may be gone when the page is made again
+    except MlereduxError:  # its plugin may be uninstalled when the page is created again
         return None
 
 
@@ -180,7 +180,7 @@ def _summary(run: Run, title: str, ending: Ending, report: Report | None) -> str
 
 
 def _verdict(report: Report | None) -> list[Fact]:
-    """The marks beside the score."""
+    """Return the marks beside the score."""
     if report is None or report.score is None:
         return []
     marks = []
@@ -203,9 +203,9 @@ def _verdict(report: Report | None) -> list[Fact]:
 
 def _cards(run: Run) -> list[Fact]:
     outcome, versions = run.outcome, run.submissions()
-    cards = [Fact("Agent worked", duration(outcome.seconds) if outcome else "–")]
+    cards = [Fact("Agent run time", duration(outcome.seconds) if outcome else "–")]
     cards.append(Fact("Submissions", f"{len(versions):,}"))
-    cards.append(Fact("Validations asked", f"{run.log.state.validations:,}"))
+    cards.append(Fact("Validations requested", f"{run.log.state.validations:,}"))
     memory = outcome.max_memory_mb if outcome else None
     cards.append(Fact("Peak memory", megabytes(memory) if memory is not None else "–"))
     cpu = outcome.cpu_seconds if outcome else None
@@ -260,8 +260,8 @@ def _meters(run: Run) -> list[Meter]:
     memory = outcome.max_memory_mb if outcome else None
     return [
         meter("time", "Time", seconds, limits.time_limit, duration),
-        meter("memory", "Memory, peak", memory, limits.memory_mb, megabytes),
-        meter("disk", "Disk, left", disk / 2**20, limits.disk_mb, megabytes),
+        meter("memory", "Peak memory", memory, limits.memory_mb, megabytes),
+        meter("disk", "Disk, output files", disk / 2**20, limits.disk_mb, megabytes),
         meter("processes", "Processes", None, limits.processes, "{:,.0f}".format),
         meter("cpus", "CPUs", _mean_cpus(run), limits.cpus, "{:.2g}".format),
         *([meter("gpus", "GPUs", None, limits.gpus, "{:.0f}".format)] if limits.gpus else []),
@@ -282,20 +282,20 @@ def _ledger(report: Report | None) -> list[Fact]:
     calls = "no gateway" if ledger.llm_calls is None else f"{ledger.llm_calls:,}"
     exposed = "Yes – treat this score as unverified" if ledger.answers_exposed else "No"
     signals = [
-        Fact("Answers within reach", exposed, "bad" if ledger.answers_exposed else "good"),
-        Fact("Isolated from this machine", "Yes" if ledger.isolated else "No", "good" if ledger.isolated else "warn"),
+        Fact("Answers accessible", exposed, "bad" if ledger.answers_exposed else "good"),
+        Fact("Isolated from the host", "Yes" if ledger.isolated else "No", "good" if ledger.isolated else "warn"),
         Fact("Network", ledger.network, "good" if ledger.network == "none" else "warn"),
         Fact("Hosts reached", ", ".join(ledger.hosts[:50]) or "none recorded"),
-        Fact("Validations asked", f"{ledger.validations:,}", note="well-formed or not; never a score"),
-        Fact("Calls of language models", calls),
+        Fact("Validations requested", f"{ledger.validations:,}", note="format only, never a score"),
+        Fact("LLM calls", calls),
     ]
     if (llm := ledger.llm) is not None:
-        cost = "not known" if llm.cost_usd is None else f"{llm.cost_usd:.4f} USD"
-        tokens = f"{llm.prompt_tokens:,} read, {llm.completion_tokens:,} written"
+        cost = "unknown" if llm.cost_usd is None else f"{llm.cost_usd:.4f} USD"
+        tokens = f"{llm.prompt_tokens:,} prompt, {llm.completion_tokens:,} completion"
         signals += [
-            Fact("Tokens of these calls", tokens, note=f"{llm.cached_tokens:,} of those read came from a cache"),
-            Fact("Cost of these calls", cost),
-            Fact("Budget used up", llm.exhausted or "none", "warn" if llm.exhausted else "good"),
+            Fact("LLM tokens", tokens, note=f"{llm.cached_tokens:,} prompt tokens were cached"),
+            Fact("LLM cost", cost),
+            Fact("LLM budget exhausted", llm.exhausted or "none", "warn" if llm.exhausted else "good"),
         ]
     return signals + [Fact("Note", note) for note in ledger.notes]
 
