@@ -1,68 +1,80 @@
-"""What is known of a run without asking again; the same in both worlds."""
+"""What is known of a run, an experiment and the like without asking again; the same in both worlds."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from datetime import datetime
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from mleredux_client.display import experiment_html, fields_html, run_html
-from mleredux_client.models import BuildRecord, ExperimentRecord, RunRecord, State, SubmissionRecord
+from mleredux_client.models import BuildRecord, ExperimentRecord, Model, RunRecord, State, SubmissionRecord
 
-_Record = TypeVar("_Record", RunRecord, ExperimentRecord, SubmissionRecord, BuildRecord)
+Record = TypeVar("Record", bound=Model)
 _Work = TypeVar("_Work", SubmissionRecord, BuildRecord)
+_Value = TypeVar("_Value")
 
 
-class _Facts(Generic[_Record]):
-    def __init__(self, record: _Record) -> None:
-        self.record: _Record = record
+class _Told(Generic[_Value]):
+    """A read-only attribute: the record's field of the same name."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: Facts[Any] | None, owner: type | None = None) -> _Value:
+        return cast("_Value", self if thing is None else getattr(thing.record, self._name))
+
+    def __set__(self, thing: Facts[Any], value: object) -> None:
+        raise AttributeError(f"{self._name!r} can't be set: the service says it.")
+
+
+class Facts(ABC, Generic[Record]):
+    """What the service said last of one thing.
+
+    Attributes:
+        record: All of it.
+    """
+
+    _model: ClassVar[type[Any]]
+    """Of the record."""
+    _kind: ClassVar[str]
+    """What it is; its path is `/v1/KINDs/ID`."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+
+    id = _Told[str]("What the service calls it.")
 
     @property
-    def id(self) -> str:
-        """What the service calls it."""
-        return self.record.id
-
-
-class _WorkFacts(_Facts[_Work]):
-    _final: ClassVar[frozenset[str]]
-
-    @property
-    def status(self) -> str:
-        """`queued`, what is done now, or how it ended."""
-        return self.record.status
-
-    @property
-    def message(self) -> str | None:
-        """One sentence on why it failed."""
-        return self.record.message
-
-    @property
+    @abstractmethod
     def finished(self) -> bool:
         """Whether nothing follows."""
-        return self.record.status in self._final
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What is going on, in a few words."""
 
 
-class RunFacts(_Facts[RunRecord]):
+class RunFacts(Facts[RunRecord]):
     """A run as it was when the service was last asked (`refresh`, `wait`, and the end of `events`)."""
 
-    @property
-    def task(self) -> str:
-        """Id of the task."""
-        return self.record.task
+    _model, _kind = RunRecord, "run"
 
-    @property
-    def agent(self) -> str:
-        """Id of the agent, or its pinned reference."""
-        return self.record.agent
-
-    @property
-    def sandbox(self) -> str | None:
-        """Where the agent runs."""
-        return self.record.sandbox
-
-    @property
-    def seed(self) -> int:
-        """What the agent was given as seed."""
-        return self.record.seed
+    task = _Told[str]("Id of the task.")
+    agent = _Told[str]("Id of the agent, or its pinned reference.")
+    sandbox = _Told[str | None]("Where the agent runs.")
+    seed = _Told[int]("The seed given to the agent.")
+    cause = _Told[str | None]("Why it failed: `agent_crashed`, `out_of_memory`, …")
+    message = _Told[str | None]("One sentence on why it failed.")
+    waiting_for = _Told[str | None]("Why it is still queued.")
+    score = _Told[float | None]("Of the submission that counts.")
+    medal = _Told[str | None]("`gold`, `silver`, `bronze` or None.")
+    valid = _Told[bool | None]("Whether the submission could be scored.")
+    created_at = _Told[datetime | None]("When it was requested.")
+    started_at = _Told[datetime | None]("When it left the queue.")
+    ended_at = _Told[datetime | None]("When it became final.")
 
     @property
     def labels(self) -> dict[str, str]:
@@ -80,49 +92,9 @@ class RunFacts(_Facts[RunRecord]):
         return self.state
 
     @property
-    def cause(self) -> str | None:
-        """Why it failed: `agent_crashed`, `out_of_memory`, …"""
-        return self.record.cause
-
-    @property
-    def message(self) -> str | None:
-        """One sentence on why it failed."""
-        return self.record.message
-
-    @property
-    def waiting_for(self) -> str | None:
-        """Why it is still queued."""
-        return self.record.waiting_for
-
-    @property
-    def score(self) -> float | None:
-        """Of the submission that counts."""
-        return self.record.score
-
-    @property
-    def medal(self) -> str | None:
-        """`gold`, `silver`, `bronze` or None."""
-        return self.record.medal
-
-    @property
-    def valid(self) -> bool | None:
-        """Whether the submission could be scored."""
-        return self.record.valid
-
-    @property
-    def created_at(self) -> datetime | None:
-        """When it was asked for."""
-        return self.record.created_at
-
-    @property
-    def started_at(self) -> datetime | None:
-        """When it left the queue."""
-        return self.record.started_at
-
-    @property
-    def ended_at(self) -> datetime | None:
-        """When it became final."""
-        return self.record.ended_at
+    def finished(self) -> bool:
+        """Whether nothing follows."""
+        return self.state.final
 
     def describe(self) -> str:
         """What is going on, in a few words."""
@@ -140,13 +112,12 @@ class RunFacts(_Facts[RunRecord]):
         return run_html(self.record)
 
 
-class ExperimentFacts(_Facts[ExperimentRecord]):
+class ExperimentFacts(Facts[ExperimentRecord]):
     """An experiment as it was when the service was last asked."""
 
-    @property
-    def name(self) -> str | None:
-        """As given."""
-        return self.record.name
+    _model, _kind = ExperimentRecord, "experiment"
+
+    name = _Told[str | None]("As given.")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -174,53 +145,54 @@ class ExperimentFacts(_Facts[ExperimentRecord]):
         return experiment_html(self.record)
 
 
-class SubmissionFacts(_WorkFacts[SubmissionRecord]):
-    """Predictions handed in without an agent, as they were when the service was last asked.
+class WorkFacts(Facts[_Work]):
+    """What a submission and a build have in common."""
+
+    _final: ClassVar[frozenset[str]]
+
+    status = _Told[str]("`queued`, what is done now, or how it ended.")
+    message = _Told[str | None]("One sentence on why it failed.")
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing follows."""
+        return self.status in self._final
+
+    def describe(self) -> str:
+        """Its status."""
+        return self.status
+
+    def _repr_html_(self) -> str:
+        return fields_html(f"{self._kind.capitalize()} {self.id}", self.record)
+
+
+class SubmissionFacts(WorkFacts[SubmissionRecord]):
+    """Predictions submitted without an agent, as they were when the service was last asked.
 
     Attributes:
         status: `queued`, `grading`, `done` or `failed`.
     """
 
-    _final = frozenset({"done", "failed"})
+    _model, _kind, _final = SubmissionRecord, "submission", frozenset({"done", "failed"})
 
-    @property
-    def task(self) -> str:
-        """Id of the task."""
-        return self.record.task
+    task = _Told[str]("Id of the task.")
 
     def __repr__(self) -> str:
         return f"<Submission {self.id} {self.task} {self.status}>"
 
-    def _repr_html_(self) -> str:
-        return fields_html(f"Submission {self.id}", self.record)
 
-
-class BuildFacts(_WorkFacts[BuildRecord]):
-    """The environment of an agent that is made ahead of its runs, as it was when the service was last asked.
+class BuildFacts(WorkFacts[BuildRecord]):
+    """The environment of an agent that is built ahead of its runs, as it was when the service was last asked.
 
     Attributes:
         status: `queued`, `building`, `ready` or `failed`.
     """
 
-    _final = frozenset({"ready", "failed"})
+    _model, _kind, _final = BuildRecord, "build", frozenset({"ready", "failed"})
 
-    @property
-    def agent(self) -> str:
-        """Pinned to what was built; give it to `run`."""
-        return self.record.agent
-
-    @property
-    def image(self) -> str | None:
-        """Identity of what was built."""
-        return self.record.image
-
-    @property
-    def cached(self) -> bool | None:
-        """Whether it was there already."""
-        return self.record.cached
+    agent = _Told[str]("Pinned to what was built; give it to `run`.")
+    image = _Told[str | None]("Identity of what was built.")
+    cached = _Told[bool | None]("Whether it existed already.")
 
     def __repr__(self) -> str:
         return f"<Build {self.id} {self.agent} {self.status}>"
-
-    def _repr_html_(self) -> str:
-        return fields_html(f"Build {self.id}", self.record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 from mleredux_client import calls
 from mleredux_client._async.http import AsyncHttp
@@ -13,20 +13,34 @@ from mleredux_client.answers import parse
 from mleredux_client.frames import Listing
 from mleredux_client.models import Project, Quota, Token, TokenInfo, User
 
+M = TypeVar("M", TokenInfo, User, Project)
 
-class AsyncTokens:
-    """One's own tokens; an administrator's: everybody's."""
+
+class _All(Generic[M]):
+    """All things of a kind that one may see."""
+
+    _path: ClassVar[str]
+    _model: ClassVar[type[Any]]
 
     def __init__(self, http: AsyncHttp) -> None:
         self._http = http
-        self._all = AsyncPager(http, "/v1/tokens", partial(parse, TokenInfo))
+        self._all: AsyncPager[M] = AsyncPager(http, self._path, partial(parse, self._model))
 
-    def __aiter__(self) -> AsyncIterator[TokenInfo]:
+    def __aiter__(self) -> AsyncIterator[M]:
         return self._all.__aiter__()
 
-    async def list(self) -> Listing[TokenInfo]:
-        """All tokens, without their secrets."""
+    async def list(self) -> Listing[M]:
+        """All that one may see; tokens without their secrets."""
         return await self._all.list()
+
+    def _path_of(self, thing: str | M) -> str:
+        return f"{self._path}/{calls.segment(_id(thing))}"
+
+
+class AsyncTokens(_All[TokenInfo]):
+    """One's own tokens; an administrator's: everybody's."""
+
+    _path, _model = "/v1/tokens", TokenInfo
 
     async def create(
         self,
@@ -54,22 +68,13 @@ class AsyncTokens:
 
     async def delete(self, token: str | TokenInfo) -> None:
         """Make a token worthless, by its id."""
-        await self._http.send(calls.delete(f"/v1/tokens/{calls.segment(_id(token))}"))
+        await self._http.send(calls.delete(self._path_of(token)))
 
 
-class AsyncUsers:
+class AsyncUsers(_All[User]):
     """Everybody who may use the service; for administrators."""
 
-    def __init__(self, http: AsyncHttp) -> None:
-        self._http = http
-        self._all = AsyncPager(http, "/v1/users", partial(parse, User))
-
-    def __aiter__(self) -> AsyncIterator[User]:
-        return self._all.__aiter__()
-
-    async def list(self) -> Listing[User]:
-        """All users."""
-        return await self._all.list()
+    _path, _model = "/v1/users", User
 
     async def create(self, name: str, *, admin: bool = False) -> User:
         """Add a user, who gets a project of their own."""
@@ -77,26 +82,17 @@ class AsyncUsers:
 
     async def get(self, user: str) -> User:
         """A user, by id."""
-        return parse(User, await self._http.json(calls.get(f"/v1/users/{calls.segment(user)}")))
+        return parse(User, await self._http.json(calls.get(self._path_of(user))))
 
     async def delete(self, user: str | User) -> None:
         """Remove a user, by id."""
-        await self._http.send(calls.delete(f"/v1/users/{calls.segment(_id(user))}"))
+        await self._http.send(calls.delete(self._path_of(user)))
 
 
-class AsyncProjects:
+class AsyncProjects(_All[Project]):
     """One's projects; an administrator's: all."""
 
-    def __init__(self, http: AsyncHttp) -> None:
-        self._http = http
-        self._all = AsyncPager(http, "/v1/projects", partial(parse, Project))
-
-    def __aiter__(self) -> AsyncIterator[Project]:
-        return self._all.__aiter__()
-
-    async def list(self) -> Listing[Project]:
-        """All projects that one may see."""
-        return await self._all.list()
+    _path, _model = "/v1/projects", Project
 
     async def create(self, name: str, *, quota: Quota | Mapping[str, Any] | None = None) -> Project:
         """Make a project; only an administrator may name a quota."""
@@ -106,7 +102,7 @@ class AsyncProjects:
 
     async def get(self, project: str) -> Project:
         """A project with its quota and what it uses now, by id."""
-        return parse(Project, await self._http.json(calls.get(f"/v1/projects/{calls.segment(project)}")))
+        return parse(Project, await self._http.json(calls.get(self._path_of(project))))
 
     async def update(
         self,
@@ -116,25 +112,25 @@ class AsyncProjects:
         quota: Quota | Mapping[str, Any] | None = None,
     ) -> Project:
         """Change a project; only an administrator may change its quota."""
-        path = f"/v1/projects/{calls.segment(_id(project))}"
         body = calls.known({"name": name, "quota": _quota(quota)})
-        return parse(Project, await self._http.json(calls.Call("PATCH", path, json=body, repeatable=False)))
+        return parse(
+            Project, await self._http.json(calls.Call("PATCH", self._path_of(project), json=body, repeatable=False))
+        )
 
     async def add_member(self, project: str | Project, user: str | User, role: str = "member") -> None:
         """Let a user in, or give them another role: `member` or `owner`."""
-        await self._http.send(calls.Call("PUT", _member(project, user), json={"role": role}))
+        await self._http.send(calls.Call("PUT", self._member(project, user), json={"role": role}))
 
     async def remove_member(self, project: str | Project, user: str | User) -> None:
         """Let a user in no more."""
-        await self._http.send(calls.delete(_member(project, user)))
+        await self._http.send(calls.delete(self._member(project, user)))
+
+    def _member(self, project: str | Project, user: str | User) -> str:
+        return f"{self._path_of(project)}/members/{calls.segment(_id(user))}"
 
 
 def _id(thing: str | TokenInfo | User | Project) -> str:
     return thing if isinstance(thing, str) else thing.id
-
-
-def _member(project: str | Project, user: str | User) -> str:
-    return f"/v1/projects/{calls.segment(_id(project))}/members/{calls.segment(_id(user))}"
 
 
 def _quota(quota: Quota | Mapping[str, Any] | None) -> dict[str, Any] | None:

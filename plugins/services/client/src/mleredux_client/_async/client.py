@@ -302,8 +302,7 @@ class AsyncClient:
         made = AsyncSubmission._of(self._http, await self._http.json(call))
         if not wait:
             return made
-        await made.wait()
-        return made.result()
+        return (made if made.finished else await made.wait()).result()
 
     async def get_submission(self, id: str) -> AsyncSubmission:
         """Predictions handed in earlier, by id."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
 from mleredux_client import calls
 from mleredux_client._async.artifacts import AsyncArtifacts
-from mleredux_client._async.http import AsyncHttp
 from mleredux_client._async.pages import AsyncPager
-from mleredux_client._async.polling import wait_until
+from mleredux_client._async.resources import AsyncResource
 from mleredux_client._async.streams import follow, read_text
 from mleredux_client.answers import event_of, items_of, log_text_of, parse
 from mleredux_client.errors import NotFound, NotYet
@@ -20,50 +19,11 @@ from mleredux_client.models import Event, LogFile, Report, RunRecord, Sample, Tr
 from mleredux_client.pairs import async_sleep
 
 
-class AsyncRun(RunFacts):
+class AsyncRun(RunFacts, AsyncResource[RunRecord]):
     """One attempt of an agent at a task.
 
     What `status`, `score`, `message` and the like say is what the service said last; `refresh` asks again.
     """
-
-    def __init__(self, http: AsyncHttp, record: RunRecord) -> None:
-        super().__init__(record)
-        self._http = http
-        self._path = f"/v1/runs/{calls.segment(record.id)}"
-
-    @classmethod
-    def _of(cls, http: AsyncHttp, document: Any) -> AsyncRun:
-        return cls(http, parse(RunRecord, document))
-
-    async def refresh(self) -> AsyncRun:
-        """Ask how it stands."""
-        self.record = parse(RunRecord, await self._http.json(calls.get(self._path)))
-        return self
-
-    async def wait(
-        self, timeout: float | None = None, *, progress: Callable[[AsyncRun, str], object] | None = None
-    ) -> AsyncRun:
-        """Wait until it is final, well or badly: `run.status` and `run.cause` say which.
-
-        Args:
-            timeout: Seconds; for ever where None.
-            progress: Told what is going on, in a few words, whenever that changes.
-
-        Raises:
-            WaitTimeout: It took longer; the run goes on.
-        """
-
-        def seen(document: Any) -> bool:
-            before = self.describe()
-            self.record = parse(RunRecord, document)
-            if progress is not None and (now := self.describe()) != before:
-                progress(self, now)
-            return self.state.final
-
-        if progress is not None:
-            progress(self, self.describe())
-        await wait_until(self._http, self._path, seen, timeout=timeout, what=f"Run {self.id}")
-        return self
 
     async def events(self, after: int = -1, *, follow: bool = True) -> AsyncIterator[Event]:
         """What happened, in order, each event once.
@@ -146,8 +106,7 @@ class AsyncRun(RunFacts):
 
     async def cancel(self) -> AsyncRun:
         """Stop it; what it left is still graded and kept. Nothing happens to one that is final."""
-        self.record = parse(RunRecord, await self._http.json(calls.act(f"{self._path}/cancel")))
-        return self
+        return self._said(await self._http.json(calls.act(f"{self._path}/cancel")))
 
     async def retry(self) -> AsyncRun:
         """Let it go on where it ended by no fault of the agent; else a new run with the same request.
@@ -158,7 +117,7 @@ class AsyncRun(RunFacts):
         Raises:
             Conflict: It is not final.
         """
-        made = AsyncRun._of(self._http, await self._http.json(calls.create(f"{self._path}/retry", {})))
+        made = self._of(self._http, await self._http.json(calls.create(f"{self._path}/retry", {})))
         if made.id != self.id:
             return made
         self.record = made.record

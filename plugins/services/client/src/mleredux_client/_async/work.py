@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Self
 
 from mleredux_client import calls
-from mleredux_client._async.http import AsyncHttp
-from mleredux_client._async.polling import wait_until
+from mleredux_client._async.resources import AsyncResource
 from mleredux_client._async.streams import follow, read_text
-from mleredux_client.answers import log_text_of, parse
+from mleredux_client.answers import log_text_of
 from mleredux_client.errors import WorkFailed
 from mleredux_client.facts import BuildFacts, SubmissionFacts
 from mleredux_client.models import BuildRecord, Report, SubmissionRecord
@@ -18,37 +17,8 @@ _follow = follow
 """By another name: `follow` is an argument too."""
 
 
-class AsyncSubmission(SubmissionFacts):
-    """Predictions that somebody handed in."""
-
-    def __init__(self, http: AsyncHttp, record: SubmissionRecord) -> None:
-        super().__init__(record)
-        self._http = http
-        self._path = f"/v1/submissions/{calls.segment(record.id)}"
-
-    @classmethod
-    def _of(cls, http: AsyncHttp, document: Any) -> AsyncSubmission:
-        return cls(http, parse(SubmissionRecord, document))
-
-    async def refresh(self) -> AsyncSubmission:
-        """Ask how it stands."""
-        self.record = parse(SubmissionRecord, await self._http.json(calls.get(self._path)))
-        return self
-
-    async def wait(self, timeout: float | None = None) -> AsyncSubmission:
-        """Wait until it is graded, or can't be.
-
-        Raises:
-            WaitTimeout: It took longer than so many seconds.
-        """
-
-        def seen(document: Any) -> bool:
-            self.record = parse(SubmissionRecord, document)
-            return self.finished
-
-        if not self.finished:
-            await wait_until(self._http, self._path, seen, timeout=timeout, what=f"Submission {self.id}")
-        return self
+class AsyncSubmission(SubmissionFacts, AsyncResource[SubmissionRecord]):
+    """Predictions submitted without an agent."""
 
     @property
     def report(self) -> Report | None:
@@ -73,46 +43,19 @@ class AsyncSubmission(SubmissionFacts):
         await self._http.send(calls.delete(self._path))
 
 
-class AsyncBuild(BuildFacts):
+class AsyncBuild(BuildFacts, AsyncResource[BuildRecord]):
     """The environment of an agent."""
 
-    def __init__(self, http: AsyncHttp, record: BuildRecord) -> None:
-        super().__init__(record)
-        self._http = http
-        self._path = f"/v1/builds/{calls.segment(record.id)}"
-
-    @classmethod
-    def _of(cls, http: AsyncHttp, document: Any) -> AsyncBuild:
-        return cls(http, parse(BuildRecord, document))
-
-    async def refresh(self) -> AsyncBuild:
-        """Ask how it stands."""
-        self.record = parse(BuildRecord, await self._http.json(calls.get(self._path)))
-        return self
-
     async def wait(
-        self, timeout: float | None = None, *, progress: Callable[[AsyncBuild, str], object] | None = None
-    ) -> AsyncBuild:
+        self, timeout: float | None = None, *, progress: Callable[[Self, str], object] | None = None
+    ) -> Self:
         """Wait until it can be used.
-
-        Args:
-            timeout: Seconds; for ever where None.
-            progress: Told the status, whenever it changes.
 
         Raises:
             WorkFailed: It could not be built; the log says more.
             WaitTimeout: It took longer.
         """
-
-        def seen(document: Any) -> bool:
-            before = self.status
-            self.record = parse(BuildRecord, document)
-            if progress is not None and self.status != before:
-                progress(self, self.status)
-            return self.finished
-
-        if not self.finished:
-            await wait_until(self._http, self._path, seen, timeout=timeout, what=f"Build {self.id}")
+        await super().wait(timeout, progress=progress)
         if self.status == "failed":
             raise WorkFailed(self.message or f"Build {self.id} failed.", hint="See `build.log()`.")
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 from mleredux_client import calls
 from mleredux_client._sync.http import Http
@@ -14,20 +14,34 @@ from mleredux_client.answers import parse
 from mleredux_client.frames import Listing
 from mleredux_client.models import Project, Quota, Token, TokenInfo, User
 
+M = TypeVar("M", TokenInfo, User, Project)
 
-class Tokens:
-    """One's own tokens; an administrator's: everybody's."""
+
+class _All(Generic[M]):
+    """All things of a kind that one may see."""
+
+    _path: ClassVar[str]
+    _model: ClassVar[type[Any]]
 
     def __init__(self, http: Http) -> None:
         self._http = http
-        self._all = Pager(http, "/v1/tokens", partial(parse, TokenInfo))
+        self._all: Pager[M] = Pager(http, self._path, partial(parse, self._model))
 
-    def __iter__(self) -> Iterator[TokenInfo]:
+    def __iter__(self) -> Iterator[M]:
         return self._all.__iter__()
 
-    def list(self) -> Listing[TokenInfo]:
-        """All tokens, without their secrets."""
+    def list(self) -> Listing[M]:
+        """All that one may see; tokens without their secrets."""
         return self._all.list()
+
+    def _path_of(self, thing: str | M) -> str:
+        return f"{self._path}/{calls.segment(_id(thing))}"
+
+
+class Tokens(_All[TokenInfo]):
+    """One's own tokens; an administrator's: everybody's."""
+
+    _path, _model = "/v1/tokens", TokenInfo
 
     def create(
         self,
@@ -55,22 +69,13 @@ class Tokens:
 
     def delete(self, token: str | TokenInfo) -> None:
         """Make a token worthless, by its id."""
-        self._http.send(calls.delete(f"/v1/tokens/{calls.segment(_id(token))}"))
+        self._http.send(calls.delete(self._path_of(token)))
 
 
-class Users:
+class Users(_All[User]):
     """Everybody who may use the service; for administrators."""
 
-    def __init__(self, http: Http) -> None:
-        self._http = http
-        self._all = Pager(http, "/v1/users", partial(parse, User))
-
-    def __iter__(self) -> Iterator[User]:
-        return self._all.__iter__()
-
-    def list(self) -> Listing[User]:
-        """All users."""
-        return self._all.list()
+    _path, _model = "/v1/users", User
 
     def create(self, name: str, *, admin: bool = False) -> User:
         """Add a user, who gets a project of their own."""
@@ -78,26 +83,17 @@ class Users:
 
     def get(self, user: str) -> User:
         """A user, by id."""
-        return parse(User, self._http.json(calls.get(f"/v1/users/{calls.segment(user)}")))
+        return parse(User, self._http.json(calls.get(self._path_of(user))))
 
     def delete(self, user: str | User) -> None:
         """Remove a user, by id."""
-        self._http.send(calls.delete(f"/v1/users/{calls.segment(_id(user))}"))
+        self._http.send(calls.delete(self._path_of(user)))
 
 
-class Projects:
+class Projects(_All[Project]):
     """One's projects; an administrator's: all."""
 
-    def __init__(self, http: Http) -> None:
-        self._http = http
-        self._all = Pager(http, "/v1/projects", partial(parse, Project))
-
-    def __iter__(self) -> Iterator[Project]:
-        return self._all.__iter__()
-
-    def list(self) -> Listing[Project]:
-        """All projects that one may see."""
-        return self._all.list()
+    _path, _model = "/v1/projects", Project
 
     def create(self, name: str, *, quota: Quota | Mapping[str, Any] | None = None) -> Project:
         """Make a project; only an administrator may name a quota."""
@@ -105,7 +101,7 @@ class Projects:
 
     def get(self, project: str) -> Project:
         """A project with its quota and what it uses now, by id."""
-        return parse(Project, self._http.json(calls.get(f"/v1/projects/{calls.segment(project)}")))
+        return parse(Project, self._http.json(calls.get(self._path_of(project))))
 
     def update(
         self,
@@ -115,25 +111,23 @@ class Projects:
         quota: Quota | Mapping[str, Any] | None = None,
     ) -> Project:
         """Change a project; only an administrator may change its quota."""
-        path = f"/v1/projects/{calls.segment(_id(project))}"
         body = calls.known({"name": name, "quota": _quota(quota)})
-        return parse(Project, self._http.json(calls.Call("PATCH", path, json=body, repeatable=False)))
+        return parse(Project, self._http.json(calls.Call("PATCH", self._path_of(project), json=body, repeatable=False)))
 
     def add_member(self, project: str | Project, user: str | User, role: str = "member") -> None:
         """Let a user in, or give them another role: `member` or `owner`."""
-        self._http.send(calls.Call("PUT", _member(project, user), json={"role": role}))
+        self._http.send(calls.Call("PUT", self._member(project, user), json={"role": role}))
 
     def remove_member(self, project: str | Project, user: str | User) -> None:
         """Let a user in no more."""
-        self._http.send(calls.delete(_member(project, user)))
+        self._http.send(calls.delete(self._member(project, user)))
+
+    def _member(self, project: str | Project, user: str | User) -> str:
+        return f"{self._path_of(project)}/members/{calls.segment(_id(user))}"
 
 
 def _id(thing: str | TokenInfo | User | Project) -> str:
     return thing if isinstance(thing, str) else thing.id
-
-
-def _member(project: str | Project, user: str | User) -> str:
-    return f"/v1/projects/{calls.segment(_id(project))}/members/{calls.segment(_id(user))}"
 
 
 def _quota(quota: Quota | Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -303,8 +303,7 @@ class Client:
         made = Submission._of(self._http, self._http.json(call))
         if not wait:
             return made
-        made.wait()
-        return made.result()
+        return (made if made.finished else made.wait()).result()
 
     def get_submission(self, id: str) -> Submission:
         """Predictions handed in earlier, by id."""

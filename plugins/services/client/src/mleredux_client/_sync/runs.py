@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from mleredux_client import calls
 from mleredux_client._sync.artifacts import Artifacts
-from mleredux_client._sync.http import Http
 from mleredux_client._sync.pages import Pager
-from mleredux_client._sync.polling import wait_until
+from mleredux_client._sync.resources import Resource
 from mleredux_client._sync.streams import follow, read_text
 from mleredux_client.answers import event_of, items_of, log_text_of, parse
 from mleredux_client.errors import NotFound, NotYet
@@ -21,48 +20,11 @@ from mleredux_client.models import Event, LogFile, Report, RunRecord, Sample, Tr
 from mleredux_client.pairs import sleep
 
 
-class Run(RunFacts):
+class Run(RunFacts, Resource[RunRecord]):
     """One attempt of an agent at a task.
 
     What `status`, `score`, `message` and the like say is what the service said last; `refresh` asks again.
     """
-
-    def __init__(self, http: Http, record: RunRecord) -> None:
-        super().__init__(record)
-        self._http = http
-        self._path = f"/v1/runs/{calls.segment(record.id)}"
-
-    @classmethod
-    def _of(cls, http: Http, document: Any) -> Run:
-        return cls(http, parse(RunRecord, document))
-
-    def refresh(self) -> Run:
-        """Ask how it stands."""
-        self.record = parse(RunRecord, self._http.json(calls.get(self._path)))
-        return self
-
-    def wait(self, timeout: float | None = None, *, progress: Callable[[Run, str], object] | None = None) -> Run:
-        """Wait until it is final, well or badly: `run.status` and `run.cause` say which.
-
-        Args:
-            timeout: Seconds; for ever where None.
-            progress: Told what is going on, in a few words, whenever that changes.
-
-        Raises:
-            WaitTimeout: It took longer; the run goes on.
-        """
-
-        def seen(document: Any) -> bool:
-            before = self.describe()
-            self.record = parse(RunRecord, document)
-            if progress is not None and (now := self.describe()) != before:
-                progress(self, now)
-            return self.state.final
-
-        if progress is not None:
-            progress(self, self.describe())
-        wait_until(self._http, self._path, seen, timeout=timeout, what=f"Run {self.id}")
-        return self
 
     def events(self, after: int = -1, *, follow: bool = True) -> Iterator[Event]:
         """What happened, in order, each event once.
@@ -144,8 +106,7 @@ class Run(RunFacts):
 
     def cancel(self) -> Run:
         """Stop it; what it left is still graded and kept. Nothing happens to one that is final."""
-        self.record = parse(RunRecord, self._http.json(calls.act(f"{self._path}/cancel")))
-        return self
+        return self._said(self._http.json(calls.act(f"{self._path}/cancel")))
 
     def retry(self) -> Run:
         """Let it go on where it ended by no fault of the agent; else a new run with the same request.
@@ -156,7 +117,7 @@ class Run(RunFacts):
         Raises:
             Conflict: It is not final.
         """
-        made = Run._of(self._http, self._http.json(calls.create(f"{self._path}/retry", {})))
+        made = self._of(self._http, self._http.json(calls.create(f"{self._path}/retry", {})))
         if made.id != self.id:
             return made
         self.record = made.record
