@@ -1,7 +1,7 @@
 """How values are written for people, wherever they are shown: terminals, notebooks, HTML pages, tables.
 
-Standard library only. `mleredux_client/formats.py` is a copy of this file, for the SDK does without mleredux; a test
-holds the two equal.
+Standard library only. `mleredux_client/formats.py` has a copy of what the SDK needs, for that does without mleredux; a
+test holds the two equal.
 """
 
 from __future__ import annotations
@@ -14,13 +14,6 @@ from typing import Any
 
 TONES = {"done": "good", "failed": "bad", "timed_out": "warn", "cancelled": "warn"}
 """States of a run that nothing follows, and how good they are: `good`, `warn`, `bad`."""
-ACTIVITIES = {
-    "preparing": "preparing the data",
-    "building": "building the agent's environment",
-    "running": "the agent works",
-    "producing": "producing artifacts",
-}
-"""What is going on in a run in these states."""
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from mleredux_client.formats import ACTIVITIES
-
 if TYPE_CHECKING:
     from mleredux.plugin.command import RunView
 
 _ROW = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "created_at", "updated_at")
 _MORE = ("project", "user", "experiment", "labels")
+_ACTIVITIES = {
+    "preparing": "preparing the data",
+    "building": "building the agent's environment",
+    "running": "the agent works",
+    "producing": "producing artifacts",
+}
 
 
 def record_of(run: dict[str, Any], url: str) -> dict[str, Any]:
@@ -37,7 +41,7 @@ def words_of(run: dict[str, Any]) -> str:
     status = str(run["status"])
     if status == "queued" and run.get("waiting_for"):
         return f"queued: {run['waiting_for']}"
-    return ACTIVITIES.get(status, status)
+    return _ACTIVITIES.get(status, status)
 
 
 def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:

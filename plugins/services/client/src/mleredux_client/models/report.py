@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from mleredux_client.formats import Shown
+from mleredux_client.formats import Shown, facts
+from mleredux_client.markup import escaped, pairs
 from mleredux_client.models.base import Model
 
 _THRESHOLDS = tuple(f"{name} {{{name}_threshold:g}}" for name in ("gold", "silver", "bronze", "median"))
@@ -115,9 +116,7 @@ class Report(Model):
         return "lower" if self.is_lower_better else "higher"
 
     def _repr_html_(self) -> str:
-        from mleredux_client.display import report_html
-
-        return report_html(self)
+        return f"<div><b>Report on {escaped(self.competition_id)}</b>{pairs(dict(facts(self)))}</div>"
 
 
 class Verdict(Model):
