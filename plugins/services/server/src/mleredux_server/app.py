@@ -39,6 +39,9 @@ from mleredux_server.security import Tokens
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
 
+API_VERSION = 1
+"""Of what is under `/v1`; the contract of plugins has a version of its own."""
+
 
 def make_service(settings: Settings, catalogue: Catalogue) -> Service:
     """Open what a service works with; the tables are brought up to date.
@@ -107,7 +110,7 @@ def create_app(service: Service) -> FastAPI:
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:
         """What answers here."""
-        return {"name": "mleredux", "version": __version__, "contract": 1}
+        return {"name": "mleredux", "version": __version__, "api": API_VERSION}
 
     middleware.install(app, service)
     app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added is the outermost

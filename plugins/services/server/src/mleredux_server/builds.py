@@ -22,15 +22,10 @@ from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 from mleredux_server.streams.tail import Over
+from mleredux_server.views import as_view
 
 _FINAL = ("ready", "failed")
 _CONTEXT = Build(context=Path())
-
-
-def view_of(row: BuildRow, user: str) -> BuildView:
-    """A build as it is shown."""
-    fields = ("id", "agent", "sandbox", "status", "message", "image", "cached", "created_at", "ended_at")
-    return BuildView(**{name: getattr(row, name) for name in fields}, project=row.project_id, user=user)
 
 
 def answer_of(view: BuildView) -> Answer:
@@ -64,11 +59,11 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
         write_atomically(folder / "request.json", json.dumps(request))
 
     def answer(made: BuildRow) -> Answer:
-        return answer_of(view_of(made, caller.user_name))
+        return answer_of(as_view(BuildView, made, user=caller.user_name))
 
     job = Job(kind="build")
     make_job(service, caller, row, job, asked.project, check=check, fill=fill, answer=answer, claim=claim)
-    return view_of(row, caller.user_name)
+    return as_view(BuildView, row, user=caller.user_name)
 
 
 def build_is_over(service: Service, found: str) -> Over | None:

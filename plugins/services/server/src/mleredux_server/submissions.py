@@ -24,15 +24,10 @@ from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.submissions import SubmissionView
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
+from mleredux_server.views import as_view
 
 _GRADER_MB = 2048
 _checking = threading.BoundedSemaphore(2)
-
-
-def view_of(row: Submission, user: str) -> SubmissionView:
-    """A submission as it is shown."""
-    fields = ("id", "task", "status", "message", "report", "size", "sha256", "created_at", "ended_at")
-    return SubmissionView(**{name: getattr(row, name) for name in fields}, project=row.project_id, user=user)
 
 
 def make_submission(service: Service, caller: Caller, upload: Upload, claim: Claim | None) -> SubmissionView:
@@ -59,10 +54,10 @@ def make_submission(service: Service, caller: Caller, upload: Upload, claim: Cla
         write_atomically(folder / "request.json", json.dumps({"task": task.id, "file": name}))
 
     def answer(made: Submission) -> Answer:
-        return answer_of(view_of(made, caller.user_name))
+        return answer_of(as_view(SubmissionView, made, user=caller.user_name))
 
     make_job(service, caller, row, job, project, check=check, fill=fill, answer=answer, claim=claim)
-    return view_of(row, caller.user_name)
+    return as_view(SubmissionView, row, user=caller.user_name)
 
 
 def answer_of(view: SubmissionView, status: int = 202) -> Answer:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from mleredux_server.api.logs import LOG, After, log_answer
-from mleredux_server.builds import answer_of, build_is_over, make_build, view_of
+from mleredux_server.builds import answer_of, build_is_over, make_build
 from mleredux_server.database.tables import BuildRow
 from mleredux_server.idempotency import claim_of, look_first
 from mleredux_server.lookup import newest, seen
@@ -18,6 +18,7 @@ from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import service_of
+from mleredux_server.views import as_view
 from mleredux_server.work.build import LOG_FILE
 
 router = APIRouter(prefix="/v1/builds", tags=["builds"])
@@ -40,26 +41,27 @@ def list_builds(caller: Reader, request: Request, paging: Annotated[Paging, Depe
     """Builds that the caller may see, newest first."""
     with service_of(request).database.reading() as session:
         rows, cursor = newest(session, caller, BuildRow, paging)
-    return Page[BuildView](items=[view_of(row, name) for row, name in rows], next=cursor)
+    return Page[BuildView](items=[as_view(BuildView, row, user=name) for row, name in rows], next=cursor)
 
 
 @router.get("/{build_id}")
 def get_build(build_id: str, caller: Reader, request: Request) -> BuildView:
     """One build."""
-    return view_of(*seen(service_of(request), caller, BuildRow, build_id))
+    row, user = seen(service_of(request), caller, BuildRow, build_id)
+    return as_view(BuildView, row, user=user)
 
 
 @router.get("/{build_id}/log", response_class=Response, responses=LOG)
 async def get_build_log(build_id: str, caller: Reader, request: Request, after: After = None) -> Response:
     """The log of a build as it is, or live."""
     service = service_of(request)
-    view = view_of(*await run_in_threadpool(seen, service, caller, BuildRow, build_id))
-    over = partial(build_is_over, service, view.id)
-    unfinished = view.status in ("queued", "building")
+    row, _ = await run_in_threadpool(seen, service, caller, BuildRow, build_id)
+    over = partial(build_is_over, service, row.id)
+    unfinished = row.status in ("queued", "building")
     missing = Problem(
         "not-yet" if unfinished else "not-found",
-        f"Build {view.id} is {view.status} and has no log{' yet' if unfinished else ''}.",
+        f"Build {row.id} is {row.status} and has no log{' yet' if unfinished else ''}.",
         hint="Ask again, or follow it." if unfinished else "Nothing had to be built, or its message says why not.",
     )
-    folder = service.job_dir("build", view.id)
-    return await log_answer(request, caller, folder, LOG_FILE.encode(), over, view.project, after, missing)
+    folder = service.job_dir("build", row.id)
+    return await log_answer(request, caller, folder, LOG_FILE.encode(), over, row.project_id, after, missing)

@@ -21,7 +21,7 @@ from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
-from mleredux_server.views import experiment_detail, experiment_view, run_view
+from mleredux_server.views import as_view, experiment_detail, run_view
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
@@ -67,7 +67,8 @@ def list_experiments(
         rows, cursor = newest(session, caller, Experiment, paging, project=project)
         counts = _counts(session, [row.id for row, _ in rows])
     return Page[ExperimentView](
-        items=[experiment_view(row, name, counts.get(row.id, {})) for row, name in rows], next=cursor
+        items=[as_view(ExperimentView, row, user=name, counts=counts.get(row.id, {})) for row, name in rows],
+        next=cursor,
     )
 
 

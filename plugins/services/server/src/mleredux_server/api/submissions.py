@@ -18,7 +18,8 @@ from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.submissions import SubmissionView, VerdictView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
-from mleredux_server.submissions import answer_of, check_form, delete_submission, make_submission, view_of
+from mleredux_server.submissions import answer_of, check_form, delete_submission, make_submission
+from mleredux_server.views import as_view
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 
@@ -59,13 +60,14 @@ def list_submissions(
     where = [] if task is None else [Submission.task == task]
     with service_of(request).database.reading() as session:
         rows, cursor = newest(session, caller, Submission, paging, *where)
-    return Page[SubmissionView](items=[view_of(row, name) for row, name in rows], next=cursor)
+    return Page[SubmissionView](items=[as_view(SubmissionView, row, user=name) for row, name in rows], next=cursor)
 
 
 @router.get("/submissions/{submission_id}")
 def get_submission(submission_id: str, caller: Reader, request: Request) -> SubmissionView:
     """One submission, with its report once it is graded."""
-    return view_of(*seen(service_of(request), caller, Submission, submission_id))
+    row, user = seen(service_of(request), caller, Submission, submission_id)
+    return as_view(SubmissionView, row, user=user)
 
 
 @router.delete("/submissions/{submission_id}", status_code=204)
@@ -96,7 +98,7 @@ async def _graded(service: Service, request: Request, view: SubmissionView, seco
 def _reread(service: Service, view: SubmissionView) -> SubmissionView:
     with service.database.reading() as session:
         row = session.get(Submission, view.id)
-    return view_of(row, view.user) if row is not None else view
+    return as_view(SubmissionView, row, user=view.user) if row is not None else view
 
 
 def _wait_seconds(request: Request) -> int:

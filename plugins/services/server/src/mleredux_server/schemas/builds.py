@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from mleredux_server.schemas.body import Body
 from mleredux_server.schemas.runs import Name
 
 
-class BuildAsked(BaseModel):
+class BuildAsked(Body):
     """What is to be built."""
-
-    model_config = ConfigDict(extra="forbid")
 
     agent: Name
     """`repo:https://host/team/agent.git@REF`, or an agent that is installed."""
