@@ -1,4 +1,4 @@
-"""The reference agent: it answers all techniques from what an agent sees, neither perfectly nor in vain."""
+"""The reference agent: it answers all techniques from the public files, well but not perfectly."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_it_answers_each_question_in_a_document_that_is_read(
     assert "Answer with table statistics" in (tmp_path / "logs" / "analyst.log").read_text(encoding="utf-8")
 
 
-def test_the_same_data_give_the_same_document(prepared: Preparer, tmp_path: Path) -> None:
+def test_the_same_data_gives_the_same_document(prepared: Preparer, tmp_path: Path) -> None:
     public = prepared("leakage+planted-3@shop").public
     texts = set()
     for number in range(2):
@@ -59,7 +59,7 @@ def test_the_same_data_give_the_same_document(prepared: Preparer, tmp_path: Path
     assert len(texts) == 1
 
 
-def test_a_competition_gets_its_sample_for_want_of_a_question(prepared: Preparer, tmp_path: Path) -> None:
+def test_a_competition_gets_its_sample_since_there_is_no_question(prepared: Preparer, tmp_path: Path) -> None:
     public = prepared("wine").public
     assert run_analyst(public, tmp_path, "wine").returncode == 1, "without task.json there is no sample either"
     (tmp_path / "task.json").write_text('{"sample": "sample_submission.csv"}', encoding="utf-8")

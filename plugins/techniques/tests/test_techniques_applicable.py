@@ -1,4 +1,4 @@
-"""A technique on a task where it makes no sense is a clear error that says why."""
+"""A technique that does not apply to a task is a clear error with the reason."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from technique_documents import TECHNIQUES, perfect
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("encoding@digits", "it is about Image Classification"),
-        ("missing@aerial-cactus-identification", "it is about Image Classification"),
-        ("imbalance@diabetes", "its metric rmse is for numbers"),
+        ("encoding@digits", "its category is Image Classification"),
+        ("missing@aerial-cactus-identification", "its category is Image Classification"),
+        ("imbalance@diabetes", "rmse is a regression metric"),
         ("cv@imbalance@wine", "wine"),
     ],
 )
-def test_the_declaration_says_so_before_anything_is_prepared(name: str, why: str, bench: Any) -> None:
+def test_the_declaration_is_checked_before_anything_is_prepared(name: str, why: str, bench: Any) -> None:
     with pytest.raises((NotApplicable, NotFound), match=why):
         bench.task(name)
 
@@ -39,7 +39,7 @@ def test_the_declaration_says_so_before_anything_is_prepared(name: str, why: str
         ("missing@wine", "no feature of its training table has missing values"),
     ],
 )
-def test_the_data_say_so_when_they_are_prepared(name: str, why: str, prepared: Callable[[str], Prepared]) -> None:
+def test_the_data_is_checked_when_it_is_prepared(name: str, why: str, prepared: Callable[[str], Prepared]) -> None:
     with pytest.raises(NotApplicable, match=why):
         prepared(name)
 

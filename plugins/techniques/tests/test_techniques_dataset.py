@@ -129,10 +129,10 @@ def test_columns_are_what_they_hold() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[1, 2]", '{"a": 1}', "[{", '[{"a": 1}, 2]'])
-def test_what_is_no_table_is_refused(content: str, tmp_path: Path) -> None:
+def test_what_is_not_a_table_is_rejected(content: str, tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_text(content)
-    with pytest.raises(DataError, match=r"train\.json can't be read"):
+    with pytest.raises(DataError, match=r"Cannot read train\.json"):
         read_table(path)
 
 

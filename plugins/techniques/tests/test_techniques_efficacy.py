@@ -263,7 +263,7 @@ def test_large_tables_are_sampled_and_the_sample_is_said() -> None:
     one = pool(dataset, max_rows=200)
     assert len(one.frame) <= 200 and "of 640 rows" in one.sample
     sizes = one.frame["thing"].value_counts()
-    assert set(sizes) == {8}, "groups are drawn whole"
+    assert set(sizes) == {8}, "groups are drawn completely"
 
 
 def test_leaks_left_out_count_against_honest_columns_left_out(prepared: Preparer) -> None:

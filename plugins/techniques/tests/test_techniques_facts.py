@@ -47,7 +47,7 @@ def test_a_third_partys_competition_gets_its_technique_tasks_without_code(
     assert f'"title": "{TECHNIQUES[technique].document.__name__}"' in text
 
 
-def test_the_data_are_the_same_for_all_techniques_and_survive_saving(prepared: Preparer) -> None:
+def test_the_data_is_the_same_for_all_techniques_and_survives_saving(prepared: Preparer) -> None:
     dataset = load(prepared("cv@shop").private)
     public = pd.read_csv(prepared("shop").public / "train.csv")
     assert dataset.problem == "binary"
@@ -86,7 +86,7 @@ def test_what_the_data_hold_is_found(prepared: Preparer) -> None:
 
 
 @pytest.mark.parametrize("technique", ["cv", "leakage"])
-def test_who_knows_the_truth_has_all_facts_right(technique: str, prepared: Preparer) -> None:
+def test_the_truth_scores_all_facts_as_correct(technique: str, prepared: Preparer) -> None:
     found = prepared(f"{technique}@shop")
     assert facts_score(technique, perfect(technique, found.private), found) == 1
 

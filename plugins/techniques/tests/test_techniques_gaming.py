@@ -1,4 +1,4 @@
-"""Not gamed: agents that play the score instead of looking stay below a stated bound, on every kind of instance."""
+"""Robust to gaming: agents that game the score stay below a stated bound, on every kind of instance."""
 
 from __future__ import annotations
 

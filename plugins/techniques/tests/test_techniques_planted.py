@@ -95,7 +95,7 @@ def test_mechanisms_are_as_planted(shop: Dataset) -> None:
     assert met == {"MCAR", "MAR", "MNAR"}
 
 
-def test_groups_stay_whole_and_time_goes_on(shop: Dataset) -> None:
+def test_groups_stay_together_and_time_progresses(shop: Dataset) -> None:
     met = set()
     for seed in range(12):
         made = plant(shop, "cv", seed)
@@ -138,7 +138,7 @@ def test_the_truth_is_private(prepared: Preparer) -> None:
     assert "leaks" not in json.loads(public)
 
 
-def test_where_there_is_too_little_to_change_it_says_so(tmp_path: Path, shop: Dataset) -> None:
+def test_too_little_to_change_is_reported(tmp_path: Path, shop: Dataset) -> None:
     texts = Dataset(
         **{**vars(shop), "features": ("city", "size"), "train": shop.train.drop(columns=["price", "weight"])}
     )

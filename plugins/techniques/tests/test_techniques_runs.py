@@ -1,4 +1,4 @@
-"""A technique task is run, validated, graded and explained, and what was found goes on to the next run."""
+"""A technique task is run, validated, graded and explained, and its findings are passed to the next run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def cli(bench: Any, tmp_path: Path) -> Cli:
-    """The command line, with the third party's plugin and folders of the test's own."""
+    """The command line, with the third party's plugin and dedicated folders."""
     environment = {**os.environ, "MLEREDUX_DATA": str(bench.data.path), "MLEREDUX_RUNS_DIR": str(tmp_path / "runs")}
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -30,7 +30,7 @@ def cli(bench: Any, tmp_path: Path) -> Cli:
     return call
 
 
-def test_a_run_is_graded_explained_and_handed_on(cli: Cli, prepared: Callable[[str], Prepared], tmp_path: Path) -> None:
+def test_a_run_is_graded_explained_and_passed_on(cli: Cli, prepared: Callable[[str], Prepared], tmp_path: Path) -> None:
     truth = json.loads((prepared("leakage@shop").private / "truth.json").read_bytes())
     options = [f"--option=repeated={truth['duplicate_rows']}", f"--option=shared={truth['shared_rows']}"]
     ran = cli("run", "leakage@shop", "--agent", "keen", *options, "--sandbox", "process", "--json")
@@ -82,7 +82,7 @@ def test_without_runs_there_is_no_curriculum(cli: Cli) -> None:
     assert "There are no graded technique runs on shop" in asked.stderr
 
 
-def test_the_best_run_is_told_first() -> None:
+def test_the_best_run_comes_first() -> None:
     source = {"run": "b", "agent": "y", "score": 0.9}
     lesson = Lesson(
         "cv",

@@ -16,7 +16,7 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_techniques() -> Iterable[Ref]:
-    """One for each folder with a `technique.py`, imported when it is used."""
+    """Register one technique per folder with a `technique.py`, imported when used."""
     folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/technique.py"))
     return [Ref(name, f"{__name__}.{name}.technique:technique") for name in folders]
 
@@ -24,13 +24,13 @@ def mleredux_register_techniques() -> Iterable[Ref]:
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """The command `curriculum`."""
-    title = "Collect what technique runs established about a task, for `mleredux run --context`."
+    title = "Collect the findings of technique runs on a task, for `mleredux run --context`."
     return [Ref("curriculum", f"{__name__}.command:command", {"title": title})]
 
 
 @hookimpl
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """Feedback on technique runs."""
+    """Write feedback on technique runs."""
     from mleredux_techniques.feedback import produce
 
     return produce(run)

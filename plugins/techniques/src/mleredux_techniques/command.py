@@ -12,13 +12,13 @@ from mleredux.plugin.command import json_option, print_json, runs_dir_option
 @click.command("curriculum")
 @click.argument("task")
 @click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file to write; else standard output."
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; default: standard output."
 )
-@click.option("--most", type=click.IntRange(min=1), default=3, show_default=True, help="Recommendations a technique.")
+@click.option("--most", type=click.IntRange(min=1), default=3, show_default=True, help="Recommendations per technique.")
 @runs_dir_option
 @json_option
 def command(task: str, output: Path | None, most: int, runs_dir: str | None, as_json: bool) -> None:
-    """Collect what technique runs established about TASK, best ones first, as Markdown for `mleredux run --context`."""
+    """Collect the findings of technique runs on TASK, best first, as Markdown for `mleredux run --context`."""
     from mleredux.plugin.artifact import RunStore
     from mleredux.plugin.files import write_atomically
 

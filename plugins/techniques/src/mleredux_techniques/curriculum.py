@@ -1,6 +1,6 @@
-"""What technique runs established about a competition, best ones first: a text for the next agent.
+"""Findings of technique runs on a competition, best first: a text for the next agent.
 
-Only what was graded right is told, in words of the grader's own: nothing that an agent wrote freely goes on to others.
+It contains only facts that were graded as correct, in the grader's words: free text of an agent is never passed on.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ WORTH_TELLING = 0.5
 
 @dataclass(frozen=True)
 class Lesson:
-    """What one technique's runs established.
+    """The findings of one technique's runs.
 
     Attributes:
-        title: The technique's.
-        findings: Facts that were graded right: name, explanation, and the run.
-        recommendations: What was recommended and carried out, best first.
-        runs: All runs that were looked at, best first.
+        title: The technique's title.
+        findings: Facts that were graded as correct: name, explanation, and the run.
+        recommendations: Recommendations that were executed, best first.
+        runs: All runs that were read, best first.
     """
 
     technique: str
@@ -40,12 +40,12 @@ class Lesson:
 
 
 def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
-    """The lessons of all graded technique runs on a competition. Planted instances are of other data: left out.
+    """Collect the lessons of all graded technique runs on a competition, except planted instances (other data).
 
     Args:
-        store: Where runs are.
+        store: The runs.
         task: The competition's id.
-        most: How many recommendations of one technique at most.
+        most: Maximum number of recommendations per technique.
 
     Raises:
         NotFound: There are no such runs.
@@ -57,13 +57,13 @@ def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
                 run = store.get(row["id"])
                 report = run.report
             except MlereduxError:
-                continue  # a run that can't be read teaches nothing
+                continue  # skip unreadable runs
             if report is not None and report.score is not None and report.details.get("facts"):
                 graded[technique].append((run, report))
     if not graded:
         raise NotFound(
             f"There are no graded technique runs on {task} in {store.path}.",
-            hint=f"Make some: `mleredux run imbalance@{task} --agent analyst`.",
+            hint=f"Create one: `mleredux run imbalance@{task} --agent analyst`.",
         )
     return [_lesson(technique, runs, most) for technique, runs in graded.items()]
 
@@ -89,13 +89,13 @@ def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson
 
 
 def text(task: str, lessons: list[Lesson]) -> str:
-    """The lessons as Markdown, for people and for `mleredux run --context`."""
+    """Format the lessons as Markdown, for readers and for `mleredux run --context`."""
     return "\n".join(_lines(task, lessons)) + "\n"
 
 
 def _lines(task: str, lessons: list[Lesson]) -> Iterator[str]:
-    yield f"# What technique runs established about {task}\n"
-    yield "Findings were graded against the data; recommendations were carried out with reference models and compared"
+    yield f"# Findings of technique runs on {task}\n"
+    yield "Findings were graded against the data; recommendations were executed with reference models and compared"
     yield "with a naive choice (efficacy 0) and a strong one (efficacy 1).\n"
     for lesson in lessons:
         best = lesson.runs[0]
@@ -104,9 +104,9 @@ def _lines(task: str, lessons: list[Lesson]) -> Iterator[str]:
         yield f"{runs}, best score {best['score']:.3f} (agent {best['agent']}).\n"
         yield from (f"- {finding['explanation']}" for finding in lesson.findings)
         if not lesson.findings:
-            yield "- Nothing was established."
+            yield "- No findings."
         for choice in lesson.recommendations:
-            told = "these data don't tell it from others" if choice["efficacy"] is None else f"{choice['efficacy']:.2f}"
+            told = "not significant on this data" if choice["efficacy"] is None else f"{choice['efficacy']:.2f}"
             yield f"\nRecommended (efficacy: {told}; score {choice['score']:.3f}):\n"
             yield from (f"- {line}" for line in choice["lines"])
         yield ""

@@ -1,4 +1,4 @@
-"""What a technique run can learn from its grade: every component with its figures, as JSON and as text."""
+"""Feedback on a technique run: every component of the grade with its figures, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONG = 400
 
 
 def produce(run: Run) -> Iterable[Artifact]:
-    """Write the feedback of a graded technique run; nothing for other runs."""
+    """Write the feedback on a graded technique run; return nothing for other runs."""
     report = run.report
     title = None if report is None else title_of(run.spec.task)
     if report is None or title is None:
@@ -41,14 +41,14 @@ def produce(run: Run) -> Iterable[Artifact]:
 
 
 def title_of(task: str) -> str | None:
-    """The title of the technique whose task it is, whoever registers it; None of other tasks."""
+    """Return the title of the task's technique, whichever plugin registers it; None for other tasks."""
     question, at, _base = task.partition("@")
     entry = current().entries("techniques").get(question.partition("+")[0]) if at else None
     return None if entry is None else str(entry.ref.summary.get("title", entry.id))
 
 
 def text(task: str, title: str, report: Report) -> str:
-    """The grade explained, as Markdown."""
+    """Explain the grade, as Markdown."""
     return "\n".join(_lines(task, title, report)) + "\n"
 
 
@@ -62,7 +62,7 @@ def _lines(task: str, title: str, report: Report) -> Iterator[str]:
     facts, efficacy = details["facts"], details["efficacy"]
     yield f"{details['formula']}.\n"
     spread = "" if efficacy["uncertainty"] is None else f" ± {efficacy['uncertainty']:.3f}"
-    told = "not told by these data" if efficacy["score"] is None else f"{efficacy['score']:.3f}{spread}"
+    told = "not significant on this data" if efficacy["score"] is None else f"{efficacy['score']:.3f}{spread}"
     yield f"- facts: {facts['score']:.3f}\n- efficacy: {told}"
     if details.get("sample"):
         yield f"- {details['sample']}"
@@ -81,7 +81,7 @@ def _lines(task: str, title: str, report: Report) -> Iterator[str]:
     for part in efficacy["parts"]:
         yield f"- **{part['name']}** {_figure(part['value'])}: {part['explanation']}"
     if not efficacy["parts"]:
-        yield "Nothing was carried out: these data have no features to train models on."
+        yield "The recommendation was not executed: this data has no features to train models on."
 
 
 def _cell(value: Any) -> str:
@@ -102,7 +102,7 @@ def _short(value: Any) -> str:
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers for people: five digits."""
+    """Format a number with five significant digits."""
     if isinstance(value, float):
         return float(f"{value:.5g}")
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""The technique kit: what a technique is written with. What `__all__` names is public and stable.
+"""The technique kit: the interface for writing techniques. The names in `__all__` are public and stable.
 
-A technique is a `TechniqueSpec`, registered with `mleredux_register_techniques`; docs/howto-technique.md writes one.
+A technique is a `TechniqueSpec`, registered with `mleredux_register_techniques`; see docs/how-to/technique.md.
 Nothing here imports pandas or scikit-learn before it is called.
 """
 

@@ -1,7 +1,7 @@
-"""Documents for tests and tables: perfect ones, and those of agents that play the score instead of looking at the data.
+"""Documents for tests and tables: perfect ones, and those of agents that game the score without analyzing the data.
 
-One module a technique, with `perfect(truth, dataset)`, `play(kind, question)` and `EMPTY`. Those who play know what the
-description and `question.json` say: names of columns, and no more. All of them stay below `BOUND`.
+One module per technique, with `perfect(truth, dataset)`, `play(kind, question)` and `EMPTY`. Gaming agents know only
+the description and `question.json`, i.e. the column names. All of them stay below `BOUND`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mleredux_techniques import mleredux_register_techniques
 from mleredux_techniques.kit import TRUTH_FILE, Document, TechniqueSpec, example, load
 
 BOUND = 0.4
-"""No agent that plays reaches more, on any instance of any technique."""
+"""Upper bound of a gaming agent's score, on any instance of any technique."""
 KINDS = ("everything", "empty", "example", "contradicting", "textbook")
 TECHNIQUES: dict[str, TechniqueSpec] = {
     ref.id: resolve_name(ref.target) for ref in mleredux_register_techniques() if ref.target is not None
@@ -24,13 +24,13 @@ TECHNIQUES: dict[str, TechniqueSpec] = {
 
 
 def perfect(technique: str, private: Path) -> Any:
-    """The document of one who knows the private folder of a technique task: the truth, with the strong choice."""
+    """The document of an agent that knows the private folder of a technique task: the truth, with the strong choice."""
     truth = json.loads((private / TRUTH_FILE).read_bytes())
     return read(technique, import_module(f"{__name__}.{technique}").perfect(truth, load(private)))
 
 
 def play(kind: str, technique: str, public: Path) -> dict[str, Any]:
-    """The document of a gaming agent, as JSON values; the reader may refuse it, which scores nothing.
+    """The document of a gaming agent, as JSON values; the reader may reject it, which scores nothing.
 
     Args:
         kind: `everything` lists all there could be, `empty` as little as the form allows, `example` copies the

@@ -1,1 +1,1 @@
-"""The insides of the technique kit; `mleredux_techniques.kit` is its public surface."""
+"""Internals of the technique kit; `mleredux_techniques.kit` is its public interface."""

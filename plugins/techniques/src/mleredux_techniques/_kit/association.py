@@ -1,4 +1,4 @@
-"""How much one column tells of another: rank measures in [0, 1] that need no model."""
+"""Association of two columns: rank measures in [0, 1] that need no model."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LEVELS = 50
 
 
 def ranks(values: Array) -> Array:
-    """Mid-ranks from 1, ties shared."""
+    """Return average ranks from 1; ties share their mid-rank."""
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(values), dtype=float)
 
 
 def separation(values: Array, positive: Array) -> float:
-    """|2 AUC - 1| of telling positive rows from the others by the values; 0 where there are none of either."""
+    """Return |2 AUC - 1| of ranking positive rows by the values; 0 if either class is empty."""
     count = int(positive.sum())
     others = len(values) - count
     if not count or not others:
@@ -34,7 +34,7 @@ def separation(values: Array, positive: Array) -> float:
 
 
 def spearman(values: Array, others: Array) -> float:
-    """|Spearman's rank correlation|; 0 where either is constant."""
+    """Return |Spearman's rank correlation|; 0 if either is constant."""
     a, b = ranks(values), ranks(others)
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((a @ a) * (b @ b)))
@@ -42,10 +42,10 @@ def spearman(values: Array, others: Array) -> float:
 
 
 def strength(values: Array, dataset: Dataset) -> float:
-    """How well the values (one a training row, NaN where missing) alone tell the target, in [0, 1].
+    """Return how well the values (one per training row, NaN if missing) alone predict the target, in [0, 1].
 
     For numeric targets |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest,
-    among classes of at least five rows; rows with missing values are left out.
+    among classes of at least five rows; rows with missing values are omitted.
     """
     known = ~np.isnan(values)
     target = dataset.train[dataset.target].to_numpy()[known]
@@ -67,7 +67,7 @@ def strength(values: Array, dataset: Dataset) -> float:
 
 
 def strengths(dataset: Dataset) -> dict[str, float]:
-    """`strength` of every numeric and boolean column, ids included, strongest first."""
+    """Return the `strength` of every numeric and boolean column, ids included, strongest first."""
     found = {
         name: round(strength(dataset.train[name].to_numpy(dtype=float), dataset), 6)
         for name in (*dataset.ids, *dataset.features)
@@ -77,15 +77,15 @@ def strengths(dataset: Dataset) -> dict[str, float]:
 
 
 def tells_of(indicator: Array, values: pd.Series[Any], kind: str) -> tuple[float, float]:
-    """How much a column tells of a yes-or-no, and how surely.
+    """Measure the association of a column with a binary indicator, and its significance.
 
     Args:
-        indicator: Booleans, one a row.
+        indicator: Booleans, one per row.
         values: The column.
         kind: Its kind.
 
     Returns:
-        Strength in [0, 1] (|2 AUC - 1|, for texts Cramér's V), and the p-value of there being nothing.
+        Strength in [0, 1] (|2 AUC - 1|, for texts Cramér's V), and the p-value under independence.
     """
     from scipy.stats import chi2_contingency, mannwhitneyu
 

@@ -1,4 +1,4 @@
-"""What columns hold: kinds, classes, and whether a target is classes or numbers."""
+"""Column kinds, classes, and whether a target is a class or a number."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CLASSIFICATION_METRICS = frozenset(
     | {"weighted-roc-auc", "probabilistic-f1", "lwlrap", "quadratic-weighted-kappa", "kl-divergence"}
 )
 MAX_CLASSES_OF_NUMBERS = 20
-"""A target of whole numbers with more values is a number, where the metric does not say otherwise."""
+"""An integer target with more distinct values is numeric, unless the metric implies otherwise."""
 _BOOLEANS = frozenset({"true", "false"})
 
 
 def kind_of(values: pd.Series[Any]) -> Kind:
-    """What a column holds, by its values."""
+    """Return the kind of a column, by its values."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(values):
@@ -42,7 +42,7 @@ def _are_booleans(known: pd.Series[Any]) -> bool:
 
 
 def normalised(values: pd.Series[Any], kind: Kind) -> pd.Series[Any]:
-    """A column in the form of `Dataset`: booleans as 0.0/1.0/NaN, texts as `str` or NaN, numbers as they are."""
+    """Convert a column to the form of `Dataset`: booleans as 0.0/1.0/NaN, texts as `str` or NaN, numbers unchanged."""
     import pandas as pd
 
     if kind == "number":
@@ -57,12 +57,12 @@ def normalised(values: pd.Series[Any], kind: Kind) -> pd.Series[Any]:
 
 
 def as_classes(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Classes as texts: `True`, `0`, `cultivar_1`; whole numbers without a decimal point."""
+    """Return classes as texts: `True`, `0`, `cultivar_1`; integers without a decimal point."""
     return values.map(class_name).astype(object)
 
 
 def class_name(value: Any) -> str:
-    """A class in one spelling: `0`, `0.0` and 0 are the same."""
+    """Return the canonical spelling of a class: `0`, `0.0` and 0 are the same."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     text = str(value).strip()
@@ -70,7 +70,7 @@ def class_name(value: Any) -> str:
 
 
 def is_numeric_target(values: pd.Series[Any], metric: str) -> bool:
-    """Whether a target is a number to be told, not a class."""
+    """Whether a target is a number to predict, not a class."""
     if kind_of(values) != "number":
         return False
     if metric in REGRESSION_METRICS:
@@ -82,7 +82,7 @@ def is_numeric_target(values: pd.Series[Any], metric: str) -> bool:
 
 
 def is_free_text(values: pd.Series[Any]) -> bool:
-    """Whether a column of texts holds prose: many different values of several words."""
+    """Whether a text column contains prose: many distinct values of several words."""
     known = values.dropna()
     if kind_of(values) != "text" or not len(known):
         return False
@@ -91,7 +91,7 @@ def is_free_text(values: pd.Series[Any]) -> bool:
 
 
 def same_spelling(values: pd.Series[Any], known: set[str]) -> pd.Series[Any]:
-    """Classes spelled as those that are known, where one file says `True` and the other `1`."""
+    """Return classes in the spelling of the known ones, e.g. if one file has `True` and the other `1`."""
     if set(values) <= known:
         return values
     for spelling in ({"1": "True", "0": "False"}, {"True": "1", "False": "0"}, {"1": "true", "0": "false"}):

@@ -19,9 +19,9 @@ Array = np.ndarray[Any, Any]
 Losses = Sequence[float] | Array
 
 BEYOND_NOISE = 2.0
-"""A difference counts where it is larger than so many standard errors …"""
+"""A difference counts if it is larger than this number of standard errors …"""
 SMALLEST_GAP = 0.005
-"""… and than this, in units of the loss (1: nothing was learned)."""
+"""… and larger than this, in units of the loss (1: nothing was learned)."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Difference:
 
     @property
     def real(self) -> bool:
-        """Whether it is larger than zero beyond noise."""
+        """Whether it is significantly larger than zero."""
         return self.mean > max(BEYOND_NOISE * self.standard_error, SMALLEST_GAP)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of the three that are compared.
+    """One of the three compared choices.
 
     Attributes:
-        losses: One a split, lower is better.
-        what: What was done, in words.
+        losses: One per split, lower is better.
+        what: A description of the choice.
     """
 
     losses: Array
@@ -56,39 +56,39 @@ class Choice:
 
 
 def difference(worse: Losses, better: Losses, overlap: float) -> Difference:
-    """How much larger the first losses are than the second, split by split.
+    """Return the mean difference of paired losses, with its standard error.
 
     Args:
-        worse: Losses, one a split.
+        worse: Losses, one per split.
         better: Losses on the same splits.
-        overlap: Held-out rows / training rows of a split; 0 where splits share no rows.
+        overlap: Held-out rows / training rows of a split; 0 if splits share no rows.
     """
     values = np.asarray(worse, dtype=float) - np.asarray(better, dtype=float)
     return Difference(float(values.mean()), standard_error(values, overlap))
 
 
 def standard_error(values: Array, overlap: float) -> float:
-    """Of the mean of values, one a split."""
+    """Return the standard error of the mean of values, one per split."""
     spread = float(values.var(ddof=1)) if len(values) > 1 else 0.0
     return math.sqrt(spread * (1 / len(values) + overlap))
 
 
 def judge(naive: Choice, strong: Choice, given: Choice, *, overlap: float, measure: str, sample: str = "") -> Efficacy:
-    """Where the recommendation stands between naive and strong.
+    """Score the recommendation between the naive and the strong choice.
 
-    The score is `(naive - given) / (naive - strong)` of mean losses, clipped to 0 … 1. Where naive and strong do not
-    differ beyond noise, nothing can be earned here, but a recommendation that is worse than both beyond noise gets 0.
+    The score is `(naive - given) / (naive - strong)` of mean losses, clipped to 0 … 1. If naive and strong do not
+    differ significantly, there is no score, but a recommendation that is significantly worse than both gets 0.
 
     Args:
         overlap: Held-out rows / training rows of a split.
-        measure: What the losses are, for the report.
-        sample: One sentence on the sample that was used, where there is one.
+        measure: A description of the losses, for the report.
+        sample: One sentence on the sample that was used, if any.
     """
     gap = difference(naive.losses, strong.losses, overlap)
     figures = [
         _figure(name, choice, overlap, f"{measure}; lower is better. {said}: {choice.what}.")
         for name, choice, said in (
-            ("naive choice", naive, "What one does without looking"),
+            ("naive choice", naive, "The default, without analysis"),
             ("strong choice", strong, "The best of a panel, chosen on the training table"),
             ("recommended choice", given, "What was recommended"),
         )
@@ -97,7 +97,7 @@ def judge(naive: Choice, strong: Choice, given: Choice, *, overlap: float, measu
     told += f", mean of {len(given.losses)} splits."
     score, error, told = _score(naive, strong, given, gap, overlap, told)
     apart = {"mean": round(gap.mean, 5), "standard_error": round(gap.standard_error, 5), "decided": gap.real}
-    figures.append(Figure("naive less strong", apart, "The data decide where this is larger than its noise."))
+    figures.append(Figure("naive less strong", apart, "Efficacy is scored if this is larger than its noise."))
     if sample:
         figures.append(Figure("sample", sample, "Larger tables are sampled."))
     head = Figure("efficacy", score, told, score=score, weight=1.0 if score is not None else 0.0)
@@ -105,8 +105,8 @@ def judge(naive: Choice, strong: Choice, given: Choice, *, overlap: float, measu
 
 
 def undecided(sentence: str) -> Efficacy:
-    """Nothing to carry out here: the data can't tell a good recommendation from a bad one."""
-    return Efficacy(None, None, None, None, None, [Figure("efficacy", None, f"{sentence} So the facts alone count.")])
+    """Return a result without a score: the data can't distinguish a good recommendation from a bad one."""
+    return Efficacy(None, None, None, None, None, [Figure("efficacy", None, f"{sentence} Only the facts count.")])
 
 
 def _score(
@@ -119,12 +119,12 @@ def _score(
         return score, round(error, 4), f"{told} That is {score:.2f} ± {error:.2f} of the way from naive to strong."
     harmed = all(difference(given.losses, other.losses, overlap).real for other in (naive, strong))
     if harmed:
-        return 0.0, 0.0, f"{told} Naive and strong do not differ beyond noise, but the recommendation does harm."
-    return None, None, f"{told} Naive and strong do not differ beyond noise: these data don't judge, the facts do."
+        return 0.0, 0.0, f"{told} Naive and strong do not differ significantly, but the recommendation is worse."
+    return None, None, f"{told} Naive and strong do not differ significantly: only the facts count."
 
 
 def _ratio_error(gains: Array, gaps: Array, overlap: float) -> float:
-    """The delta method for a ratio of means: the standard error of `gain - ratio · gap`, over the mean gap."""
+    """Return a ratio's standard error by the delta method: that of `gain - ratio · gap`, over the mean gap."""
     gap = float(gaps.mean())
     return standard_error(gains - float(gains.mean()) / gap * gaps, overlap) / abs(gap)
 

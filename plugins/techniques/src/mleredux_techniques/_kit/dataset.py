@@ -1,4 +1,4 @@
-"""The data of a technique task in memory, the same form for every competition."""
+"""The data of a technique task in memory, in the same form for every competition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_TRAIN_ROWS = 10_000
-"""Strategies are carried out on so many training rows at most."""
+"""Maximum number of training rows on which strategies are executed."""
 MAX_TEST_ROWS = 5_000
 Problem = Literal["binary", "multiclass", "regression"]
 Kind = Literal["number", "boolean", "text"]
@@ -22,40 +22,40 @@ Kind = Literal["number", "boolean", "text"]
 
 @dataclass(frozen=True)
 class GroupColumn:
-    """What tells the group of a row: a column, or the text before the first separator in it."""
+    """The key of a row's group: a column, or the text before the first separator in it."""
 
     column: str
     separator: str | None = None
 
     def of(self, frame: pd.DataFrame) -> pd.Series[str]:
-        """The group of each row, as text; empty where the column is missing."""
+        """Return the group of each row, as text; empty if the column is missing."""
         texts = frame[self.column].astype("string").fillna("").astype(str)
         return texts.str.partition(self.separator)[0] if self.separator else texts
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table to learn from, and held-out rows with their true labels.
+    """A training table, and held-out rows with their true labels.
 
     Attributes:
-        task: The base task's id; the variant's where the data were planted.
-        problem: What kind of target `target` is.
+        task: The base task's id; for planted data, the variant's.
+        problem: The problem type of `target`.
         train: Training rows in their order: ids, features, targets. Texts are `str` objects or NaN, booleans are
             0.0/1.0/NaN floats, numbers are floats or ints; the index is 0 … n-1.
-        test: Held-out rows likewise, with their true targets.
-        target: The column that strategies are judged by (the first, where there are several). Classes are texts, as
+        test: Held-out rows in the same form, with their true targets.
+        target: The column that strategies are evaluated on (the first of several). Classes are texts, as
             they stand in the table (`"True"`, `"0"`, `"cultivar_1"`); numbers are floats.
-        targets: All target columns; features never hold any of them.
-        ids: Columns that name a row; no features.
+        targets: All target columns; features never contain any of them.
+        ids: Columns that identify a row; not features.
         features: All other columns, in the table's order.
         kinds: Kind of each id and feature, by the training table.
-        group: Rows that belong together and were split as a whole, where there are such.
-        time: The column by which the test was split off as the future, where there is one.
-        metric: The base task's metric; strategies are judged by measures of their own.
+        group: Rows that belong together and were not split, if there are such.
+        time: The column by which later rows became the test, if there is one.
+        metric: The base task's metric; strategies are evaluated by separate measures.
         direction: Of that metric.
-        train_rows: Rows of the whole training table, of which `train` is a sample.
-        test_rows: Rows of the whole test table likewise.
-        sample: One sentence on the sample; empty where there are all rows.
+        train_rows: Number of rows of the full training table, of which `train` is a sample.
+        test_rows: Number of rows of the full test table.
+        sample: One sentence on the sample; empty if all rows are used.
         planted: The truth of a planted variant (`{}` otherwise): `{"kinds": […], …}`.
     """
 
@@ -91,19 +91,19 @@ _FRAMES = ("train", "test")
 
 
 def save(dataset: Dataset, folder: Path) -> None:
-    """Write a dataset into a folder: `dataset.json`, `train.csv.gz`, `test.csv.gz`; equal data give equal bytes."""
+    """Write a dataset into a folder: `dataset.json`, `train.csv.gz`, `test.csv.gz`; equal data gives equal bytes."""
     meta = {key: value for key, value in vars(dataset).items() if key not in _FRAMES}
     meta["group"] = asdict(dataset.group) if dataset.group else None
     (folder / "dataset.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
     for name in _FRAMES:
-        # texts are quoted, for a bare carriage return would end a row
+        # texts are quoted, because a bare carriage return would end a row
         text = getattr(dataset, name).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         with (folder / f"{name}.csv.gz").open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
             packed.write(text.encode("utf-8"))
 
 
 def load(folder: Path) -> Dataset:
-    """Read what `save` wrote; numbers are bit for bit the same."""
+    """Read a dataset written by `save`; numbers are identical bit for bit."""
     import pandas as pd
 
     from mleredux_techniques._kit.tables import exact

@@ -1,4 +1,4 @@
-"""The text of a technique task: the question, the data, the document's form with an example, and the scoring."""
+"""The description of a technique task: question, data, the document's format with an example, and scoring."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
 _DATA = """\
 ## Data
 
-`question.json` names the training table, the test table (without the target), the target, the columns that name rows
-(`ids`) and the features: the columns that both tables have, beside ids and targets. Facts are of the training table as
-pandas.read_csv reads it with its defaults. What is missing is what it says: empty cells, and texts such as NA, N/A,
-NaN, None or null. In JSON records and Parquet files the same texts are missing, the empty one too, beside nulls and
-fields that a record lacks. Of a table with more than 1,000,000 rows, the first 1,000,000 are the table. Rows without a
-target are left out.
+`question.json` names the training table, the test table (without the target), the target, the columns that identify
+rows (`ids`) and the features: the columns that both tables have, except ids and targets. Facts refer to the training
+table as read by pandas.read_csv with its defaults. Missing values are what it treats as missing: empty cells, and texts
+such as NA, N/A, NaN, None or null. In JSON records and Parquet files the same texts are missing, also empty ones,
+besides nulls and fields that a record lacks. Only the first 1,000,000 rows of a table are used. Rows without a target
+are ignored.
 {planted}"""
 
 _PLANTED = """
-The tables were made by a generator from those of the competition described below: columns may have been added, changed
-or removed, and rows left out, added or split anew. Some changes matter for the question, others are there to be
-harmless. What was done is known and is the truth. Files beside the two tables are not given.
+The tables were generated from those of the competition described below: columns may have been added, changed or
+removed, and rows removed, added or split differently. Some changes matter for the question, others are deliberately
+harmless. The changes are known and are the truth. Files other than the two tables are not provided.
 """
 
 _FORM = """\
 ## What to write
 
-`{file}`: one JSON object (at most 1 MiB; no NaN, no field twice, no field that is not named here), as this JSON schema
-says:
+`{file}`: one JSON object (at most 1 MiB; no NaN, no duplicate fields, no fields that are not named here) according to
+this JSON schema:
 
 ```json
 {schema}
 ```
 
-A well-formed example, of other data:
+A well-formed example, for other data:
 
 ```json
 {example}
 ```
 
-A document that contradicts itself is refused; validation says so, and names the field.
+A document that contradicts itself is rejected; validation reports it and names the field.
 """
 
 _SCORING = """\
@@ -52,22 +52,22 @@ _SCORING = """\
 
 score = facts · (0.5 + 0.5 · efficacy), between 0 and 1, higher is better.
 
-**Facts** is the weighted mean of how right these are:
+***Facts** is the weighted mean of the correctness of:
 
 {tolerances}
 
-**Efficacy**: your recommendation is carried out on these data with reference models, over several seeds, and compared
-on held-out rows with a naive choice (0, or worse) and a strong one (1, or better). Where the data don't tell naive from
-strong, score = facts. {efficacy}
+***Efficacy**: your recommendation is executed on this data with reference models, over several seeds, and compared on
+held-out rows with a naive choice (0, or worse) and a strong one (1, or better). If naive and strong do not differ
+significantly on this data, score = facts. {efficacy}
 
-Free text is kept and not scored.
+Free text is stored and not scored.
 """
 
 _BACKGROUND = """\
-## Where the data are from
+## Origin of the data
 
-The data are those of a competition. What its own description, below, says of submissions and of evaluation does not
-count here.
+The data is that of a competition. Its own description is below; what it states about submissions and evaluation does
+not apply here.
 
 ---
 

@@ -1,4 +1,4 @@
-"""From the prepared files of any competition to a `Dataset`: by its declaration, else by its data."""
+"""Convert the prepared files of any competition to a `Dataset`: by its declaration, else by its data."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a dataset came from: names relative to the public folder; `test` is None where there is no test table."""
+    """The sources of a dataset: paths relative to the public folder; `test` is None if there is no test table."""
 
     train: str
     test: str | None
 
 
 def discover(task: Task, prepared: Path) -> tuple[Dataset, Source]:
-    """The data of a competition, all rows.
+    """Load the data of a competition, all rows.
 
     Args:
         task: The competition.
         prepared: Its folder with `public` and `private`.
 
     Raises:
-        NotApplicable: It has no table with a target, or its answers have no label for each row; says what is lacking.
+        NotApplicable: It has no table with a target, or its answers lack labels for rows; the message says which.
         DataError: A table can't be read.
     """
     public = prepared / "public"
@@ -110,7 +110,7 @@ def _target(values: pd.Series[Any], problem: Problem) -> pd.Series[Any]:
 
 
 def _wanted(task: Task, public: Path) -> tuple[str, ...]:
-    """The columns that a submission predicts."""
+    """Return the columns that a submission predicts."""
     submission = task.submission
     if submission.target_columns or submission.sample is None:
         return submission.target_columns
@@ -120,13 +120,13 @@ def _wanted(task: Task, public: Path) -> tuple[str, ...]:
 
 
 def _find_train(task: Task, public: Path, wanted: tuple[str, ...]) -> tuple[Path, Path | None, tuple[str, ...]]:
-    """The training table, the test table, and the targets among the former's columns."""
+    """Return the training table, the test table, and the targets among the former's columns."""
     sample = (public / (task.submission.sample or "")).resolve()
     tables = {path: columns_of(path) for path in find_tables(public) if path.resolve() != sample}
     tables = {path: names for path, names in tables.items() if names and "sample" not in stem(path)}
     trains = [path for path in tables if "test" not in stem(path)]
     if not trains:
-        raise NotApplicable(f"{task.id} ({task.category}) has no table to learn from among its public files.")
+        raise NotApplicable(f"{task.id} ({task.category}) has no training table among its public files.")
     for path in sorted(trains, key=lambda path: "train" not in stem(path)):
         if wanted and set(wanted) <= set(tables[path]):
             test = _find_test(path, tables, wanted)
@@ -154,7 +154,7 @@ def _find_test(train: Path, tables: dict[Path, list[str]], wanted: tuple[str, ..
 
 
 def _target_of_classes(path: Path, extra: list[str], wanted: tuple[str, ...]) -> str | None:
-    """The column whose values are the submission's columns (one probability a class)."""
+    """Return the column whose values are the submission's columns (one probability per class)."""
     if len(wanted) < 2 or not extra:
         return None
     table = read_table(path)
@@ -169,15 +169,15 @@ def _target_of_classes(path: Path, extra: list[str], wanted: tuple[str, ...]) ->
 def _answers(task: Task, prepared: Path) -> pd.DataFrame:
     path = prepared / "private" / task.answers
     if not path.is_file():
-        raise NotApplicable(f"The answers of {task.id} are no table, so there are no labels of the test rows.")
+        raise NotApplicable(f"The answers of {task.id} are not a table, so the test rows have no labels.")
     try:
         return read_table(path)
     except DataError as error:
-        raise NotApplicable(f"The answers of {task.id} are no table that can be read ({error.message})") from error
+        raise NotApplicable(f"The answers of {task.id} are not a readable table ({error.message})") from error
 
 
 def _ids(task: Task, train: pd.DataFrame, test: pd.DataFrame) -> tuple[str, ...]:
-    """Columns that name rows: the declared ones (but prose, which is a feature), else what is named like one."""
+    """Return the id columns: the declared ones (except prose, which is a feature), else those named like ids."""
     declared = [name for name in task.submission.id_columns if name in train.columns]
     found = [name for name in declared if not is_free_text(train[name])]
     for name in train.columns:
@@ -195,7 +195,7 @@ def _labels(
     wanted: tuple[str, ...],
     ids: tuple[str, ...],
 ) -> pd.DataFrame:
-    """The true targets of the test rows, in their order."""
+    """Return the true targets of the test rows, in their order."""
     truth = _decoded(task, answers, targets, wanted)
     keys = [name for name in ids if name in test.columns and name in answers.columns]
     if keys:
@@ -216,7 +216,7 @@ def _keys(frame: pd.DataFrame, names: list[str]) -> pd.Series[Any]:
 
 
 def _decoded(task: Task, answers: pd.DataFrame, targets: tuple[str, ...], wanted: tuple[str, ...]) -> pd.DataFrame:
-    """The targets as the training table has them: as they are, or the class whose column is largest."""
+    """Return the targets in the form of the training table: unchanged, or the class with the largest column."""
     if set(targets) <= set(answers.columns):
         return answers[list(targets)]
     import pandas as pd

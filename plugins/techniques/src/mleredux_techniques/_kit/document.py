@@ -1,4 +1,4 @@
-"""What all documents share."""
+"""Base classes of all documents."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 MAX_ITEMS = 2_000
-"""Longest list of a document."""
+"""Maximum length of a list in a document."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-"""A column's or a class's name, as it stands in the table."""
+"""A column's or a class's name, as in the table."""
 Text = Annotated[str, StringConstraints(max_length=4_000)]
-"""Free text: kept, not scored."""
+"""Free text: stored, not scored."""
 Count = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Part(BaseModel):
-    """A part of a document. Types are exact, unknown fields are refused, numbers are finite."""
+    """A part of a document. Types are strict, unknown fields are rejected, numbers must be finite."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Document(Part):
-    """What an agent hands in."""
+    """The document that an agent submits."""
 
-    notes: Text = Field(default="", description="Free text; kept, not scored.")
+    notes: Text = Field(default="", description="Free text; stored, not scored.")
 
 
 def once(names: Iterable[str], what: str) -> None:
-    """Refuse a name that occurs twice.
+    """Reject duplicate names.
 
     Raises:
-        ValueError: One does.
+        ValueError: A name occurs twice.
     """
     seen: set[str] = set()
     for name in names:

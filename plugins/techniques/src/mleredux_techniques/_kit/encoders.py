@@ -1,4 +1,4 @@
-"""How texts become numbers: a closed vocabulary for documents, carried out by scikit-learn."""
+"""Encodings of texts as numbers: a closed vocabulary for documents, executed with scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mleredux_techniques._kit.document import MAX_ITEMS, Part
 Array = np.ndarray[Any, Any]
 
 MAX_COLUMNS = 300
-"""Columns that one feature becomes at most: rarer categories share one column, rarer words are left out."""
+"""Maximum number of columns per feature: rarer categories share one column, rarer words are omitted."""
 
 
 class NoEncoding(Part):
-    """The column stays as it is: a number (true and false are 1 and 0)."""
+    """Keep the column unchanged, as a number (true and false are 1 and 0)."""
 
     name: Literal["none"]
 
 
 class DropFeature(Part):
-    """Leave the column out."""
+    """Drop the column."""
 
     name: Literal["drop"]
 
@@ -40,7 +40,7 @@ class OrdinalEncoder(Part):
 
     name: Literal["OrdinalEncoder"]
     categories: list[Annotated[str, Field(max_length=500)]] | None = Field(
-        default=None, max_length=MAX_ITEMS, description="In their order, lowest first; alphabetical where null."
+        default=None, max_length=MAX_ITEMS, description="In order, lowest first; alphabetical if null."
     )
 
 
@@ -86,15 +86,15 @@ Encoding = Annotated[
 
 
 def encoder_of(encoding: Encoding, target: Array, *, classes: bool, seed: int, most: int = MAX_COLUMNS) -> Any:
-    """The transformer of an encoding, for a column of texts without gaps.
+    """Return the transformer of an encoding, for a text column without missing values.
 
-    What becomes a number is standardized; the columns of one-hot encoding and of words are left as they are.
+    Numeric results are standardized; one-hot and word columns are not.
 
     Args:
         target: Class codes or numbers of the training rows.
         classes: Whether these are classes.
-        seed: Of the folds of TargetEncoder.
-        most: Columns that one feature becomes at most.
+        seed: Seed of the folds of TargetEncoder.
+        most: Maximum number of columns per feature.
     """
     from sklearn import model_selection, preprocessing
 

@@ -1,4 +1,4 @@
-"""The score of a technique task: facts and efficacy, each component with the figures behind it."""
+"""The score of a technique task: facts and efficacy, with the details of each component."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MOST_LINES = 200
 """Of a recommendation."""
 FACTS_SHARE = 0.5
 FORMULA = (
-    "score = facts · (0.5 + 0.5 · efficacy): a recommendation is worth what the findings behind it are worth. Where "
-    "these data do not tell a strong choice from a naive one, score = facts"
+    "score = facts · (0.5 + 0.5 · efficacy): a recommendation is worth as much as the findings behind it. If "
+    "strong and naive choices do not differ significantly on this data, score = facts"
 )
 
 
@@ -36,14 +36,14 @@ def grade(technique: TechniqueSpec, given: GradingInput) -> Score:
     """Score a document.
 
     Raises:
-        InvalidSubmission: It is not such a document; says which field and why.
+        InvalidSubmission: The document is invalid; the message names the field and the reason.
     """
     document = read_document(technique.document, given.submission, given.task.submission.file)
     return score(technique, document, given)
 
 
 def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> Score:
-    """Facts, then efficacy, then both together."""
+    """Grade the facts, then the efficacy, and combine both."""
     from itertools import islice
 
     from mleredux_techniques._kit.dataset import load
@@ -66,26 +66,26 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
 
 
 def combined(facts: float, efficacy: float | None) -> float:
-    """The score of both parts, by `FORMULA`."""
+    """Combine both parts by `FORMULA`."""
     return facts if efficacy is None else facts * (FACTS_SHARE + (1 - FACTS_SHARE) * efficacy)
 
 
 def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) -> Efficacy:
-    """The efficacy part. What can't be carried out earns nothing."""
+    """Grade the efficacy. A recommendation that can't be executed scores 0."""
     from threadpoolctl import threadpool_limits
 
     if not instance.dataset.features:
         return Efficacy(None, None, None, None, None)
     try:
-        with threadpool_limits(1):  # sums in another order are other sums
+        with threadpool_limits(1):  # floating-point sums depend on their order
             return technique.measure(document, instance)
-    except Exception as error:  # whatever a document makes the models do is the document's doing
-        told = f"The recommendation could not be carried out ({type(error).__name__}: {' '.join(str(error).split())})."
+    except Exception as error:  # errors that a document causes in the models are attributed to the document
+        told = f"The recommendation could not be executed ({type(error).__name__}: {' '.join(str(error).split())})."
         return Efficacy(0.0, 0.0, None, None, None, [Figure("carried out", False, told[:500], 0.0, 1.0)])
 
 
 def _plain(value: Any) -> Any:
-    """JSON-able throughout: numpy numbers as numbers, NaN as null."""
+    """Convert values to JSON types: numpy numbers to numbers, NaN to null."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

@@ -1,4 +1,4 @@
-"""How gaps are filled: a closed vocabulary for documents, carried out by scikit-learn."""
+"""Imputations of missing values: a closed vocabulary for documents, executed with scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DONORS = 1_000
-"""Training rows that KNNImputer takes values from, and that IterativeImputer learns from."""
+"""Number of training rows that KNNImputer and IterativeImputer are fitted on."""
 NEAREST_FEATURES = 10
-"""Other columns that IterativeImputer predicts a column from, drawn for each in proportion to correlation."""
+"""Number of columns from which IterativeImputer predicts a column, drawn in proportion to correlation."""
 MAX_ITERATIONS = 5
 MISSING = "missing"
 
 
 class DropColumn(Part):
-    """Leave the column out."""
+    """Drop the column."""
 
     name: Literal["drop"]
 
@@ -31,7 +31,7 @@ class SimpleImputer(Part):
     name: Literal["SimpleImputer"]
     strategy: Literal["mean", "median", "most_frequent", "constant"] = "mean"
     fill_value: Annotated[str, Field(max_length=200)] | float | None = Field(
-        default=None, description="With strategy `constant`: 0 for numbers, `missing` for texts where null."
+        default=None, description="With strategy `constant`; null: 0 for numbers, `missing` for texts."
     )
     add_indicator: bool = False
 
@@ -61,14 +61,14 @@ Imputation = Annotated[
 def fill(
     train: pd.DataFrame, held_out: pd.DataFrame, imputations: dict[str, Imputation], *, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Columns of numbers without gaps, by what their training rows say.
+    """Impute numeric columns, fitted on the training rows.
 
-    KNNImputer and IterativeImputer see all columns, standardized; a column that is empty in the training rows is 0.
+    KNNImputer and IterativeImputer use all columns, standardized; a column that is empty in the training rows is 0.
 
     Args:
-        train: Numbers, NaN where missing.
+        train: Numbers, NaN if missing.
         held_out: The same columns.
-        imputations: How each of them is filled.
+        imputations: The imputation of each column.
     """
     filled = train.copy(), held_out.copy()
     groups: dict[Imputation, list[str]] = {}
@@ -91,7 +91,7 @@ def fill(
 def fill_texts(
     train: pd.DataFrame, held_out: pd.DataFrame, imputations: dict[str, Imputation]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Columns of texts without gaps; what is for numbers only is carried out as `most_frequent`."""
+    """Impute text columns; imputations for numbers only are replaced by `most_frequent`."""
     filled = train.astype(object), held_out.astype(object)
     for name, imputation in imputations.items():
         value = MISSING
@@ -105,11 +105,11 @@ def fill_texts(
 
 
 def imputer_of(imputation: Imputation, *, columns: int, seed: int) -> Any:
-    """The transformer of an imputation; of KNNImputer and IterativeImputer, behind one that standardizes.
+    """Return the transformer of an imputation; KNNImputer and IterativeImputer are preceded by standardization.
 
     Args:
-        columns: How many columns it sees.
-        seed: Of what IterativeImputer draws.
+        columns: Number of input columns.
+        seed: Random seed of IterativeImputer.
     """
     from sklearn import impute, pipeline, preprocessing
 

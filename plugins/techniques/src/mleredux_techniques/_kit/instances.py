@@ -1,4 +1,4 @@
-"""Planted instances: a seeded source of chance, neutral names, columns worth changing, and pooled rows."""
+"""Planted instances: a seeded random generator, neutral names, columns to change, and pooled rows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TEST_SHARE = 0.3
 
 
 def plant(dataset: Dataset, technique: TechniqueSpec, seed: int) -> Dataset:
-    """The instance of a seed: the data changed in a way that is noted in `planted`; equal seeds, equal data.
+    """Return the instance of a seed: the data with changes recorded in `planted`; equal seeds give equal data.
 
     Raises:
-        NotApplicable: The technique plants nothing, or the data have too little to change; says what is lacking.
+        NotApplicable: The technique plants nothing, or the data has too little to change; the message says what.
     """
     if technique.plant is None:
         raise NotApplicable(f"Technique {technique.id} has no planted instances.")
@@ -33,13 +33,13 @@ def plant(dataset: Dataset, technique: TechniqueSpec, seed: int) -> Dataset:
 
 
 def chance(technique: str, seed: int, dataset: Dataset) -> np.random.Generator:
-    """The generator of one instance: other questions, seeds and tasks have others."""
+    """Return the random generator of one instance, unique to its technique, seed and task."""
     digest = hashlib.sha256(f"{technique}:{seed}:{dataset.task}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
 
 def fresh_names(dataset: Dataset, rng: np.random.Generator, count: int) -> list[str]:
-    """Names that say nothing and are not taken."""
+    """Return neutral names that are not in use."""
     taken = {name.lower() for name in dataset.train.columns}
     names = [word for word in rng.permutation(WORDS) if word not in taken]
     names += [f"{word}_{number}" for number in range(2, 5) for word in names]
@@ -47,7 +47,7 @@ def fresh_names(dataset: Dataset, rng: np.random.Generator, count: int) -> list[
 
 
 def lively(dataset: Dataset, *, distinct: int = 8, most: float = 0.7) -> list[str]:
-    """Numeric features with so many different values, none of which fills more than a share of the rows."""
+    """Return numeric features with enough distinct values, none of which fills more than a share of the rows."""
     found = []
     for name in dataset.of_kind("number"):
         values = dataset.train[name].dropna()
@@ -59,25 +59,25 @@ def lively(dataset: Dataset, *, distinct: int = 8, most: float = 0.7) -> list[st
 
 
 def need(dataset: Dataset, technique: str, found: list[str], count: int, what: str) -> None:
-    """Refuse where there are too few columns to work with.
+    """Check that there are enough columns.
 
     Raises:
-        NotApplicable: There are.
+        NotApplicable: There are too few.
     """
     if len(found) < count:
         raise NotApplicable(
-            f"{technique}+planted can't be made of {dataset.task}: it needs {count} {what}, and there are {len(found)}."
+            f"{technique}+planted does not apply to {dataset.task}: it needs {count} {what}, but has {len(found)}."
         )
 
 
 def standardised(values: Array) -> Array:
-    """Mean 0, standard deviation 1; missing values are 0."""
+    """Standardize to mean 0 and standard deviation 1; missing values become 0."""
     spread = float(np.nanstd(values)) or 1.0
     return np.asarray(np.nan_to_num((values - np.nanmean(values)) / spread))
 
 
 def with_columns(dataset: Dataset, columns: dict[str, tuple[Any, Any, Kind]], rng: np.random.Generator) -> Dataset:
-    """Further features (values of the training rows, of the test rows, kind), put among the others at random."""
+    """Add features (values of the training rows, of the test rows, kind) at random positions."""
     train, test = dataset.train.copy(), dataset.test.copy()
     features = list(dataset.features)
     for name, (ours, theirs, _kind) in columns.items():
@@ -89,14 +89,14 @@ def with_columns(dataset: Dataset, columns: dict[str, tuple[Any, Any, Kind]], rn
 
 
 def pooled(dataset: Dataset) -> pd.DataFrame:
-    """All rows, those of the training table first."""
+    """Return all rows, those of the training table first."""
     import pandas as pd
 
     return pd.concat([dataset.train, dataset.test], ignore_index=True)
 
 
 def renumbered(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """New ids in random order, so that they tell nothing of what was done; their columns stay what they were."""
+    """Assign new ids in random order, so that they reveal nothing about the changes; the id columns stay the same."""
     if not dataset.ids:
         return dataset
     count = len(dataset.train) + len(dataset.test)
@@ -109,13 +109,13 @@ def renumbered(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def resized(dataset: Dataset) -> Dataset:
-    """Counts of rows as they are now, index from 0."""
+    """Update the row counts and reset the index."""
     train, test = dataset.train.reset_index(drop=True), dataset.test.reset_index(drop=True)
     return replace(dataset, train=train, test=test, train_rows=len(train), test_rows=len(test))
 
 
 def target_signal(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> Array:
-    """The target as standardised numbers: as it is, or one class against the rest."""
+    """Return the target as standardized numbers: unchanged, or one class against the rest."""
     if dataset.problem == "regression":
         values = dataset.train[dataset.target].to_numpy(dtype=float)
         return np.asarray((frame[dataset.target].to_numpy(dtype=float) - values.mean()) / (values.std() or 1.0))

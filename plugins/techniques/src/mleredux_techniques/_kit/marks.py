@@ -1,4 +1,4 @@
-"""How answers are held against facts: numbers within tolerances, sets by their F1, and parts with their weights."""
+"""Comparison of answers with facts: numbers within tolerances, sets by F1, and weighted components."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from mleredux_techniques._kit.results import Facts, Figure
 
 NOTHING = 0.05
-"""A part in which there is nothing to find, and nothing was claimed, has this share of its weight."""
+"""A component with nothing to find and nothing claimed has this share of its weight."""
 SHOWN = 12
 
 
 def close(given: float, true: float, tolerance: float = 0.02, absolute: float = 0.0) -> float:
-    """1 within a relative tolerance of the truth, 0.5 within five times as much, else 0.
+    """Return 1 within a relative tolerance of the truth, 0.5 within five times the tolerance, else 0.
 
     Args:
-        absolute: Differences up to this count as none.
+        absolute: Differences up to this are ignored.
     """
     off = max(0.0, abs(given - true) - absolute)
     if off <= tolerance * abs(true):
@@ -26,7 +26,7 @@ def close(given: float, true: float, tolerance: float = 0.02, absolute: float = 
 
 
 def f1(given: Iterable[Any], true: Iterable[Any]) -> float:
-    """F1 of two sets; 1 where both are empty."""
+    """Return the F1 of two sets; 1 if both are empty."""
     given, true = set(given), set(true)
     if not given and not true:
         return 1.0
@@ -34,23 +34,23 @@ def f1(given: Iterable[Any], true: Iterable[Any]) -> float:
 
 
 def soft_f1(credits: float, given: int, true: int) -> float:
-    """F1 with partial credits: `credits` of `given` claims and of `true` facts."""
+    """Return the F1 with partial credits: `credits` of `given` claims and of `true` facts."""
     return 2 * credits / (given + true) if given + true else 1.0
 
 
 def component(name: str, weight: float, score: float, value: Any, explanation: str) -> Figure:
-    """One component."""
+    """Return one component."""
     return Figure(name, value, explanation, score=round(min(1.0, max(0.0, score)), 4), weight=weight)
 
 
 def finding(name: str, weight: float, score: float, value: Any, explanation: str, *, true: int, given: int) -> Figure:
-    """A component about things to be found: weighs little where there are none and none were claimed."""
+    """Return a component about things to find; its weight is small if there are none and none were claimed."""
     figure = component(name, weight, score, value, explanation)
     return figure if true or given else replace(figure, weight=weight * NOTHING)
 
 
 def facts_of(parts: list[Figure]) -> Facts:
-    """The weighted mean of the components."""
+    """Return the weighted mean of the components."""
     scored = [figure for figure in parts if figure.score is not None and figure.weight > 0]
     weight = sum(figure.weight for figure in scored)
     score = sum((figure.score or 0.0) * figure.weight for figure in scored) / weight if weight else 0.0
@@ -58,17 +58,17 @@ def facts_of(parts: list[Figure]) -> Facts:
 
 
 def listing(names: Iterable[str]) -> str:
-    """Names for a sentence; `none` where there are none."""
+    """Join names for a sentence; `none` if there are none."""
     listed = list(names)
     more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
     return (", ".join(listed[:SHOWN]) + more) or "none"
 
 
 def versus(given: Any, true: Any) -> dict[str, Any]:
-    """An answer beside the fact."""
+    """Return an answer next to the fact."""
     return {"given": given, "true": true}
 
 
 def shortened(mapping: Mapping[str, Any], limit: int = 50) -> dict[str, Any]:
-    """The first entries of a long mapping."""
+    """Return the first entries of a long mapping."""
     return dict(list(mapping.items())[:limit])

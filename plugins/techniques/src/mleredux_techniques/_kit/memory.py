@@ -1,4 +1,4 @@
-"""What was found out about the dataset asked about last: a table of many agents fits naive and strong models once."""
+"""Cache for the most recent dataset, so that naive and strong models are fitted once for many documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _known: dict[str, Any] = {}
 
 
 def remembered(dataset: Dataset, key: str, find: Callable[[], Found]) -> Found:
-    """What `find` gives, asked once for each key as long as it is about the same dataset (the very object)."""
+    """Return the result of `find`, called once per key as long as the dataset is the same object."""
     if not _held or _held[0] is not dataset:
         _held[:] = [dataset]
         _known.clear()

@@ -1,4 +1,4 @@
-"""Plans carried out on the splits of a pool, and the strong one of a panel. A plan is what is done to each column."""
+"""Execution of plans on the splits of a pool, and the best plan of a panel. A plan is a treatment per column."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHOOSING_SPLITS = 3
 def compare(
     dataset: Dataset, *, naive: tuple[str, Plan], strong: tuple[str, Plan], given: tuple[str, Plan]
 ) -> Efficacy:
-    """Where a plan stands between a naive and a strong one, by held-out loss; each comes with what it is, in words."""
+    """Score a plan between a naive and a strong one, by held-out loss; each comes with a description."""
     one = pool(dataset)
     return judge(
         *(Choice(losses(one, plan), what) for what, plan in (naive, strong, given)),
@@ -38,7 +38,7 @@ def compare(
 
 
 def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
-    """The rows of a split, to be made into matrices."""
+    """Return the rows of a split, to be converted to matrices."""
     dataset = one.dataset
     return Rows(
         train=one.frame.iloc[split.train],
@@ -52,7 +52,7 @@ def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
 
 
 def losses(one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
-    """The mean loss of the models for each split, of shape (splits,)."""
+    """Return the mean loss of the models for each split, of shape (splits,)."""
     told = sorted((name, repr(how)) for name, how in plan.items())
     key = f"losses {len(one.frame)} {len(one.splits)} {models} {told}"
     return remembered(one.dataset, key, lambda: np.array([_loss(one, split, plan, models) for split in one.splits]))
@@ -70,13 +70,13 @@ def _loss(one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> float
 
 
 def choosing_pool(dataset: Dataset) -> Pool:
-    """Splits of the training table alone, other ones than those that judge: what is strong is chosen here."""
+    """Return splits of the training table, different from those used for scoring: the strong plan is chosen here."""
     alone = dataclasses.replace(dataset, test=dataset.train.iloc[:0], time=None, sample="")
     return pool(alone, max_rows=CHOOSING_ROWS, count=CHOOSING_SPLITS)
 
 
 def choose(dataset: Dataset, panel: Mapping[str, Plan], models: Sequence[Model] = MODELS) -> str:
-    """The name of the panel's plan with the smallest mean loss within the training table."""
+    """Return the name of the panel's plan with the smallest mean loss within the training table."""
     if len(panel) == 1:
         return next(iter(panel))
 

@@ -1,4 +1,4 @@
-"""Preparing a technique task from the prepared files of its base: what the agent sees, and the truth."""
+"""Prepare a technique task from the prepared files of its base: the public files, and the truth."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
 
     Args:
         raw: The base's prepared folder, with `public` and `private`.
-        public: Gets the base's public files, or the planted tables, and `question.json`.
-        private: Gets the truth, and the (sampled) data with the labels of the test rows.
+        public: Receives the base's public files, or the planted tables, and `question.json`.
+        private: Receives the truth, and the (sampled) data with the labels of the test rows.
         base: The competition.
-        technique: Which question.
-        seed: Of the planted instance; None for the data as they are.
+        technique: The technique.
+        seed: Seed of the planted instance; None for the unchanged data.
 
     Raises:
-        NotApplicable: The question does not apply to the data; says why.
+        NotApplicable: The question does not apply to the data; the message says why.
     """
     dataset, source = discover(base, raw)
     if seed is not None:
@@ -68,7 +68,7 @@ def _write_question(dataset: Dataset, source: Source, path: Path, technique: str
 
 
 def _write_tables(dataset: Dataset, public: Path) -> None:
-    """The planted tables; booleans are written as True and False."""
+    """Write the planted tables; booleans are written as True and False."""
     booleans = [name for name, kind in dataset.kinds.items() if kind == "boolean"]
     for name, frame in (("train", dataset.train), ("test", dataset.test.drop(columns=list(dataset.targets)))):
         told = frame.assign(**{column: frame[column].map({1.0: "True", 0.0: "False"}) for column in booleans})
@@ -76,7 +76,7 @@ def _write_tables(dataset: Dataset, public: Path) -> None:
 
 
 def _share(source: Path, target: Path) -> None:
-    """The base's public files: tables and small files as copies, large others linked where the disk allows it."""
+    """Provide the base's public files: tables and small files as copies, other large files as links if possible."""
 
     def share(this: str, there: str) -> str:
         if os.path.getsize(this) > _COPIED_BYTES and not this.lower().endswith(ENDINGS):  # noqa: PTH202

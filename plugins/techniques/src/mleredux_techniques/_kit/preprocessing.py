@@ -1,7 +1,7 @@
-"""A table → a matrix of finite numbers, as is said for each column; what is left open is done plainly.
+"""Convert a table to a matrix of finite numbers, with a treatment per column; others get the default treatment.
 
-Learned from the training rows alone. Plainly means: numbers get their median and are standardized; texts of up to
-`PLAIN_CATEGORIES` values are one-hot encoded, others are left out.
+Fitted on the training rows alone. By default, numbers are imputed by their median and standardized; texts of up to
+`PLAIN_CATEGORIES` values are one-hot encoded, others are dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Step = tuple[str, Any, Any]
 PLAIN_CATEGORIES = 20
 ALL_COLUMNS = 1_500
 FEWEST_COLUMNS = 5
-"""All features become about `ALL_COLUMNS` columns at most, each at least this many: rarer categories share one."""
+"""All features become at most about `ALL_COLUMNS` columns, each at least this many; rarer categories share one."""
 _MEDIAN = SimpleImputer(name="SimpleImputer", strategy="median")
 _CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
 _STANDARD = StandardScaler(name="StandardScaler")
@@ -44,7 +44,7 @@ _FEW = OneHotEncoder(name="OneHotEncoder", max_categories=PLAIN_CATEGORIES)
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What is done to one column; None: what is done plainly."""
+    """The treatment of one column; None: the default."""
 
     imputation: Imputation | None = None
     encoding: Encoding | None = None
@@ -56,13 +56,13 @@ _PLAIN = Preprocessing()
 
 @dataclass
 class Rows:
-    """Rows of a table with what encoders may learn from.
+    """Rows of a table with the targets that encoders may use.
 
     Attributes:
         columns: Column → kind, of the features.
         codes: Class codes or numbers of the training rows, for encoders that learn from the target.
         classes: Whether `codes` are classes.
-        how: What is done to columns.
+        how: The treatment of columns.
     """
 
     train: pd.DataFrame
@@ -75,9 +75,9 @@ class Rows:
 
 
 def matrices(rows: Rows) -> tuple[Array, Array]:
-    """Matrices of the training and the held-out rows, of shapes (rows, features), at least one feature wide.
+    """Return matrices of the training and the held-out rows, of shapes (rows, features), with at least one feature.
 
-    Columns stand in the table's order whatever is done to them, for what models draw at random goes by it.
+    Columns keep the table's order whatever their treatment, because the models' random draws depend on it.
     """
     from sklearn.compose import ColumnTransformer
 
@@ -100,7 +100,7 @@ def matrices(rows: Rows) -> tuple[Array, Array]:
 
 
 def finite(matrix: Array) -> Array:
-    """The matrix with what is no number as 0, and without values that no model can square."""
+    """Replace non-numbers by 0, and clip values too large to be squared."""
     return np.asarray(np.clip(np.nan_to_num(matrix, nan=0.0, posinf=1e12, neginf=-1e12), -1e12, 1e12))
 
 
@@ -109,13 +109,13 @@ def _is_dropped(rows: Rows, name: str, how: Preprocessing) -> bool:
         return True
     if rows.columns[name] != "text":
         return False
-    # a text as it stands is nothing a model can read
+    # models can't use raw texts
     many = how.encoding is None and rows.train[name].nunique() > PLAIN_CATEGORIES
     return many or isinstance(how.encoding, NoEncoding)
 
 
 def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The columns that are kept, without gaps; numbers that are encoded are texts."""
+    """Return the kept columns, imputed; numbers that are encoded become texts."""
     import pandas as pd
 
     texts = {name: how[name].imputation or _CATEGORY for name in kept if rows.columns[name] == "text"}
@@ -136,12 +136,12 @@ def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple
 
 
 def _encoding(how: Preprocessing) -> Encoding | None:
-    """What a number is encoded by, where it is."""
+    """Return the encoding of a numeric column, if any."""
     return None if isinstance(how.encoding, NoEncoding) else how.encoding
 
 
 def _steps(rows: Rows, train: pd.DataFrame, wanted: dict[str, Preprocessing]) -> list[Step]:
-    """Steps of a ColumnTransformer: one for each scaler with its numbers, and one for each encoded column.
+    """Return the steps of a ColumnTransformer: one per scaler with its numbers, and one per encoded column.
 
     Numbers that do not vary are 0.
     """
@@ -161,7 +161,7 @@ def _steps(rows: Rows, train: pd.DataFrame, wanted: dict[str, Preprocessing]) ->
 
 
 def _places(steps: Sequence[Step], made: dict[str, slice], names: Sequence[str]) -> list[int]:
-    """Numbers of the columns that the steps made, in the order of the columns that they were made of."""
+    """Return the indices of the output columns, in the order of their input columns."""
     places: dict[str, list[int]] = {}
     for step, _tool, columns in steps:
         found = list(range(made[step].start, made[step].stop))
@@ -173,18 +173,18 @@ def _places(steps: Sequence[Step], made: dict[str, slice], names: Sequence[str])
 
 
 def _indicators(rows: Rows, names: list[str]) -> tuple[Array, Array]:
-    """1 where a value is missing, for each of the columns that has gaps in the training rows."""
+    """Return missing indicators for each column with missing values in the training rows."""
     gaps = rows.train[names].isna()
     with_gaps = gaps.columns[gaps.any()]
     return gaps[with_gaps].to_numpy(dtype=float), rows.held_out[with_gaps].isna().to_numpy(dtype=float)
 
 
 def _most(rows: Rows) -> int:
-    """Columns that one feature may become, so that all together stay within what a model can take."""
+    """Return the maximum number of columns per feature, so that the total stays within the models' limit."""
     many = [how for how in rows.how.values() if isinstance(how.encoding, OneHotEncoder | TfidfVectorizer)]
     return max(FEWEST_COLUMNS, min(MAX_COLUMNS, ALL_COLUMNS // max(len(many), 1)))
 
 
 def _texts_of(values: Array) -> Array:
-    """Numbers as categories: whole ones without a decimal point."""
+    """Convert numbers to categories: integers without a decimal point."""
     return np.array([str(int(value)) if float(value).is_integer() else repr(float(value)) for value in values], object)

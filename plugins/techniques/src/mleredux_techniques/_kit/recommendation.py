@@ -1,4 +1,4 @@
-"""What a document recommends, in lines for people. Only known names and closed words: no text of an agent's own."""
+"""A document's recommendation as readable lines. Only known names and fixed terms: no free text of the agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,19}")
 
 
 def by_choice(choices: Iterable[tuple[str, Part]], dataset: Dataset) -> list[str]:
-    """One line a strategy, with the columns that it is for; columns that the data do not have are left out."""
+    """Return one line per strategy, with its columns; unknown columns are omitted."""
     known = {*dataset.ids, *dataset.features}
     columns: dict[str, list[str]] = defaultdict(list)
     for column, choice in choices:
@@ -24,7 +24,7 @@ def by_choice(choices: Iterable[tuple[str, Part]], dataset: Dataset) -> list[str
 
 
 def spelled(choice: Part, known: set[str]) -> str:
-    """A strategy as one would write it: `SimpleImputer(strategy='median')`."""
+    """Format a strategy as code: `SimpleImputer(strategy='median')`."""
     fields = {name: value for name, value in choice.model_dump().items() if name != "name"}
     arguments = [f"{name}={_value(value, known)}" for name, value in fields.items() if value not in (None, False)]
     return f"{getattr(choice, 'name', 'none')}({', '.join(arguments)})"

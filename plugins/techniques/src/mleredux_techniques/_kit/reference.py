@@ -1,9 +1,9 @@
 """The two reference models: a linear one in closed form, and a small forest. Both predict several columns at once.
 
-Classes are predicted as one-hot columns by least squares, so that the loss is the Brier score; numbers are
-standardised, so that it is the mean squared error. Either is divided by the loss of the training mean: 1 says that
+Classes are predicted as one-hot columns by least squares, so the loss is the Brier score; numbers are
+standardized, so the loss is the mean squared error. Either is divided by the loss of the training mean: 1 means that
 nothing was learned.
-A ridge in closed form needs no solver, no iterations and no version of a library.
+A ridge in closed form needs no solver and no iterations, and does not depend on a library's version.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Model = Literal["linear", "tree"]
 MODELS: tuple[Model, ...] = ("linear", "tree")
 
 PENALTY = 0.01
-"""Of the ridge, per row: coefficients of columns whose variance is far below it are shrunk away."""
+"""Penalty of the ridge, per row: coefficients of columns whose variance is far below it shrink to zero."""
 TREES = 10
 MANY_CLASSES = 30
 TREES_OF_MANY_CLASSES = 4
-"""Above `MANY_CLASSES`, where each tree takes long."""
+"""Number of trees above `MANY_CLASSES`, where each tree is slow."""
 LEAF_ROWS = 4
 WORST_LOSS = 3.0
-"""Losses are cut here, so that one held-out row far outside the training range does not outweigh all the others."""
+"""Losses are clipped here, so that one held-out row far outside the training range does not outweigh all others."""
 
 
 def predict(
@@ -37,7 +37,7 @@ def predict(
         y: Shape (rows, outputs).
         others: Rows to predict, of shape (other rows, features).
         classes: Whether `y` are one-hot classes.
-        weights: Of the rows, positive; all the same where None.
+        weights: Positive row weights; None: equal weights.
 
     Returns:
         Shape (other rows, outputs).
@@ -48,7 +48,7 @@ def predict(
 
 
 def _forest(x: Array, y: Array, others: Array, classes: bool, seed: int, weights: Array | None) -> Array:
-    """Bagged trees: a random forest without the cost of starting one, which is most of it on small tables."""
+    """Fit bagged trees: a random forest without its startup cost, which dominates on small tables."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     rng = np.random.default_rng(seed)
@@ -73,22 +73,22 @@ def _forest(x: Array, y: Array, others: Array, classes: bool, seed: int, weights
 
 
 def loss(y: Array, predicted: Array, mean: Array) -> float:
-    """Squared error over that of the training mean, averaged over the outputs, at most `WORST_LOSS`.
+    """Return the squared error relative to that of the training mean, averaged over the outputs, at most `WORST_LOSS`.
 
     Args:
         y: True values of the held-out rows, of shape (rows, outputs).
-        mean: Of the training rows, of shape (outputs,).
+        mean: Mean of the training rows, of shape (outputs,).
     """
     return min(WORST_LOSS, float(((y - predicted) ** 2).mean() / max(((y - mean) ** 2).mean(), 1e-12)))
 
 
 def _ridge(x: Array, y: Array, others: Array, weights: Array | None) -> Array:
-    """Minimises the weighted mean squared error + `PENALTY` · |coefficients|², intercept not penalised."""
+    """Minimize the weighted mean squared error + `PENALTY` · |coefficients|²; the intercept is not penalized."""
     share = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
     middle, level = share @ x, share @ y
     centred = (x - middle) * np.sqrt(share)[:, None]
     target = (y - level) * np.sqrt(share)[:, None]
-    wide = x.shape[1] > len(x)  # the same solution, by rows where these are fewer
+    wide = x.shape[1] > len(x)  # the same solution in dual form, if there are fewer rows than columns
     gram = centred @ centred.T if wide else centred.T @ centred
     gram[np.diag_indices_from(gram)] += PENALTY
     solved = np.linalg.solve(gram, target if wide else centred.T @ target)

@@ -1,4 +1,4 @@
-"""What the two parts of a technique's score give: figures with their explanations."""
+"""Results of the two parts of a technique's score, with explanations."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure behind a score, and what it means.
+    """One figure behind a score, with its explanation.
 
     Attributes:
-        name: What it is of: `class counts`, `balanced accuracy of the naive choice`.
-        value: The figure, JSON-able.
+        name: Such as `class counts`, `balanced accuracy of the naive choice`.
+        value: The figure, as a JSON value.
         explanation: One or two sentences for the reader of the report.
-        score: Where the figure is a component of the score: its share of the attainable, in [0, 1].
-        weight: The component's weight within its part; 0 where the figure only informs.
+        score: If the figure is a component of the score: its share of the attainable score, in [0, 1].
+        weight: The component's weight within its part; 0 if the figure is informational.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts part: how well the document says what is in the data.
+    """The facts part: how well the document describes the data.
 
     Attributes:
         score: In [0, 1], the weighted mean of the parts' scores.
@@ -40,16 +40,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Efficacy:
-    """The efficacy part: what the recommendation does when it is carried out.
+    """The efficacy part: the effect of executing the recommendation.
 
     Attributes:
-        score: In [0, 1]: 0 = the naive choice or worse, 1 = the strong choice or better. None where these data don't
-            tell naive from strong beyond noise and the recommendation does no harm: nothing is earned or lost here, the
-            part's weight goes to the facts.
-        uncertainty: Standard error of `score` over the seeds; None with it.
-        naive: What the naive choice reached, in the unit of the part's own measure.
-        strong: What the strong choice reached.
-        chosen: What the recommended choice reached.
+        score: In [0, 1]: 0 = the naive choice or worse, 1 = the strong choice or better. None if naive and
+            strong do not differ significantly and the recommendation is not harmful: the part's weight goes to the
+            facts.
+        uncertainty: Standard error of `score` over the seeds; None if `score` is None.
+        naive: The result of the naive choice, in the unit of the part's own measure.
+        strong: The result of the strong choice.
+        chosen: The result of the recommended choice.
         parts: The figures behind them, with explanations.
     """
 
@@ -62,5 +62,5 @@ class Efficacy:
 
 
 def as_json(part: Facts | Efficacy) -> dict[str, Any]:
-    """A part as plain values."""
+    """Return a part as plain values."""
     return asdict(part)

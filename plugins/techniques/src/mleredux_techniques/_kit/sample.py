@@ -1,4 +1,4 @@
-"""A sample of rows to carry strategies out on, where there are too many."""
+"""A sample of rows on which strategies are executed, if there are too many."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _SEED = 20_240_601
 
 
 def sampled(dataset: Dataset) -> Dataset:
-    """At most `MAX_TRAIN_ROWS` and `MAX_TEST_ROWS` rows, drawn at random (groups as a whole), in their order."""
+    """Return at most `MAX_TRAIN_ROWS` and `MAX_TEST_ROWS` rows, drawn at random (complete groups), in their order."""
     rng = np.random.default_rng(_SEED)
     train, test = _draw(dataset, dataset.train, MAX_TRAIN_ROWS, rng), _draw(dataset, dataset.test, MAX_TEST_ROWS, rng)
     if len(train) == len(dataset.train) and len(test) == len(dataset.test):
         return dataset
-    what = "groups as a whole" if dataset.group else "each with the same chance"
+    what = "complete groups" if dataset.group else "each with equal probability"
     sentence = (
-        f"Strategies were carried out on a sample of {len(train):,} of {len(dataset.train):,} training rows and "
-        f"{len(test):,} of {len(dataset.test):,} test rows, drawn at random, {what}; facts are of all rows."
+        f"Strategies were executed on a sample of {len(train):,} of {len(dataset.train):,} training rows and "
+        f"{len(test):,} of {len(dataset.test):,} test rows, drawn at random, {what}; facts refer to all rows."
     )
     return replace(dataset, train=train, test=test, sample=sentence)
 

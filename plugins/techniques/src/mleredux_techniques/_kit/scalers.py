@@ -1,4 +1,4 @@
-"""How numbers are scaled: a closed vocabulary for documents, carried out by scikit-learn."""
+"""Scalers of numeric columns: a closed vocabulary for documents, executed with scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mleredux_techniques._kit.document import Part
 
 
 class NoScaler(Part):
-    """The column stays as it is."""
+    """Keep the column unchanged."""
 
     name: Literal["none"]
 
@@ -41,7 +41,7 @@ class RobustScaler(Part):
 
 
 class PowerTransformer(Part):
-    """sklearn.preprocessing.PowerTransformer, standardised; box-cox falls back to yeo-johnson for values below 0."""
+    """sklearn.preprocessing.PowerTransformer, standardized; box-cox falls back to yeo-johnson for values below 0."""
 
     name: Literal["PowerTransformer"]
     method: Literal["yeo-johnson", "box-cox"] = "yeo-johnson"
@@ -56,7 +56,7 @@ class QuantileTransformer(Part):
 
 
 class Log1p(Part):
-    """numpy.log1p of the value less the training minimum where that is negative, then standardised."""
+    """numpy.log1p of the value, minus the training minimum if that is negative, then standardized."""
 
     name: Literal["log1p"]
 
@@ -75,7 +75,7 @@ Scaler = Annotated[
 
 
 def scaler_of(scaler: Scaler | None) -> Any:
-    """The transformer of a scaler, for columns of numbers without gaps that vary; without a scaler, all become 0."""
+    """Return the transformer of a scaler, for imputed, non-constant columns; without a scaler, all become 0."""
     from sklearn import preprocessing
 
     from mleredux_techniques._kit import transformers

@@ -1,4 +1,4 @@
-"""A technique as one object, and the tasks that it makes of others."""
+"""A technique as one object, and the tasks that it derives from others."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _PLANTED = re.compile(r"planted-(0|[1-9][0-9]{0,8})")
 
 @dataclass(frozen=True)
 class Instance:
-    """One technique task's data and its truth, as a recommendation is carried out on them.
+    """A technique task's data and truth, on which a recommendation is executed.
 
     Attributes:
         dataset: The data, at most 10,000 training rows and 5,000 test rows with their labels.
-        truth: What `TechniqueSpec.truth` gave, of all rows.
-        base: The task whose data these are.
+        truth: The result of `TechniqueSpec.truth`, on all rows.
+        base: The task that the data belongs to.
     """
 
     dataset: Dataset
@@ -43,50 +43,50 @@ class Instance:
 
 
 class TechniqueSpec(Technique):
-    """A question about data: all that makes its tasks, prepares them, grades answers, and explains the grade.
+    """A question about data: everything that creates its tasks, prepares them, grades answers, and explains the grade.
 
-    Register one with `mleredux_register_techniques`; `version` is raised whenever truth or scores change.
+    Register one with `mleredux_register_techniques`; increase `version` whenever truth or scores change.
     Functions may be imported with the specification, so import pandas, scikit-learn and the like inside them.
     """
 
     derive: Callable[[Task, str | None], Task] = lambda base, variant: base
     folder: Path
-    """With `description.md` (the question, then what efficacy is measured by under `## Efficacy`) and `example.json`,
-    a well-formed document of other data."""
+    """Folder with `description.md` (the question, then the efficacy measure under `## Efficacy`) and `example.json`,
+    a well-formed document for other data."""
     document: type[Document]
-    """What the agent writes, into `<id>_analysis.json`."""
+    """The document that the agent writes to `<id>_analysis.json`."""
     tolerances: str
-    """A Markdown list of how near each part of a document must be to the facts, for the description."""
+    """A Markdown list of the tolerances of each part of a document, for the description."""
     truth: Callable[[Dataset], dict[str, Any]]
-    """`truth(dataset)`: what is true of all rows, as JSON values. Raises `NotApplicable` where there is nothing."""
+    """`truth(dataset)`: the facts about all rows, as JSON values. Raises `NotApplicable` if there are none."""
     assess: Callable[[Any, dict[str, Any]], Facts]
-    """`assess(document, truth)`: how right the document is."""
+    """`assess(document, truth)`: the correctness of the document."""
     measure: Callable[[Any, Instance], Efficacy]
-    """`measure(document, instance)`: what the recommendation does when it is carried out. Equal documents and data give
-    equal results."""
+    """`measure(document, instance)`: the effect of executing the recommendation. Equal documents and data give equal
+    results."""
     recommend: Callable[[Any, Dataset], Iterable[str]]
-    """`recommend(document, dataset)`: what the document recommends, one line each; no text of the agent's own."""
+    """`recommend(document, dataset)`: the document's recommendations, one line each, without free text of the agent."""
     plant: Callable[[Dataset, np.random.Generator], Dataset] | None = None
-    """`plant(dataset, rng)`: the data changed in a way that is noted in `planted`; all that is random is drawn from
-    `rng`. Raises `NotApplicable` where there is too little to change."""
+    """`plant(dataset, rng)`: the data with changes recorded in `planted`; all randomness comes from `rng`. Raises
+    `NotApplicable` if there is too little to change."""
     refuse: Callable[[Task, bool], str | None] | None = None
-    """`refuse(base, planted)`: one sentence why the question does not apply to a task, as far as its declaration
-    tells; None where it may."""
+    """`refuse(base, planted)`: one sentence why the question does not apply to a task, judging by its declaration;
+    None if it may apply."""
 
     def model_post_init(self, context: Any, /) -> None:
-        """Its own `derive` and variants."""
+        """The registered technique, with its `derive` and variants."""
         self.__dict__["derive"] = partial(_derive, self)
         if self.plant is not None:
             self.__dict__["variants"] = ("planted-SEED",)
 
 
 class TechniqueTask(Task):
-    """A technique's task: its text is made of the question, the document's form, and the base's description."""
+    """A technique's task: its text consists of the question, the document's format, and the base's description."""
 
     technique: TechniqueSpec
 
     def describe(self, *, obfuscated: bool = False) -> str:
-        """The text for the agent.
+        """Return the text for the agent.
 
         Raises:
             TaskBroken: A description file is missing.
@@ -100,21 +100,21 @@ def has_table(base: Task) -> bool:
 
 
 def _derive(technique: TechniqueSpec, base: Task, variant: str | None) -> Task:
-    """The task `technique[+variant]@base`.
+    """Return the task `technique[+variant]@base`.
 
     Raises:
-        NotApplicable: The question does not apply to the task, as far as its declaration tells.
+        NotApplicable: The question does not apply to the task, judging by its declaration.
         NotFound: There is no such variant.
     """
     seed = None
     if variant is not None:
         match = _PLANTED.fullmatch(variant)
         if match is None or technique.plant is None:
-            hint = "It has planted-0, planted-1, …." if technique.plant else "It has no variants."
+            hint = "Its variants are planted-0, planted-1, …" if technique.plant else "It has no variants."
             raise NotFound(f"Technique {technique.id} has no variant {variant!r}.", hint=hint)
         seed = int(match[1])
     if base.kind == "technique":
-        raise NotApplicable(f"{base.id} is a technique task itself.", hint="Ask it of a competition.")
+        raise NotApplicable(f"{base.id} is already a technique task.", hint="Apply the technique to a competition.")
     if technique.refuse is not None and (why := technique.refuse(base, seed is not None)):
         raise NotApplicable(why)
     description = technique.folder / "description.md"

@@ -1,4 +1,4 @@
-"""The rows that recommendations are judged on, and their splits: equal data give equal splits, whatever the library."""
+"""The rows on which recommendations are evaluated, and their splits: deterministic, whatever the library's version."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 SPLITS = 5
-"""Held-out parts; each has a seed of its own for what is random in models and strategies."""
+"""Number of held-out parts; each has its own seed for models and strategies."""
 MAX_ROWS = 4_000
-"""Larger tables are sampled to so many rows: grading takes the same time from there on."""
+"""Larger tables are sampled to this number of rows, which bounds the grading time."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Row numbers of a pool to learn from and to judge by, and the seed of what is random."""
+    """Row numbers of a pool for training and evaluation, and the random seed."""
 
     train: Array
     held_out: Array
@@ -35,11 +35,11 @@ class Pool:
 
     Attributes:
         frame: The rows; the index is 0 … n-1.
-        y: Outputs of the reference models, of shape (rows, outputs): one-hot classes, or the standardised number.
+        y: Outputs of the reference models, of shape (rows, outputs): one-hot classes, or the standardized number.
         codes: The class of each row, or the number itself.
-        names: The class of each code; none for numbers.
+        names: The class of each code; empty for numbers.
         overlap: Held-out rows / training rows of a split.
-        sample: One sentence on how the rows were sampled; empty where there are all.
+        sample: One sentence on how the rows were sampled; empty if all are used.
     """
 
     dataset: Dataset
@@ -53,14 +53,14 @@ class Pool:
 
 
 def pool(dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = SPLITS, apart: bool = False) -> Pool:
-    """The pool of a dataset: its rows are split into `count` folds, each held out once.
+    """Return the pool of a dataset: its rows are split into `count` folds, each held out once.
 
-    Classes have the same share in all folds; rows of one group stay together; where the test is the future of the
-    training rows, a part of the test rows is held out and a part of the training rows is learned from.
+    Classes have the same share in all folds; rows of one group stay together; if the test is later than the
+    training rows, a part of the test rows is held out and a part of the training rows is used for training.
 
     Args:
-        apart: Whether only training rows are learned from and only private test rows held out, a fold of each left
-            out and held out in turn.
+        apart: Whether to train on training rows only and hold out private test rows only, one fold of each at a
+            time.
     """
     import pandas as pd
 
@@ -74,7 +74,7 @@ def pool(dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = SPLITS, apa
     names = () if dataset.problem == "regression" else tuple(sorted(set(frame[dataset.target].astype(str))))
     sample = dataset.sample
     if len(rows) < len(whole):
-        sample = f"{sample} Strategies were carried out on {len(rows)} of {len(whole)} rows, drawn at random.".strip()
+        sample = f"{sample} Strategies were executed on {len(rows)} of {len(whole)} rows, drawn at random.".strip()
     if dataset.time is not None and min((origin == 0).sum(), (origin == 1).sum()) >= 2 * count:
         parts = tuple(_future(origin, seed) for seed in range(count))
         overlap = 0.5
@@ -91,7 +91,7 @@ def pool(dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = SPLITS, apa
 
 
 def outputs(dataset: Dataset, frame: pd.DataFrame) -> tuple[Array, Array]:
-    """Outputs of the reference models, and class codes (or the numbers)."""
+    """Return the outputs of the reference models, and class codes (or the numbers)."""
     if dataset.problem == "regression":
         numbers = frame[dataset.target].to_numpy(dtype=float)
         return ((numbers - numbers.mean()) / (numbers.std() + 1e-12))[:, None], numbers
@@ -100,14 +100,14 @@ def outputs(dataset: Dataset, frame: pd.DataFrame) -> tuple[Array, Array]:
 
 
 def group_codes(dataset: Dataset, frame: pd.DataFrame) -> Array:
-    """The group of each row as a number; each row its own where there are no groups."""
+    """Return the group of each row as a number; without groups, each row is its own."""
     if dataset.group is None:
         return np.arange(len(frame))
     return np.unique(dataset.group.of(frame).to_numpy(dtype=str), return_inverse=True)[1]
 
 
 def draw(groups: Array, rows: int, most: int, *, seed: int) -> Array:
-    """Numbers of at most so many rows, in their order; groups are drawn whole."""
+    """Return the indices of at most `count` rows, in their order; groups are drawn completely."""
     if rows <= most:
         return np.arange(rows)
     rng = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ def draw(groups: Array, rows: int, most: int, *, seed: int) -> Array:
 
 
 def assign_folds(strata: Array, groups: Array | None, count: int, *, seed: int) -> Array:
-    """The fold of each row: shuffled within each stratum and dealt out in turn; whole groups where there are groups."""
+    """Return the fold of each row: shuffled within each stratum and assigned round-robin; groups stay together."""
     rng = np.random.default_rng(seed)
     if groups is not None:
         names, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""How the test was split off: by groups that stay whole, by time, or at random."""
+"""How the test was split off: by group, by time, or at random."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 SEPARATORS = ("_", "-", "/", ":")
 MAX_SHARED = 0.02
-"""Share of the test's groups that may occur in the training table, where groups were kept whole."""
+"""Maximum share of the test's groups that occur in the training table if the split was by group."""
 MIN_ROWS_A_GROUP = 1.5
 MIN_GROUPS = 4
 _DATE = r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"
 
 
 def group_column(dataset: Dataset) -> GroupColumn | None:
-    """Rows that belong together and were kept whole by the split: values that repeat within the training table and
-    (nearly) never occur in the test table. Columns of measurements are no groups.
+    """Find the groups that the split kept together: values that repeat within the training table and (nearly) never
+    occur in the test table. Columns of measurements are not groups.
     """
     best: tuple[float, GroupColumn] | None = None
     for candidate in candidates(dataset):
@@ -31,13 +31,13 @@ def group_column(dataset: Dataset) -> GroupColumn | None:
             continue
         if len(known & asked) > MAX_SHARED * len(asked):
             continue
-        if best is None or len(known) < best[0]:  # the coarser grouping holds the finer one
+        if best is None or len(known) < best[0]:  # the coarser grouping contains the finer one
             best = len(known), candidate
     return best[1] if best else None
 
 
 def candidates(dataset: Dataset) -> list[GroupColumn]:
-    """Columns that could name groups: texts, whole numbers, and what stands before a separator in them."""
+    """Return columns that could name groups: texts, integers, and their part before a separator."""
     found = []
     for name in (*dataset.ids, *dataset.features):
         values = dataset.train[name].dropna()
@@ -56,13 +56,13 @@ def candidates(dataset: Dataset) -> list[GroupColumn]:
 
 
 def _looks_measured(dataset: Dataset, name: str) -> bool:
-    """Whether whole numbers are a quantity: the test's lie within the training's range, and most occur there."""
+    """Whether integers are a quantity: those of the test are within the training range, and most occur there."""
     train, test = dataset.train[name].dropna(), dataset.test[name].dropna()
     return not len(test) or bool(np.isin(test.unique(), train.unique()).mean() > MAX_SHARED)
 
 
 def looks_like_time(values: pd.Series[Any]) -> bool:
-    """Whether a column of texts holds dates."""
+    """Whether a text column contains dates."""
     if values.dtype.kind in "ifub":
         return False
     known = values.dropna().head(500).astype(str)
@@ -70,7 +70,7 @@ def looks_like_time(values: pd.Series[Any]) -> bool:
 
 
 def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Dates as seconds since 1970, numbers as they are; NaN where neither."""
+    """Return dates as seconds since 1970, numbers unchanged, anything else as NaN."""
     import pandas as pd
 
     if values.dtype.kind in "ifub":
@@ -80,9 +80,9 @@ def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def time_column(dataset: Dataset) -> str | None:
-    """The column by which the test was split off as the future: (nearly) all test rows are later than the training's.
+    """Return the column by which later rows became the test: (nearly) all test rows are later than the training rows.
 
-    Dates always may be one; numbers only where they are named like a time.
+    Any date column qualifies; numeric columns only if they are named like a time.
     """
     for name in dataset.features:
         if not looks_like_time(dataset.train[name]) and not _named_like_time(name):
@@ -106,7 +106,7 @@ def _named_like_time(name: str) -> bool:
 
 
 def duplicates(dataset: Dataset) -> tuple[int, int]:
-    """Training rows whose features equal those of an earlier one, and test rows whose features equal those of one."""
+    """Count training rows with the features of an earlier one, and test rows with the features of a training row."""
     import pandas as pd
 
     if not dataset.features:

@@ -1,4 +1,4 @@
-"""Finding and reading tables among the prepared files of a competition."""
+"""Find and read tables among the prepared files of a competition."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_ROWS = 1_000_000
-"""Of a longer table, the first rows are the table: for the questions as for their answers."""
+"""Only this number of rows of a table is used, both for the questions and their answers."""
 ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".json", ".csv.gz", ".csv.zip", ".tsv.gz")
 MISSING = frozenset(
     {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"}
     | {"NULL", "NaN", "None", "n/a", "nan", "null"}
 )
-"""Texts that pandas.read_csv takes for missing; they are so in every format."""
+"""Texts that pandas.read_csv treats as missing; they are missing in every format."""
 _ENTRIES = 20_000
 _JSON_BYTES = 1 << 29
 
 
 def find_tables(folder: Path) -> list[Path]:
-    """Files that may be tables, in the folder and the folders in it, those named like training tables first."""
+    """Return files that may be tables, in the folder and its subfolders; names of training tables come first."""
     with os.scandir(folder) as entries:
         found = sorted(itertools.islice((entry.path for entry in entries), _ENTRIES))
     paths = [Path(path) for path in found]
@@ -38,13 +38,13 @@ def find_tables(folder: Path) -> list[Path]:
 
 
 def stem(path: Path) -> str:
-    """The name without its endings, in lower case."""
+    """Return the name without its extensions, in lower case."""
     name = path.name.lower()
     return next((name[: -len(ending)] for ending in sorted(ENDINGS, key=len)[::-1] if name.endswith(ending)), name)
 
 
 def columns_of(path: Path) -> list[str]:
-    """The columns of a table; none where it is none."""
+    """Return the columns of a table; empty if the file is not a table."""
     try:
         return [str(name) for name in read_table(path, rows=5).columns]
     except DataError:
@@ -52,13 +52,13 @@ def columns_of(path: Path) -> list[str]:
 
 
 def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
-    """A table as pandas reads it with its defaults; what pandas.read_csv takes for missing is so in every format.
+    """Read a table as pandas does by default; what pandas.read_csv treats as missing is missing in every format.
 
     Args:
-        rows: How many rows are read at most, from the first.
+        rows: Maximum number of rows to read.
 
     Raises:
-        DataError: It is no table that can be read.
+        DataError: The file is not a readable table.
     """
     import pandas as pd
 
@@ -75,15 +75,15 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
             separator = "\t" if ".tsv" in name else ","
             frame = pd.read_csv(path, sep=separator, nrows=rows, low_memory=False, **exact())
     except (OSError, ValueError, ImportError, UnicodeError) as error:
-        raise DataError(f"{path.name} can't be read as a table: {' '.join(str(error).split())}.") from error
+        raise DataError(f"Cannot read {path.name} as a table: {' '.join(str(error).split())}.") from error
     if not frame.columns.is_unique:
-        raise DataError(f"{path.name} has two columns of one name.")
+        raise DataError(f"{path.name} has duplicate column names.")
     frame.columns = [str(column) for column in frame.columns]
     return frame.reset_index(drop=True)
 
 
 def exact() -> dict[str, Any]:
-    """Options of pandas.read_csv that read each number as it was written; from pandas 3.1 on, it does so by itself."""
+    """Return options of pandas.read_csv that read numbers exactly; from pandas 3.1 on, that is the default."""
     import pandas as pd
 
     major, minor = (int(part) for part in pd.__version__.split(".")[:2])
@@ -91,18 +91,18 @@ def exact() -> dict[str, Any]:
 
 
 def _records(path: Path) -> pd.DataFrame:
-    """A list of JSON objects."""
+    """Read a list of JSON objects."""
     if path.stat().st_size > _JSON_BYTES:
         raise ValueError("it is too large")
     return _frame(json.loads(path.read_bytes()))
 
 
 def _frame(content: Any) -> pd.DataFrame:
-    """Records as a table; what nests in them is kept as JSON text."""
+    """Convert records to a table; nested values become JSON text."""
     import pandas as pd
 
     if not isinstance(content, list) or not all(isinstance(record, dict) for record in content):
-        raise ValueError("it is no list of records")
+        raise ValueError("it is not a list of records")
     return pd.DataFrame.from_records([{name: _flat(value) for name, value in record.items()} for record in content])
 
 
@@ -113,7 +113,7 @@ def _flat(value: Any) -> Any:
 
 
 def _unmarked(frame: pd.DataFrame) -> pd.DataFrame:
-    """Texts that stand for missing values, as missing values."""
+    """Convert texts that denote missing values to missing values."""
     import numpy as np
 
     for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:

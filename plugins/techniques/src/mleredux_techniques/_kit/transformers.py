@@ -1,4 +1,4 @@
-"""What scikit-learn does not have, as its transformers. Imported where something is carried out."""
+"""Transformers that scikit-learn lacks. Imported when a recommendation is executed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Array = np.ndarray[Any, Any]
 
 
 def standardized(transformer: Any) -> Any:
-    """The transformer, with a StandardScaler behind it."""
+    """Return the transformer, followed by a StandardScaler."""
     return pipeline.make_pipeline(transformer, preprocessing.StandardScaler())
 
 
 class Log1p(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """numpy.log1p of a value less the training minimum where that is negative; lower values are 0."""
+    """numpy.log1p of a value, minus the training minimum if that is negative; lower values are 0."""
 
     def fit(self, x: Any, y: Any = None) -> Log1p:
         self.low_ = np.minimum(np.asarray(x).min(axis=0), 0.0)
@@ -31,7 +31,7 @@ class Log1p(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class PowerTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """scikit-learn's; box-cox falls back to yeo-johnson for columns that are not positive in the training rows.
 
-    Lower values of other rows are the training minimum there, for a logarithm has none.
+    Lower values of other rows are clipped to the training minimum, because their logarithm is undefined.
     """
 
     def __init__(self, method: str = "yeo-johnson") -> None:
@@ -71,9 +71,9 @@ class Counts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Dates(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """skrub.DatetimeEncoder: year, month, day, hour, weekday, seconds since 1970; NaN where a text is no date.
+    """skrub.DatetimeEncoder: year, month, day, hour, weekday, seconds since 1970; NaN if a text is not a date.
 
-    Its own parser takes one format a column; these texts are of any.
+    Its own parser accepts one format per column; these texts may have any.
     """
 
     def fit(self, x: Any, y: Any = None) -> Dates:
@@ -85,7 +85,7 @@ class Dates(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Words(feature_extraction.text.TfidfVectorizer):  # type: ignore[misc]
-    """scikit-learn's TfidfVectorizer; no columns where the texts have no words."""
+    """scikit-learn's TfidfVectorizer; no columns if the texts have no words."""
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
         try:

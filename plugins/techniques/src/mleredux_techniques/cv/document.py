@@ -12,11 +12,11 @@ Splits = Annotated[int, Field(ge=2, le=20)]
 
 
 class GroupKey(Part):
-    """What tells the group of a row."""
+    """The key of a row's group."""
 
     column: Name
     separator: Annotated[str, Field(min_length=1, max_length=5)] | None = Field(
-        default=None, description="The group is the text before its first occurrence (`_` in `0013_01`); null: all."
+        default=None, description="The group is the text before its first one (`_` in `0013_01`); null: all of it."
     )
 
 
@@ -29,7 +29,7 @@ class KFold(Part):
 
 
 class StratifiedKFold(Part):
-    """sklearn.model_selection.StratifiedKFold; targets that are numbers are cut into ten quantiles."""
+    """sklearn.model_selection.StratifiedKFold; numeric targets are binned into ten quantiles."""
 
     name: Literal["StratifiedKFold"]
     n_splits: Splits = 5
@@ -78,7 +78,7 @@ class TimeSeriesSplit(Part):
 
 
 class ShuffleSplit(Part):
-    """sklearn.model_selection.ShuffleSplit: a holdout, drawn so many times."""
+    """sklearn.model_selection.ShuffleSplit: a holdout, drawn repeatedly."""
 
     name: Literal["ShuffleSplit"]
     n_splits: Annotated[int, Field(ge=1, le=20)] = 1
@@ -114,21 +114,21 @@ class TimeOrder(Part):
 
 
 class CvAnalysis(Document):
-    """How to estimate, from the training table alone, what the private test will say."""
+    """How to estimate the private test score from the training table alone."""
 
-    target: Name = Field(description="The column to predict (the first one, where there are several).")
+    target: Name = Field(description="The column to predict (the first of several).")
     problem: Literal["binary", "multiclass", "regression"]
     train_rows: Count
     test_rows: Count
     smallest_class: Count | None = Field(
-        description="Training rows of the rarest class; null where the target is a number."
+        description="Training rows of the rarest class; null if the target is a number."
     )
     duplicate_rows: Count = Field(
         description="Training rows whose features (without ids) all equal those of an earlier training row."
     )
     shared_rows: Count = Field(description="Test rows whose features (without ids) all equal those of a training row.")
-    groups: Groups | None = Field(description="Rows that belong together and were split as a whole; null where none.")
-    time: TimeOrder | None = Field(description="The order in time by which the test was split off; null where none.")
+    groups: Groups | None = Field(description="Rows that belong together and were not split; null if none.")
+    time: TimeOrder | None = Field(description="The time order by which the test was split off; null if none.")
     method: CvMethod
     rationale: Text = ""
 
@@ -136,7 +136,7 @@ class CvAnalysis(Document):
     def _agrees_with_itself(self) -> CvAnalysis:
         method = self.method
         if (self.problem == "regression") != (self.smallest_class is None):
-            raise ValueError("smallest_class is null where the target is a number, and only there")
+            raise ValueError("smallest_class must be null if the target is a number, and only then")
         if isinstance(method, (GroupKFold, StratifiedGroupKFold)) and (
             self.groups is None or self.groups.key != method.groups
         ):

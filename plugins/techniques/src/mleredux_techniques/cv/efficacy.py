@@ -1,11 +1,11 @@
-"""Cross-validation by how near its estimate comes to the score on the private test.
+"""Efficacy of cross-validation: how close its estimate is to the score on the private test.
 
-Naive: KFold with five shuffled folds, whatever the rows have to do with one another. Strong: what fits how the test was
-split off: whole groups, the future, or at random. A method that lets rows of one group into both sides, or the future
-into the past, is caught by its optimism.
+Naive: KFold with five shuffled folds, whatever the structure of the rows. Strong: the method that matches
+how the test was split off: by group, by time, or at random. A method that puts rows of one group on both sides, or uses
+later rows to predict earlier ones, is detected by its optimism.
 
-One private test of some hundred rows is a noisy judge. So after the private test itself, others are split off all rows
-in the same way (whole groups, the latest rows, or at random), and what counts is the mean difference over all of them.
+One private test of some hundred rows is noisy. Therefore more tests are split off all rows in the same way (complete
+groups, the latest rows, or at random), and the score uses the mean difference over all of them.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 MEASURE = "mean difference of the estimated loss from that of the test, of a ridge and a forest"
 NAIVE = KFold(name="KFold")
 TESTS = 6
-"""The private test, and others that are split off in the same way."""
+"""Number of tests: the private one, and others that are split off in the same way."""
 SHARE = 0.85
-"""Where the test is the future: for each test, this share of the rows is drawn."""
+"""For a split by time: the share of rows drawn for each test."""
 MAX_ROWS = 2_000
 MAX_FOLDS = 10
-"""Of a method with more folds, so many are carried out."""
+"""Maximum number of folds executed per method."""
 
 
 def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
-    """Carry the recommended method out, and compare its estimate with what the private test says."""
+    """Execute the recommended method, and compare its estimate with the private test."""
     dataset = instance.dataset
     names = ("naive", "strong", "recommended")
     methods = dict(zip(names, (NAIVE, strong(dataset), document.method), strict=True))
@@ -63,12 +63,12 @@ def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
             for name, estimate in zip(names, estimates, strict=True):
                 found[name].append(float((truth - estimate).mean()))
     except CannotSplit as error:
-        told = f"The recommended method can't be carried out: {error}"
+        told = f"The recommended method can't be executed: {error}"
         return Efficacy(0.0, 0.0, None, None, None, [Figure("efficacy", 0.0, told, score=0.0, weight=1.0)])
     rows = len(dataset.train) + len(dataset.test)
     sample = dataset.sample
     if len(whole) < rows:
-        sample = f"{sample} Methods were carried out on {len(whole)} of {rows} rows.".strip()
+        sample = f"{sample} Methods were executed on {len(whole)} of {rows} rows.".strip()
     result = judge(
         *(Choice(_distance(np.array(found[name])), _told(methods[name])) for name in names),
         overlap=len(dataset.test) / len(dataset.train),
@@ -76,17 +76,17 @@ def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
         sample=sample,
     )
     mean = round(float(np.mean(found["recommended"])), 5)
-    told = "Loss on the tests less the recommended method's estimate: above 0, the method is too optimistic."
+    told = "Loss on the tests minus the recommended method's estimate: above 0, the method is too optimistic."
     return Efficacy(**{**vars(result), "parts": [*result.parts, Figure("optimism", mean, told)]})
 
 
 def _distance(differences: Array) -> Array:
-    """Differences such that their mean is its own absolute value: chance to either side cancels out."""
+    """Return differences with a non-negative mean: random errors in both directions cancel out."""
     return differences * (1.0 if differences.mean() >= 0 else -1.0)
 
 
 def strong(dataset: Dataset) -> CvMethod:
-    """What fits how the test was split off."""
+    """Return the method that matches how the test was split off."""
     classes = dataset.problem != "regression"
     if dataset.group is not None:
         key = GroupKey(column=dataset.group.column, separator=dataset.group.separator)
@@ -101,7 +101,7 @@ def strong(dataset: Dataset) -> CvMethod:
 
 
 def _rows(dataset: Dataset) -> tuple[pd.DataFrame, Array]:
-    """Training and test rows (at most `MAX_ROWS`, whole groups), and which of them are of the private test."""
+    """Return training and test rows (at most `MAX_ROWS`, complete groups), and which are in the private test."""
     import pandas as pd
 
     whole = pd.concat([dataset.train, dataset.test], ignore_index=True)
@@ -111,7 +111,7 @@ def _rows(dataset: Dataset) -> tuple[pd.DataFrame, Array]:
 
 
 def _test_rows(dataset: Dataset, whole: pd.DataFrame, private: Array, number: int) -> tuple[Array, Array]:
-    """Row numbers to learn from, and of the test: the private one first, then others that are split off likewise."""
+    """Yield row numbers for training and for the test: the private one first, then others split off the same way."""
     rng = np.random.default_rng(number)
     if dataset.time is not None:
         rows = np.sort(rng.permutation(len(whole))[: int(SHARE * len(whole))])
@@ -128,7 +128,7 @@ def _test_rows(dataset: Dataset, whole: pd.DataFrame, private: Array, number: in
 def _once(
     dataset: Dataset, whole: pd.DataFrame, private: Array, methods: list[CvMethod], number: int
 ) -> tuple[Array, list[Array]]:
-    """Losses on one test, and each method's estimates of them, one a model."""
+    """Return the losses on one test, and each method's estimates of them, one per model."""
     y, codes = outputs(dataset, whole)
     rows, test = _test_rows(dataset, whole, private, number)
     truth = remembered(dataset, f"test {number}", lambda: _losses(dataset, whole, y, codes, rows, test, number))
@@ -144,7 +144,7 @@ def _once(
 
 
 def _spread(count: int) -> list[int]:
-    """At most `MAX_FOLDS` numbers below the count, evenly."""
+    """Return at most `MAX_FOLDS` evenly spaced numbers below the count."""
     return [int(place) for place in np.unique(np.linspace(0, count - 1, min(count, MAX_FOLDS)).round())]
 
 

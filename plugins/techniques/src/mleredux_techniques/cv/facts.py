@@ -26,7 +26,7 @@ _PROBLEMS = {"binary": "one of two classes", "multiclass": "one of several class
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """What the tables say."""
+    """Return the facts of the tables."""
     repeated, shared = duplicates(dataset)
     classes = None if dataset.problem == "regression" else int(dataset.train[dataset.target].value_counts().min())
     return {
@@ -43,7 +43,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def _groups(dataset: Dataset) -> dict[str, Any] | None:
-    """The group column, every other that names the same groups, and their numbers."""
+    """Return the group column, all equivalent columns, and the group counts."""
     if dataset.group is None:
         return None
     train, test = dataset.group.of(dataset.train), dataset.group.of(dataset.test)
@@ -63,7 +63,7 @@ def _groups(dataset: Dataset) -> dict[str, Any] | None:
 
 
 def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
-    """The document against the tables."""
+    """Compare the document with the tables."""
     parts = [
         component(
             name.replace("_", " "),
@@ -82,7 +82,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
                 0.2,
                 0.0 if given is None else close(given, truth["smallest_class"]),
                 versus(given, truth["smallest_class"]),
-                f"The rarest class has {truth['smallest_class']:,} rows: no more folds can hold it.",
+                f"The rarest class has {truth['smallest_class']:,} rows, which limits the number of folds.",
             )
         )
     for name, told in (
@@ -131,7 +131,7 @@ def _assess_groups(document: CvAnalysis, true: dict[str, Any] | None) -> Figure:
     groups = document.groups
     given = groups.model_dump() if groups else None
     if true is None:
-        told = "No column names groups that the split kept whole: values of every candidate occur in both tables."
+        told = "No column names groups that the split kept together: values of every candidate occur in both tables."
         return finding("groups", 0.3, float(groups is None), versus(given, None), told, true=0, given=int(bool(groups)))
     score = 0.0
     if groups is not None and [groups.key.column, groups.key.separator] in true["keys"]:
@@ -148,9 +148,9 @@ def _assess_groups(document: CvAnalysis, true: dict[str, Any] | None) -> Figure:
 def _assess_time(document: CvAnalysis, true: str | None) -> Figure:
     given = document.time.column if document.time and document.time.test_after_train else None
     if true is None:
-        told = "No column of times puts the test rows after the training rows."
+        told = "In no time column are the test rows later than the training rows."
     else:
-        told = f"The test rows come after the training rows in {true!r}."
+        told = f"The test rows are later than the training rows in {true!r}."
     score = float(given == true)
     return finding(
         "time", 0.2, score, versus(given, true), told, true=int(true is not None), given=int(given is not None)

@@ -1,4 +1,4 @@
-"""Cross-validation methods, carried out by scikit-learn."""
+"""Cross-validation methods, executed with scikit-learn."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Array = np.ndarray[Any, Any]
 Fold = tuple[Array, Array]
 
 QUANTILES = 10
-"""A target that is a number is stratified by so many quantiles."""
+"""Number of quantiles by which numeric targets are stratified."""
 
 
 class CannotSplit(ValueError):
-    """The method can't be carried out on these rows; says why."""
+    """The method can't be executed on these rows; the message says why."""
 
 
 def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool, seed: int) -> list[Fold]:
-    """Row numbers to learn from and to estimate by, for each fold.
+    """Return row numbers for training and evaluation, for each fold.
 
     Args:
         frame: The rows, in the table's order.
@@ -39,7 +39,7 @@ def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool
         classes: Whether these are classes.
 
     Raises:
-        CannotSplit: A column that it names is not there, or there are too few rows or groups.
+        CannotSplit: A column is missing, or there are too few rows or groups.
     """
     tool, order, strata, groups = _splitter(method, frame, target, classes, seed)
     with warnings.catch_warnings():
@@ -49,14 +49,14 @@ def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool
         except ValueError as error:
             raise CannotSplit(f"{method.name} can't split these rows: {error}") from error
     if any(len(rest) < 2 for rest, _held in found):
-        raise CannotSplit(f"{method.name} leaves folds without rows to learn from.")
+        raise CannotSplit(f"{method.name} creates folds without training rows.")
     return [(order[rest], order[held]) for rest, held in found if len(held)]
 
 
 def _splitter(
     method: CvMethod, frame: pd.DataFrame, target: Array, classes: bool, seed: int
 ) -> tuple[Any, Array, Array, Array | None]:
-    """scikit-learn's splitter, the rows in the order that it splits, their strata, and their groups if it has such."""
+    """Return scikit-learn's splitter, the rows in its order, their strata, and their groups, if any."""
     from sklearn import model_selection
 
     options = method.model_dump(exclude={"name", "groups", "time_column"})
@@ -89,5 +89,5 @@ def _strata(target: Array, classes: bool) -> Array:
 def _in_time(values: pd.Series[Any]) -> Array:
     moments = in_time(values).to_numpy(dtype=float)
     if np.isnan(moments).mean() > 0.5:
-        raise CannotSplit(f"The column {values.name!r} holds no times and no numbers to order the rows by.")
+        raise CannotSplit(f"The column {values.name!r} contains neither times nor numbers to order the rows by.")
     return np.argsort(moments, kind="stable")

@@ -1,4 +1,4 @@
-"""Group structure, and drift over time: splits that a plain cross-validation gets wrong."""
+"""Group structure and drift over time: splits for which plain cross-validation is wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START = np.datetime64("2019-01-01")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Groups (4 of 9 seeds), drift over time (4 of 9), or neither; each with harmless columns of the same look."""
+    """Plant groups (4 of 9 seeds), drift over time (4 of 9), or neither; each with similar harmless columns."""
     kind = str(rng.choice(["groups"] * 4 + ["drift"] * 4 + ["none"]))
     rows = pooled(dataset)
     group = time = None
@@ -69,7 +69,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, Any]:
-    """Several measurings of each of fewer things: a row's features with a little noise, its target as it is."""
+    """Repeat measurements of fewer objects: a row's features with a little noise, its target unchanged."""
     size = int(rng.integers(3, 7))
     things = rng.permutation(len(rows))[: max(12, len(rows) // size)]
     sizes = np.maximum(2, rng.poisson(size, len(things)))
@@ -84,7 +84,7 @@ def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> 
 
 
 def _drifted(dataset: Dataset, rows: pd.DataFrame, moments: Any, rng: np.random.Generator) -> pd.DataFrame:
-    """Up to half of the features wander off with time, each at its own pace; the targets stay."""
+    """Let up to half of the features drift with time, each at its own rate; the targets stay."""
     made = rows.copy()
     usable = lively(dataset)
     for name in [str(name) for name in rng.permutation(usable)[: max(1, len(usable) // 2)]]:
@@ -97,13 +97,13 @@ def _drifted(dataset: Dataset, rows: pd.DataFrame, moments: Any, rng: np.random.
 
 
 def _labels(codes: Any, rng: np.random.Generator) -> Any:
-    """Codes as texts in no order."""
+    """Return codes as texts in random order."""
     shuffled = rng.permutation(int(codes.max()) + 1)
     letter = str(rng.choice(list("ABCDEFGHKLMNPRST")))
     return np.array([f"{letter}{shuffled[code]:05d}" for code in codes], dtype=object)
 
 
 def _dates(moments: Any) -> Any:
-    """Moments from 0 to 1 as dates within three years."""
+    """Convert times from 0 to 1 to dates within three years."""
     days = (moments * 3 * 365 * 24 * 60).astype("timedelta64[m]")
     return np.array([str(moment).replace("T", " ") for moment in START.astype("datetime64[m]") + days], dtype=object)

@@ -17,17 +17,17 @@ class EncodedFeature(Part):
 
     column: Name
     type: FeatureType
-    cardinality: Count = Field(description="Different values in the training table, missing ones not counted.")
+    cardinality: Count = Field(description="Distinct values in the training table, without missing ones.")
     encoding: Encoding
 
 
 class EncodingAnalysis(Document):
-    """Types of the features, and how each becomes numbers."""
+    """Feature types, and the encoding of each feature."""
 
     features: list[EncodedFeature] = Field(
         max_length=MAX_ITEMS,
-        description="Every feature that is not plainly numeric, each once; a feature that is not listed is taken for "
-        "`numeric` with the encoding `none`, or left out where it holds texts.",
+        description="Every feature that is not purely numeric, each once; a feature that is not listed is treated as "
+        "`numeric` with the encoding `none`, or dropped if it contains texts.",
     )
     rationale: Text = ""
 
@@ -37,7 +37,7 @@ class EncodingAnalysis(Document):
         for feature in self.features:
             name, distinct = feature.column[:60], feature.cardinality
             if (feature.type == "constant") != (distinct <= 1):
-                raise ValueError(f"{name!r} has {distinct} values, yet its type is {feature.type}")
+                raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
             if (feature.type == "binary" and distinct != 2) or (feature.type == "ordinal" and distinct == 2):
-                raise ValueError(f"{name!r} has {distinct} values, yet its type is {feature.type}")
+                raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
         return self

@@ -1,7 +1,7 @@
-"""Encodings by held-out loss with a linear and a tree model.
+"""Efficacy of encodings: held-out loss of a linear and a tree model.
 
-Naive: OrdinalEncoder on every text, numbers as they are. Strong: the best of a few plans within the training table,
-each by cardinality and by what the texts are.
+Naive: OrdinalEncoder on every text, numbers unchanged. Strong: the best of a few plans within the training table,
+each by cardinality and by the type of the texts.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from mleredux_techniques._kit.spec import Instance
 from mleredux_techniques._kit.structure import looks_like_time
 from mleredux_techniques.encoding.document import EncodingAnalysis
 
-NAIVE = "OrdinalEncoder on every text, numbers as they are"
+NAIVE = "OrdinalEncoder on every text, numbers unchanged"
 FEW = 15
-"""So many different values are few."""
+"""Maximum number of distinct values that counts as few."""
 NEARLY_ALL_DIFFER = 0.9
 
 _NONE = NoEncoding(name="none")
@@ -41,14 +41,14 @@ _WORDS = TfidfVectorizer(name="TfidfVectorizer", max_features=300)
 
 
 def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:
-    """Carry the recommended encodings out; numbers that are not listed stay, texts that are not listed are left out."""
+    """Execute the recommended encodings; unlisted numbers are unchanged, unlisted texts are dropped."""
     dataset = instance.dataset
     given = {name: _DROP if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
     listed: dict[str, Encoding] = {one.column: one.encoding for one in document.features if one.column in given}
     plan: dict[str, Encoding] = {**given, **listed}
     name, best = strong(dataset)
     if best == naive(dataset) == plan:
-        return undecided("All features are numbers that are best left as they are.")
+        return undecided("All features are numbers that need no encoding.")
     return compare(
         dataset,
         naive=(NAIVE, _columns(naive(dataset))),
@@ -58,23 +58,23 @@ def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:
 
 
 def naive(dataset: Dataset) -> dict[str, Encoding]:
-    """OrdinalEncoder on every text, numbers as they are."""
+    """Return the naive plan: OrdinalEncoder on every text, numbers unchanged."""
     ordinal = OrdinalEncoder(name="OrdinalEncoder")
     return {name: ordinal if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
 
 
 def strong(dataset: Dataset) -> tuple[str, dict[str, Encoding]]:
-    """The plan of the panel that does best within the training table, and its name."""
+    """Return the panel's best plan within the training table, and its name."""
     texts, codes = dataset.of_kind("text"), _few_whole_numbers(dataset)
     panel = {NAIVE: naive(dataset)}
     if texts:
-        by_words = "texts by words, dates by parts, what nearly always differs left out"
+        by_words = "texts by words, dates by parts, nearly unique values dropped"
         panel = {
             f"OneHotEncoder on up to {FEW} categories, TargetEncoder above; {by_words}": _plan(
                 dataset, _TARGET, _TARGET
             ),
             f"OneHotEncoder, at most 50 columns each; {by_words}": _plan(dataset, _CAPPED, _DROP),
-            f"OneHotEncoder on up to {FEW} categories, others left out; {by_words}": _plan(dataset, _DROP, _DROP),
+            f"OneHotEncoder on up to {FEW} categories, others dropped; {by_words}": _plan(dataset, _DROP, _DROP),
         }
     if codes:
         extra: dict[str, Encoding] = dict.fromkeys(codes, _ONE_HOT)
@@ -84,11 +84,11 @@ def strong(dataset: Dataset) -> tuple[str, dict[str, Encoding]]:
 
 
 def _plan(dataset: Dataset, many: Encoding, unique: Encoding) -> dict[str, Encoding]:
-    """By what the texts are.
+    """Return the plan by the type of the texts.
 
     Args:
         many: For texts of many values that repeat.
-        unique: For texts that nearly always differ and are no prose.
+        unique: For nearly unique texts that are not prose.
     """
     plan: dict[str, Encoding] = dict.fromkeys(dataset.features, _NONE)
     for name in dataset.of_kind("text"):
@@ -105,7 +105,7 @@ def _plan(dataset: Dataset, many: Encoding, unique: Encoding) -> dict[str, Encod
 
 
 def _few_whole_numbers(dataset: Dataset) -> list[str]:
-    """Numbers that may be codes: whole, of 3 to `FEW` values."""
+    """Return numbers that may be codes: integers with 3 to `FEW` values."""
     found = []
     for name in dataset.of_kind("number"):
         values = dataset.train[name].dropna()

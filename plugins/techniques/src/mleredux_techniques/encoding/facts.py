@@ -1,4 +1,4 @@
-"""Facts of `encoding`: what type each feature is, and how many values it has."""
+"""Facts of `encoding`: each feature's type and cardinality."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SCALES: tuple[tuple[str, ...], ...] = (
     ("beginner", "intermediate", "advanced", "expert"),
 )
 CODES = 20
-"""Whole numbers with so many values at most may be categories."""
+"""Integers with at most this many values may be categories."""
 UNIQUE = 0.9
 
 TOLERANCES = """\
-- `type` (weight 0.5): F1 over the features that are not plainly numeric. A type is right by these rules, of the values
+- `type` (weight 0.5): F1 over the features that are not purely numeric. A type is right by these rules, of the values
   in the training table: one value or none: constant; dates: datetime; two values: binary (true and false, 0 and 1, any
   two); texts of five words or more that mostly differ: text; other texts of which nine in ten differ: identifier or
   text; a scale of words with an order (low, medium, high), or the first letters or numbers of one: ordinal; other
-  texts: nominal; whole numbers with at most 20 values: numeric, ordinal or nominal, all right, need not be listed;
-  other numbers: numeric. Where categories were made on purpose, the way it was done is the truth
+  texts: nominal; whole numbers with at most 20 values: numeric, ordinal or nominal, all correct, need not be listed;
+  other numbers: numeric. For planted categories, the type that was planted is the truth
 - `cardinality` of each (0.5): within 2 % (half within 10 %), for those with the right type"""
 
 
@@ -38,7 +38,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     """Accepted types (the first is the canonical one) and cardinality of every feature of the training table.
 
     Raises:
-        NotApplicable: All features are plainly numeric, or there are none.
+        NotApplicable: All features are purely numeric, or there are none.
     """
     planted: dict[str, str] = {item["column"]: item["type"] for item in dataset.planted.get("categories", ())}
     facts: dict[str, dict[str, Any]] = {}
@@ -48,13 +48,13 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     needed = [name for name, fact in facts.items() if not {"numeric", "constant"} & set(fact["types"])]
     if not needed:
         what = "all features of its tables are numbers" if facts else "its tables have no features"
-        hint = f"Ask encoding+planted-1@{dataset.task}." if facts else None
+        hint = f"Try encoding+planted-1@{dataset.task}." if facts else None
         raise NotApplicable(f"encoding does not apply to {dataset.task}: {what}.", hint=hint)
     return {"features": facts}
 
 
 def accepted_types(dataset: Dataset, name: str) -> list[str]:
-    """The types that are right for a feature, by the rules in `TOLERANCES`."""
+    """Return the correct types of a feature, by the rules in `TOLERANCES`."""
     values = dataset.train[name].dropna()
     distinct = values.nunique()
     if distinct <= 1:
@@ -77,7 +77,7 @@ def accepted_types(dataset: Dataset, name: str) -> list[str]:
 
 
 def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
-    """The document against the columns."""
+    """Compare the document with the columns."""
     facts: dict[str, dict[str, Any]] = truth["features"]
     needed = {name for name, fact in facts.items() if "numeric" not in fact["types"]}
     given = {feature.column: feature for feature in document.features}
@@ -100,7 +100,7 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
                     {name: given[name].type for name in sorted(claimed)[:50]},
                     {name: facts[name]["types"] for name in sorted(needed)[:50]},
                 ),
-                f"Features that are no plain numbers: {listing(f'{n} {types[n]}' for n in sorted(needed))}. "
+                f"Features that are not purely numeric: {listing(f'{n} {types[n]}' for n in sorted(needed))}. "
                 f"Wrong or missing: {listing(sorted((needed | claimed) - right))}.",
             ),
             component(
@@ -111,7 +111,7 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
                     {name: given[name].cardinality for name in sorted(right)[:50]},
                     {name: facts[name]["cardinality"] for name in sorted(needed)[:50]},
                 ),
-                f"Different values: {distinct}. {counted:g} of {len(needed)} were told right.",
+                f"Distinct values: {distinct}. {counted:g} of {len(needed)} were correct.",
             ),
         ]
     )

@@ -1,4 +1,4 @@
-"""Categories made of numbers: scales of words, codes, many codes, and yes or no."""
+"""Categories derived from numbers: ordinal scales, codes, many codes, and binary values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("ordinal", "nominal", "many", "binary")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Three to five numeric features become categories; the first ones of three different kinds."""
+    """Convert three to five numeric features to categories; the first ones are of three different kinds."""
     usable = lively(dataset)
     need(dataset, "encoding", usable, 3, "numeric features with eight or more values")
     columns = [str(name) for name in rng.permutation(usable)[: int(rng.integers(3, min(5, len(usable)) + 1))]]
@@ -36,10 +36,10 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _edges(values: Array, kind: str, rng: np.random.Generator) -> Array:
-    """Where the numbers are cut, each piece with some training rows."""
+    """Return the cut points of the numbers; each bin contains some training rows."""
     known = values[~np.isnan(values)]
     distinct, counts = np.unique(known, return_counts=True)
-    if counts.max() > MOST * len(known):  # one value in many rows would be several pieces at once
+    if counts.max() > MOST * len(known):  # a value in many rows would span several bins
         known = distinct
     pieces = {"ordinal": 5, "nominal": int(rng.integers(5, 9)), "binary": 2}.get(
         kind, max(10, min(200, len(known) // 8))
@@ -48,7 +48,7 @@ def _edges(values: Array, kind: str, rng: np.random.Generator) -> Array:
 
 
 def _words(pieces: int, kind: str, rng: np.random.Generator) -> Array:
-    """Names of the pieces, lowest first; those of codes are in no order."""
+    """Return the names of the bins, lowest first; those of codes have no order."""
     if kind == "ordinal":
         return np.array(SCALE[-pieces:] if pieces < 5 else SCALE, dtype=object)
     if kind == "binary":

@@ -16,7 +16,7 @@ from mleredux_techniques.encoding.document import EncodingAnalysis
 def _refuse(base: Task, planted: bool) -> str | None:
     if planted or has_table(base):
         return None
-    about = f"it is about {base.category}, its data have no categorical features to encode"
+    about = f"its category is {base.category}, so its data has no categorical features to encode"
     return f"encoding does not apply to {base.id}: {about}."
 
 
@@ -27,7 +27,7 @@ def _recommend(document: EncodingAnalysis, dataset: Dataset) -> list[str]:
 technique = TechniqueSpec(
     id="encoding",
     version="2",
-    title="Encoding: types of features, and how they become numbers",
+    title="Encoding: feature types and their encodings",
     categories=WITH_TABLES,
     folder=Path(__file__).parent,
     document=EncodingAnalysis,

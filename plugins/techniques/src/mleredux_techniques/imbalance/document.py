@@ -17,15 +17,15 @@ SEVERITIES: tuple[tuple[float, Severity], ...] = (
     (100.0, "severe"),
     (float("inf"), "extreme"),
 )
-"""Upper bounds (exclusive) of the ratio of the largest class to the smallest, and their words."""
+"""Upper bounds (exclusive) of the ratio of the largest class to the smallest, and their names."""
 SamplingStrategy = (
     Literal["auto", "minority", "majority", "not minority", "not majority", "all"] | Annotated[float, Field(gt=0, le=1)]
 )
-"""As in imbalanced-learn: which classes are resampled, or (two classes only) the wanted minority / majority."""
+"""As in imbalanced-learn: which classes are resampled, or (two classes only) the desired minority / majority ratio."""
 
 
 class NoStrategy(Part):
-    """Train on the data as they are."""
+    """Train on the unchanged data."""
 
     name: Literal["none"]
 
@@ -62,8 +62,8 @@ class SMOTE(Part):
 class TunedThresholdClassifierCV(Part):
     """sklearn.model_selection.TunedThresholdClassifierCV, for any number of classes.
 
-    Each class's predicted share is divided by its share of the training rows to a power from 0 to 2, which is tuned on
-    inner folds; the largest is predicted. With two classes, that is a threshold.
+    Each class's predicted probability is divided by its share of the training rows to a power from 0 to 2, which is
+    tuned on inner folds; the largest is predicted. With two classes, this is a threshold.
     """
 
     name: Literal["TunedThresholdClassifierCV"]
@@ -77,7 +77,7 @@ ImbalanceStrategy = Annotated[
 
 
 class ImbalanceAnalysis(Document):
-    """Class distribution, severity, and what to do about it."""
+    """Class distribution, severity, and recommended strategies."""
 
     target: Name = Field(description="The column of classes in the training table.")
     class_counts: dict[Name, Count] = Field(
@@ -92,7 +92,7 @@ class ImbalanceAnalysis(Document):
         description="By the ratio: balanced below 1.5, mild below 3, moderate below 10, severe below 100, else extreme."
     )
     strategies: list[ImbalanceStrategy] = Field(
-        min_length=1, max_length=3, description="Recommended strategies, best first; the first one is carried out."
+        min_length=1, max_length=3, description="Recommended strategies, best first; the first one is executed."
     )
     rationale: Text = ""
 

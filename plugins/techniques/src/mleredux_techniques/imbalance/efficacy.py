@@ -1,7 +1,7 @@
-"""Class weights, resampling and thresholds by held-out balanced accuracy of a linear and a tree model.
+"""Efficacy of class weights, resampling and thresholds: held-out balanced accuracy of a linear and a tree model.
 
-Naive: the data as they are. Strong: the best of five strategies within the training table. Only training rows are
-learned from and only private test rows held out, for the test may have another class ratio.
+Naive: the unchanged data. Strong: the best of five strategies within the training table. Models are trained on training
+rows only and evaluated on private test rows only, because the test may have a different class ratio.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from mleredux_techniques.imbalance.samplers import resample, row_weights
 
 Array = np.ndarray[Any, Any]
 
-MEASURE = "1 less held-out balanced accuracy of a ridge and a forest"
+MEASURE = "1 minus held-out balanced accuracy of a ridge and a forest"
 NAIVE = NoStrategy(name="none")
 PANEL: tuple[ImbalanceStrategy, ...] = (
     ClassWeight(name="class_weight"),
@@ -46,11 +46,11 @@ PANEL: tuple[ImbalanceStrategy, ...] = (
 )
 INNER_FOLDS = 3
 POWERS = np.linspace(0.0, 2.0, 21)
-"""Shares are divided by the class's share of the training rows to this power: 0 leaves them, 1 makes up for it."""
+"""Probabilities are divided by the class's share of the training rows to this power: 0: unchanged, 1: balanced."""
 
 
 def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
-    """Carry the first recommended strategy out."""
+    """Execute the first recommended strategy."""
     dataset = instance.dataset
     given, best = document.strategies[0], strong(dataset)
     one = pool(dataset, apart=True)
@@ -59,7 +59,7 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
     return judge(
         *(
             Choice(remembered(dataset, f"{how!r}", partial(losses, one, features, how)), what)
-            for how, what in ((NAIVE, "the data as they are"), (best, best.name), (given, f"{given.name}({told})"))
+            for how, what in ((NAIVE, "the unchanged data"), (best, best.name), (given, f"{given.name}({told})"))
         ),
         overlap=one.overlap,
         measure=MEASURE,
@@ -68,7 +68,7 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
 
 
 def strong(dataset: Dataset) -> ImbalanceStrategy:
-    """The strategy of the panel that does best within the training table."""
+    """Return the panel's best strategy within the training table."""
 
     def find() -> ImbalanceStrategy:
         one = choosing_pool(dataset)
@@ -79,7 +79,7 @@ def strong(dataset: Dataset) -> ImbalanceStrategy:
 
 
 def losses(one: Pool, features: Sequence[tuple[Array, Array]], strategy: ImbalanceStrategy) -> Array:
-    """1 less balanced accuracy for each split, the mean of the models."""
+    """Return 1 minus balanced accuracy for each split, averaged over the models."""
     found = []
     for split, (x, others) in zip(one.splits, features, strict=True):
         y, truth = one.codes[split.train], one.codes[split.held_out]
@@ -89,7 +89,7 @@ def losses(one: Pool, features: Sequence[tuple[Array, Array]], strategy: Imbalan
 
 
 def balanced_accuracy(truth: Array, guess: Array) -> float:
-    """The mean over the classes that occur of the share of their rows that is right."""
+    """Return the mean recall over the classes that occur."""
     return float(np.mean([(guess[truth == one] == one).mean() for one in np.unique(truth)]))
 
 
@@ -120,7 +120,7 @@ def _shares(
 def _tuned(
     model: Model, x: Array, y: Array, others: Array, count: int, how: TunedThresholdClassifierCV, seed: int
 ) -> Array:
-    """Shares divided by a power of the class's share of the rows; the power that does best on inner folds is taken."""
+    """Divide probabilities by a power of the class's share of the rows, the best one on inner folds."""
     folds = assign_folds(y, None, INNER_FOLDS, seed=seed)
     inner = np.zeros((len(y), count))
     for fold in range(INNER_FOLDS):

@@ -1,4 +1,4 @@
-"""Facts of `imbalance`: how many rows each class has."""
+"""Facts of `imbalance`: the class counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLERANCES = """\
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Counts by class of the training table.
+    """Return the class counts of the training table.
 
     Raises:
         NotApplicable: The target is a number.
@@ -32,7 +32,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         )
     counts = {str(name): int(count) for name, count in dataset.train[dataset.target].value_counts().items()}
     if len(counts) < 2:
-        raise NotApplicable(f"imbalance does not apply to {dataset.task}: its training table has one class only.")
+        raise NotApplicable(f"imbalance does not apply to {dataset.task}: its training table has only one class.")
     ratio = max(counts.values()) / min(counts.values())
     return {
         "target": dataset.target,
@@ -43,7 +43,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
-    """The document against the counts."""
+    """Compare the document with the counts."""
     counts: dict[str, int] = truth["counts"]
     given = {class_name(name): count for name, count in document.class_counts.items()}
     right = sum(close(given[name], count) for name, count in counts.items() if name in given)
@@ -58,7 +58,7 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
                 0.45,
                 right / max(len(counts), len(given)),
                 versus(shortened(given), shortened(counts)),
-                f"Rows by class: {told}. {right:g} of {len(counts)} were told right.",
+                f"Rows by class: {told}. {right:g} of {len(counts)} were correct.",
             ),
             component(
                 "imbalance ratio",
@@ -86,7 +86,7 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
                 0.08,
                 float(document.severity == truth["severity"]),
                 versus(document.severity, truth["severity"]),
-                f"A ratio of {truth['ratio']:.4g} is called {truth['severity']}.",
+                f"The severity of a ratio of {truth['ratio']:.4g} is {truth['severity']}.",
             ),
             component(
                 "target",

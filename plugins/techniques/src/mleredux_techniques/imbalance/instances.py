@@ -1,4 +1,4 @@
-"""Another class ratio: rows of some classes are left out of the training table."""
+"""Changed class ratios: rows of some classes are removed from the training table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEWEST = 12
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """One class or more is thinned out, to a ratio between 1 and 60 as far as the rows go; the test stays as it is."""
+    """Thin out one or more classes, to a ratio between 1 and 60 as far as possible; the test is unchanged."""
     if dataset.problem == "regression":
         raise NotApplicable(
             f"imbalance does not apply to {dataset.task}: its target {dataset.target!r} is a number, not a class."

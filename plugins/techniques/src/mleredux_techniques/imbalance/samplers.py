@@ -1,4 +1,4 @@
-"""Class weights and resampling, carried out: scikit-learn's weights, imbalanced-learn's samplers."""
+"""Execution of class weights and resampling: scikit-learn's weights, imbalanced-learn's samplers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Sampler = RandomOverSampler | RandomUnderSampler | SMOTE
 
 
 def row_weights(strategy: ClassWeight, y: Array, names: tuple[str, ...] = ()) -> Array:
-    """The weight of each row.
+    """Return the weight of each row.
 
     Args:
         y: Class codes.
-        names: The class of each code, for weights that are given by class; a class that is not given has weight 1.
+        names: The class of each code, for weights given by class; other classes have weight 1.
     """
     counts = np.bincount(y)
     if isinstance(strategy.class_weight, dict):
@@ -27,14 +27,14 @@ def row_weights(strategy: ClassWeight, y: Array, names: tuple[str, ...] = ()) ->
     else:
         weights = len(y) / (np.count_nonzero(counts) * np.maximum(counts, 1))
     rows = np.asarray(weights[y], dtype=float)
-    # A class may weigh nothing; rows of all classes may not.
+    # One class may have weight 0, but not all.
     return np.maximum(rows, 1e-6) if rows.sum() > 0 else np.ones(len(y))
 
 
 def resample(strategy: Sampler, x: Array, y: Array, seed: int) -> tuple[Array, Array]:
-    """The rows after resampling; as they are where imbalanced-learn refuses (a ratio that is reached already).
+    """Return the rows after resampling; unchanged if imbalanced-learn refuses (the ratio is already reached).
 
-    SMOTE takes fewer neighbours where a class has fewer rows, and repeats rows where a class has one alone.
+    SMOTE uses fewer neighbors if a class has fewer rows, and repeats the row of a class that has only one.
     """
     from imblearn import over_sampling, under_sampling
 

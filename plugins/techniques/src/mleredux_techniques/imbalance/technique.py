@@ -18,7 +18,7 @@ def _refuse(base: Task, planted: bool) -> str | None:
     metric = base.metric.id
     if metric not in REGRESSION_METRICS:
         return None
-    return f"imbalance does not apply to {base.id}: its metric {metric} is for numbers, not for classes."
+    return f"imbalance does not apply to {base.id}: {metric} is a regression metric."
 
 
 def _recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:
@@ -28,7 +28,7 @@ def _recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:
 technique = TechniqueSpec(
     id="imbalance",
     version="2",
-    title="Class imbalance: how strong, and what to do",
+    title="Class imbalance: severity and countermeasures",
     folder=Path(__file__).parent,
     document=ImbalanceAnalysis,
     tolerances=facts.TOLERANCES,

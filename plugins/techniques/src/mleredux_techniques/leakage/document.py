@@ -19,19 +19,19 @@ LeakKind = Literal[
 
 
 class DropColumns(Part):
-    """Leave the risk's columns out."""
+    """Drop the risk's columns."""
 
     name: Literal["drop_columns"]
 
 
 class DropDuplicates(Part):
-    """Leave out of the training table the rows that are in the test table too."""
+    """Drop training rows that are also in the test table."""
 
     name: Literal["drop_duplicates"]
 
 
 class KeepAll(Part):
-    """Nothing is done about it."""
+    """Do nothing."""
 
     name: Literal["none"]
 
@@ -43,28 +43,28 @@ class Risk(Part):
     """One leak."""
 
     kind: LeakKind = Field(
-        description="copy: the target in other words; noisy_copy: the target with errors; target_encoding: means of "
+        description="copy: the target re-encoded; noisy_copy: the target with errors; target_encoding: means of "
         "the target by a category, the row's own included; future_value: known only after the target; id_order: ids "
-        "or the order of rows tell the target; duplicate_rows: test rows that are in the training table."
+        "or the row order reveal the target; duplicate_rows: test rows that are in the training table."
     )
     columns: list[Name] = Field(max_length=50, description="The columns that leak; none for duplicate_rows.")
     strength: Share = Field(
-        description="The evidence: how well the column alone tells the target (see feature_strengths); for "
-        "duplicate_rows the share of test rows concerned."
+        description="The evidence: how well the column alone predicts the target (see feature_strengths); for "
+        "duplicate_rows the share of affected test rows."
     )
-    evidence: Text = Field(default="", description="In words; kept, not scored.")
+    evidence: Text = Field(default="", description="Free text; stored, not scored.")
     mitigation: Mitigation
 
 
 class FeatureStrength(Part):
-    """How well one column alone tells the target."""
+    """How well one column alone predicts the target."""
 
     column: Name
     strength: Share
 
 
 class LeakageAnalysis(Document):
-    """What would make a score on these data too good to be true."""
+    """Leaks that would make a score on this data too good to be true."""
 
     duplicate_rows: Count = Field(
         description="Training rows whose features (without ids) all equal those of an earlier training row."
@@ -72,10 +72,10 @@ class LeakageAnalysis(Document):
     shared_rows: Count = Field(description="Test rows whose features (without ids) all equal those of a training row.")
     feature_strengths: list[FeatureStrength] = Field(
         max_length=MAX_ITEMS,
-        description="The five numeric columns (ids included) that tell most, strongest first. Strength: for numeric "
+        description="The five most predictive numeric columns (ids included), strongest first. Strength: for numeric "
         "targets |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest.",
     )
-    risks: list[Risk] = Field(max_length=50, description="Leaks, each once; empty where there is none.")
+    risks: list[Risk] = Field(max_length=50, description="Leaks, each once; empty if there are none.")
     rationale: Text = ""
 
     @model_validator(mode="after")
@@ -88,7 +88,7 @@ class LeakageAnalysis(Document):
             if risk.kind == "duplicate_rows" and (risk.columns or not self.shared_rows):
                 raise ValueError("duplicate_rows is a risk of rows, and needs shared_rows above 0")
             if risk.kind != "duplicate_rows" and risk.mitigation.name == "drop_duplicates":
-                raise ValueError(f"drop_duplicates does nothing about {risk.kind}")
+                raise ValueError(f"drop_duplicates has no effect on {risk.kind}")
             if risk.mitigation.name == "drop_columns" and not risk.columns and risk.kind != "id_order":
                 raise ValueError(f"a risk of kind {risk.kind} names no columns to drop")
             for name in risk.columns:

@@ -1,7 +1,7 @@
-"""Leaks by what would be left out: columns, and rows that are on both sides.
+"""Efficacy of leakage mitigation: which columns, and rows on both sides, would be dropped.
 
-Naive: everything is kept, 0. Strong: all leaks are left out and nothing else, 1. In between it is the share of leaks
-left out, times the share of honest strength (how well columns tell the target) that is kept. There is no chance in it.
+Naive: everything is kept, 0. Strong: all leaks are dropped and nothing else, 1. In between, it is the share of leaks
+dropped times the share of honest strength (how well columns predict the target) that is kept. It is deterministic.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from mleredux_techniques._kit.spec import Instance
 from mleredux_techniques.leakage.document import LeakageAnalysis
 
 LEAST_STRENGTH = 0.05
-"""What a column is worth at least, so that dropping a column that tells nothing by itself is not free."""
+"""Minimum strength of a column, so that dropping a column without predictive power is not free."""
 
 
 def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
-    """Hold what would be left out against the leaks that are there, planted or not."""
+    """Compare the dropped columns and rows with the existing leaks, planted or not."""
     dataset = instance.dataset
     strengths = association.strengths(dataset)
     leaks = instance.truth["leaks"]
@@ -30,21 +30,19 @@ def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
     kept = 1 - sum(honest[name] for name in lost) / max(sum(honest.values()), LEAST_STRENGTH)
     share = len(removed) / len(leaks) if leaks else None
     names = ", ".join(repr(name) for name in lost[:10]) or "none"
-    told = f"Honest columns left out: {names}; {kept:.2f} of the honest strength is kept."
+    told = f"Honest columns dropped: {names}; {kept:.2f} of the honest strength is kept."
     figures = [
-        Figure("leaks left out", [len(removed), len(leaks)], "Leaks that would be left out, of those that are there."),
+        Figure("leaks dropped", [len(removed), len(leaks)], "Share of the existing leaks that would be dropped."),
         Figure("honest strength kept", round(kept, 4), told),
     ]
     score: float | None
     if share is not None:
         score = round(share * kept, 4)
-        sentence = (
-            f"{len(removed)} of {len(leaks)} leaks would be left out, and {kept:.2f} of the honest strength kept."
-        )
+        sentence = f"{len(removed)} of {len(leaks)} leaks would be dropped, and {kept:.2f} of the honest strength kept."
     elif lost:
-        score, sentence = 0.0, "There is no leak in these data, but honest columns would be left out."
+        score, sentence = 0.0, "There is no leak in this data, but honest columns would be dropped."
     else:
-        score, sentence = None, "There is no leak in these data, and nothing would be left out: the facts alone count."
+        score, sentence = None, "There is no leak in this data, and nothing would be dropped: only the facts count."
     head = Figure("efficacy", score, sentence, score=score, weight=1.0 if score is not None else 0.0)
     return Efficacy(
         score,

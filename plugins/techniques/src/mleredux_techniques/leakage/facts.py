@@ -1,4 +1,4 @@
-"""Facts of `leakage`: duplicates across the split, and columns that tell the target too well."""
+"""Facts of `leakage`: duplicates across the split, and columns that predict the target too well."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from mleredux_techniques._kit.structure import duplicates
 from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
 
 COPY = 0.995
-"""A column of this strength is the target in other words."""
+"""A column of this strength is a copy of the target."""
 ORDER = 0.3
 SURE = 5.0
-"""An order must be so many standard errors away from none: with few rows, chance orders them, too."""
+"""Minimum number of standard errors of an order's strength: a few rows may be ordered by chance."""
 SHARED = 0.02
 PURE = 0.99
 COLUMN_KINDS = ("copy", "noisy_copy", "target_encoding", "future_value")
 TOP = 5
 GUESSED = 1 / 3
-"""Risks are worth this share where the strengths of columns were not told: a guess may hit, a planted order say."""
+"""Risks have this share of their score if column strengths are missing: a guess may be correct by chance."""
 
 TOLERANCES = """\
 - `duplicate_rows`, `shared_rows` (weight 0.1 each): within 2 % (half within 10 %)
-- `feature_strengths` (0.25): five columns (fewer where there are fewer), each with its strength within 0.01, that are
-  among the strongest (a strength within 0.02 of the fifth's is); what is none of them counts against it
-- `risks` (0.5): F1 over leaks by column. A leak that was put there on purpose is the truth; beside those, the tables
-  themselves: with two classes or a numeric target, a column with a strength of 0.995 or more is a copy; ids or the
-  order of rows with a strength of 0.3 or more, and of five standard errors or more (numeric targets: 5 / sqrt(n - 1);
-  classes: 10 sqrt((n + 1) / (12 m (n - m))), m rows of the smallest class of at least five), are id_order; more than
-  2 % of the test rows that share their features with a training row are duplicate_rows; with two classes, a column with
-  one value in most rows and, in the others (at least 30), 99 % of one class, where no more than 90 % of all rows are of
-  it, is a future_value (copy and noisy_copy are right, too). The right column with another kind counts half. A risk
-  whose `strength` is off by more than 0.05 counts half
+- `feature_strengths` (0.25): five columns (fewer if there are fewer), each with its strength within 0.01, that are
+  among the strongest (a strength within 0.02 of the fifth's is); other columns count against it
+- `risks` (0.5): F1 over leaks by column. A planted leak is the truth; besides those, the tables themselves count:
+  with two classes or a numeric target, a column with a strength of 0.995 or more is a copy; ids or the order of rows
+  with a strength of 0.3 or more, and of five standard errors or more (numeric targets: 5 / sqrt(n - 1); classes: 10
+  sqrt((n + 1) / (12 m (n - m))), m rows of the smallest class of at least five), are id_order; more than 2 % of the
+  test rows that share their features with a training row are duplicate_rows; with two classes, a column with one
+  value in most rows and, in the others (at least 30), 99 % of one class, where no more than 90 % of all rows are of
+  it, is a future_value (copy and noisy_copy are correct, too). The correct column with another kind counts half. A
+  risk whose `strength` is off by more than 0.05 counts half
 - `mitigation` (0.05): the share of leaks found that are to be dropped
-- `risks` and `mitigation` count a third where `feature_strengths` is no more than half right: who has not measured
-  can only guess
+- `risks` and `mitigation` count a third if `feature_strengths` is at most half correct: without measurements, they are
+  guesses
 - of `duplicate_rows`, `shared_rows`, `risks` and `mitigation`, one where there is nothing to find has a twentieth of
   its weight unless something is claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Duplicates, strengths, and leaks: those planted, and those that the tables show.
+    """Return duplicates, strengths, and leaks: the planted ones, and those evident in the tables.
 
     Raises:
-        NotApplicable: There is nothing to find and nothing to measure, so that an empty answer would be right.
+        NotApplicable: There is nothing to find or measure, so an empty answer would be correct.
     """
     repeated, shared = duplicates(dataset)
     told = strengths(dataset)
     if not (told or repeated or shared or dataset.planted.get("leaks")):
         raise NotApplicable(
-            f"leakage does not apply to {dataset.task}: its tables have no numeric column, and no row repeats.",
-            hint=f"Ask leakage+planted-1@{dataset.task}.",
+            f"leakage does not apply to {dataset.task}: its tables have no numeric column and no repeated row.",
+            hint=f"Try leakage+planted-1@{dataset.task}.",
         )
     return {
         "duplicate_rows": repeated,
@@ -68,7 +68,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> list[dict[str, Any]]:
-    """Leaks as `{"kinds": […], "columns": […], "strength": …, "planted": …}`, each column at most once.
+    """Return leaks as `{"kinds": […], "columns": […], "strength": …, "planted": …}`, each column at most once.
 
     Args:
         told: `strengths` of the dataset.
@@ -102,10 +102,10 @@ def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> list[dict[st
 
 
 def _order_threshold(dataset: Dataset) -> float:
-    """The strength from which ids tell: `ORDER`, or `SURE` standard errors of a strength of 0 where that is more.
+    """Return the strength from which ids are a leak: `ORDER`, or `SURE` standard errors of a strength of 0 if larger.
 
     H. B. Mann and D. R. Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger than the
-    Other" (1947), for the smallest class; for numbers that of a rank correlation.
+    Other" (1947), for the smallest class; for numbers, that of a rank correlation.
     """
     rows = len(dataset.train)
     if dataset.problem == "regression":
@@ -122,7 +122,7 @@ def _strength_of(leak: dict[str, Any], told: dict[str, float], shared: float) ->
 
 
 def _gives_away(dataset: Dataset, name: str) -> bool:
-    """Whether the rows that differ from the column's one frequent value are all but surely of one class."""
+    """Whether nearly all rows that differ from the column's frequent value are of one class."""
     if dataset.problem != "binary":
         return False
     values = dataset.train[name].astype(object).where(dataset.train[name].notna(), "")
@@ -138,7 +138,7 @@ def _gives_away(dataset: Dataset, name: str) -> bool:
 
 
 def assess(document: LeakageAnalysis, truth: dict[str, Any]) -> Facts:
-    """The document against the tables and the planted truth."""
+    """Compare the document with the tables and the planted truth."""
     parts = [
         finding(
             name.replace("_", " "),
@@ -182,7 +182,7 @@ def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figu
 
 
 def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]], measured: bool) -> list[Figure]:
-    share, note = (1.0, "") if measured else (GUESSED, " Counts a third, for too few strengths of columns are right.")
+    share, note = (1.0, "") if measured else (GUESSED, " Counts a third, because too few column strengths are correct.")
     credit, handled, met = 0.0, 0.0, set()
     claims = _claims(document.risks)
     for risk, column in claims:
@@ -212,7 +212,7 @@ def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]], measure
             0.05,
             share * (handled / max(len(true), 1) if true else float(not claims)),
             versus([risk.mitigation.name for risk in document.risks[:20]], len(true)),
-            f"A leak is dealt with by leaving out its columns, or the duplicates.{note}",
+            f"Leaks are mitigated by dropping their columns, or the duplicates.{note}",
             true=len(true),
             given=len(claims),
         ),
@@ -220,7 +220,7 @@ def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]], measure
 
 
 def _claims(risks: list[Risk]) -> list[tuple[Risk, str | None]]:
-    """A risk of several columns is as many claims; one without columns is one."""
+    """Return the claims of a risk: one per column; one if it has no columns."""
     return [(risk, column) for risk in risks for column in (risk.columns or (None,))]
 
 

@@ -1,7 +1,7 @@
-"""Leaks: columns that tell the target in the training table, and nothing where the score is taken.
+"""Leaks: columns that predict the target in the training table, but not in the test.
 
-In the test table a leaking column has values of the same kind that tell nothing, as where it is not known yet when the
-prediction is asked for. Other new columns are harmless, so that being new tells nothing either.
+In the test table, a leaking column has uninformative values of the same kind, as if it were not yet known at prediction
+time. Other new columns are harmless, so being new is not a hint.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COLUMNS = ("copy", "noisy_copy", "target_encoding", "future_value")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """One or two leaks of different kinds, and as many harmless new columns as there may be leaking ones."""
+    """Plant one or two leaks of different kinds, and harmless new columns."""
     kinds = [str(kind) for kind in rng.permutation(KINDS)[: int(rng.integers(1, 3))]]
     names = fresh_names(dataset, rng, 5)
     columns: dict[str, tuple[Any, Any, Kind]] = {}
@@ -61,7 +61,7 @@ def _values(kind: str, dataset: Dataset, rng: np.random.Generator) -> Array:
 
 
 def _codes(dataset: Dataset, rng: np.random.Generator) -> Array:
-    """The target as numbers in another unit: an affine map, or a code for each class."""
+    """Return the target as numbers in another unit: an affine map, or a code for each class."""
     target = dataset.train[dataset.target]
     scale, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-50, 50))
     if dataset.problem == "regression":
@@ -76,7 +76,7 @@ def _copy(dataset: Dataset, rng: np.random.Generator) -> Array:
 
 
 def _noisy_copy(dataset: Dataset, rng: np.random.Generator) -> Array:
-    """A tenth of the rows tell another row's target, the others tell their own with some noise."""
+    """Return noisy targets; a tenth of the rows contain another row's target."""
     codes = _codes(dataset, rng)
     wrong = rng.random(len(codes)) < 0.1
     told = np.where(wrong, rng.permutation(codes), codes)
@@ -89,7 +89,7 @@ def _smallest_step(codes: Array) -> float:
 
 
 def _target_encoding(dataset: Dataset, rng: np.random.Generator) -> Array:
-    """The mean target of small random groups, the row itself included."""
+    """Return the mean target of small random groups, the row itself included."""
     signal = target_signal(dataset, dataset.train, rng)
     groups = rng.permutation(np.arange(len(signal)) // 3)
     sums, sizes = np.bincount(groups, weights=signal), np.bincount(groups)
@@ -97,7 +97,7 @@ def _target_encoding(dataset: Dataset, rng: np.random.Generator) -> Array:
 
 
 def _future_value(dataset: Dataset, rng: np.random.Generator) -> Array:
-    """An amount that is booked only after the target is known, for rows of one class, or with high targets."""
+    """Return an amount recorded after the target is known, for rows of one class, or with high targets."""
     signal = target_signal(dataset, dataset.train, rng)
     due = signal > (np.quantile(signal, 0.6) if dataset.problem == "regression" else 0.5)
     booked = due & (rng.random(len(signal)) < 0.9)
@@ -110,7 +110,7 @@ def _uninformative(values: Array, count: int, rng: np.random.Generator) -> Array
 
 
 def _harmless(dataset: Dataset, rng: np.random.Generator) -> tuple[Array, Array]:
-    """A column that tells no more than a feature does with noise, in both tables alike."""
+    """Return a harmless column: a feature with noise, the same in both tables."""
     usable = lively(dataset)
     sizes = len(dataset.train), len(dataset.test)
     noise = rng.normal(0, 1, sum(sizes))
@@ -126,14 +126,14 @@ def _harmless(dataset: Dataset, rng: np.random.Generator) -> tuple[Array, Array]
 
 
 def _duplicate(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Some of the test rows are in the training table too, with their targets."""
+    """Add some of the test rows to the training table, with their targets."""
     import pandas as pd
 
     count = max(1, round(float(rng.uniform(0.15, 0.3)) * len(dataset.test)))
     copies = dataset.test.iloc[np.sort(rng.permutation(len(dataset.test))[:count])].copy()
     train = pd.concat([dataset.train, copies], ignore_index=True).iloc[rng.permutation(len(dataset.train) + count)]
     made = replace(dataset, train=train.reset_index(drop=True))
-    for name in dataset.ids:  # the copies get ids of their own
+    for name in dataset.ids:  # the copies get new ids
         repeated = made.train[name].isin(set(dataset.test[name])).to_numpy()
         taken = pd.concat([dataset.train[name], dataset.test[name]])
         if dataset.kinds[name] == "number":
@@ -146,7 +146,7 @@ def _duplicate(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Training rows are numbered (and stand) nearly in the order of their targets; test rows in any order."""
+    """Number and sort training rows nearly in the order of their targets; test rows randomly."""
     if not dataset.ids:
         dataset = replace(
             dataset,

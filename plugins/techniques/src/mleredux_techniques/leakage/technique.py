@@ -16,13 +16,13 @@ def _recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:
         f"{risk.mitigation.name}: {', '.join(f'`{name}`' for name in risk.columns if name in known) or 'rows'} "
         f"({risk.kind})"
         for risk in document.risks
-    ] or ["leave nothing out"]
+    ] or ["drop nothing"]
 
 
 technique = TechniqueSpec(
     id="leakage",
     version="2",
-    title="Leakage: what makes a score too good to be true",
+    title="Leakage: why a score is too good to be true",
     folder=Path(__file__).parent,
     document=LeakageAnalysis,
     tolerances=facts.TOLERANCES,

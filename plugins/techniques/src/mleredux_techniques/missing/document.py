@@ -16,12 +16,12 @@ class MissingColumn(Part):
     """One column with missing values."""
 
     column: Name
-    missing: Annotated[int, Field(ge=1)] = Field(description="Training rows in which it is missing.")
+    missing: Annotated[int, Field(ge=1)] = Field(description="Number of training rows in which it is missing.")
     mechanism: Mechanism = Field(
-        description="MCAR: missing anywhere alike; MAR: depends on other columns; MNAR: depends on the value itself."
+        description="MCAR: completely at random; MAR: depends on other columns; MNAR: depends on the value itself."
     )
     depends_on: list[Name] = Field(
-        default=[], max_length=20, description="With MAR: the columns on which it depends, strongest first."
+        default=[], max_length=20, description="For MAR: the columns on which it depends, strongest first."
     )
     imputation: Imputation
 
@@ -30,18 +30,18 @@ class MissingTogether(Part):
     """Columns that are missing in the same rows."""
 
     columns: list[Name] = Field(min_length=2, max_length=200)
-    rows: Count = Field(description="Training rows in which all of them are missing.")
+    rows: Count = Field(description="Number of training rows in which all of them are missing.")
 
 
 class MissingAnalysis(Document):
-    """What is missing, in which pattern, why, and what to put there."""
+    """Missing values, their patterns and mechanisms, and recommended imputations."""
 
-    complete_rows: Count = Field(description="Training rows in which no feature is missing.")
+    complete_rows: Count = Field(description="Number of training rows in which no feature is missing.")
     columns: list[MissingColumn] = Field(
         max_length=MAX_ITEMS, description="Every feature with missing values, each once."
     )
     together: list[MissingTogether] = Field(
-        default=[], max_length=200, description="Columns that are missing together in most of the rows."
+        default=[], max_length=200, description="Groups of columns that are mostly missing in the same rows."
     )
     rationale: Text = ""
 
@@ -51,7 +51,7 @@ class MissingAnalysis(Document):
         counts = {item.column: item.missing for item in self.columns}
         for item in self.columns:
             if item.mechanism != "MAR" and item.depends_on:
-                raise ValueError(f"{item.column[:60]!r} is {item.mechanism}, yet depends_on names columns")
+                raise ValueError(f"{item.column[:60]!r} is {item.mechanism}, but depends_on names columns")
             if item.column in item.depends_on:
                 raise ValueError(f"{item.column[:60]!r} depends on itself: that is MNAR")
         groups = []

@@ -1,7 +1,7 @@
-"""Imputations by held-out loss with a linear and a tree model.
+"""Efficacy of imputations: held-out loss of a linear and a tree model.
 
-Naive: the mean of numbers and the most frequent text, whatever is missing why. Strong: the best of six plans within the
-training table; missing texts are a category of their own in all of them.
+Naive: the mean of numbers and the most frequent text, whatever the mechanism. Strong: the best of six plans within the
+training table; missing texts are a separate category in all of them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PANEL: dict[str, Imputation] = {
     "IterativeImputer": IterativeImputer(name="IterativeImputer"),
     "IterativeImputer and an indicator": IterativeImputer(name="IterativeImputer", add_indicator=True),
 }
-"""What the strong choice does with numbers, one of these."""
+"""Candidate imputations of numbers for the strong choice."""
 
 
 def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
-    """Carry the recommended imputations out; a column that is not listed is imputed as the naive choice does."""
+    """Execute the recommended imputations; an unlisted column is imputed as in the naive choice."""
     dataset = instance.dataset
     gaps = with_gaps(dataset)
     given = naive(dataset)
@@ -45,7 +45,7 @@ def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
     dropped = {name: how for name, how in listed.items() if isinstance(how, DropColumn)}
     given |= {name: how for name, how in listed.items() if name in gaps} | dropped
     if not gaps and not dropped:
-        return undecided("Nothing is missing here, so there is nothing to impute.")
+        return undecided("There are no missing values to impute.")
     name, plan = strong(dataset) if gaps else (NAIVE, naive(dataset))
     return compare(
         dataset,
@@ -56,19 +56,19 @@ def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
 
 
 def with_gaps(dataset: Dataset) -> list[str]:
-    """Features in which values are missing, in the training or the test table."""
+    """Return features with missing values in the training or the test table."""
     features = list(dataset.features)
     found = dataset.train[features].isna().any() | dataset.test[features].isna().any()
     return [name for name in features if found[name]]
 
 
 def naive(dataset: Dataset) -> dict[str, Imputation]:
-    """The mean of numbers and the most frequent text."""
+    """Return the naive plan: the mean of numbers and the most frequent text."""
     return {name: _FREQUENT if dataset.kinds[name] == "text" else _MEAN for name in with_gaps(dataset)}
 
 
 def strong(dataset: Dataset) -> tuple[str, dict[str, Imputation]]:
-    """The plan that does best within the training table, and its name."""
+    """Return the best plan within the training table, and its name."""
     gaps = with_gaps(dataset)
     panel: dict[str, dict[str, Imputation]] = {
         f"{name} of numbers, missing texts as a category": {

@@ -1,4 +1,4 @@
-"""Facts of `missing`: what is missing, what together, and whether other columns tell where."""
+"""Facts of `missing`: missing values, which are missing together, and whether other columns predict them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mleredux_techniques._kit.results import Facts, Figure
 from mleredux_techniques.missing.document import MissingAnalysis
 
 TOGETHER = 0.5
-"""Two columns are missing together where both are in at least this share of the rows in which either is."""
+"""Two columns are missing together if both are missing in at least this share of the rows in which either is."""
 TELLING = 0.15
 SURE = 1e-3
 JUDGED_COLUMNS = 60
@@ -27,20 +27,19 @@ TOLERANCES = """\
 - `missing` of each of these (0.25): within 2 % (half within 10 %); columns that have none count against it
 - `together` (0.15): F1 of the pairs of columns that are both missing in at least half of the rows in which either is
   (a group of three is three pairs; `rows` must be right within 10 %, of a larger group's pairs at least half)
-- `mechanism` (0.2): MAR where another column tells whether it is missing (|2 AUC - 1| or Cramér's V of 0.15 or more,
+- `mechanism` (0.2): MAR if another column predicts whether it is missing (|2 AUC - 1| or Cramér's V of 0.15 or more,
   p below 0.001 after correction for the number of columns), else MCAR; MNAR, which no data can prove, counts half.
-  Where the values were removed on purpose, the way it was done is the truth, and to take MAR for MNAR or MNAR for MAR
-  counts half. Only columns with the right `missing` count, and the first 10,000
-  rows
-- `depends_on` (0.1, where something is MAR): the first column named is among those that tell (nearly) most
+  For planted missing values, the planted mechanism is the truth, and confusing MAR with MNAR counts half. Only columns
+  with the correct `missing` count, and the first 10,000 rows
+- `depends_on` (0.1, if something is MAR): the first column named is among the (nearly) most predictive ones
 - a part in which there is nothing to find has a twentieth of its weight unless something is claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Counts and patterns of missing values in the features of the training table.
+    """Return counts and patterns of missing values in the features of the training table.
 
     Raises:
-        NotApplicable: Nothing is missing.
+        NotApplicable: There are no missing values.
     """
     train = dataset.train[list(dataset.features)]
     gaps = train.isna()
@@ -48,7 +47,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     if not counts:
         raise NotApplicable(
             f"missing does not apply to {dataset.task}: no feature of its training table has missing values.",
-            hint=f"Ask missing+planted-1@{dataset.task}.",
+            hint=f"Try missing+planted-1@{dataset.task}.",
         )
     planted = {item["column"]: item for item in dataset.planted.get("missing", ())}
     return {
@@ -72,7 +71,7 @@ def _together(dataset: Dataset, columns: list[str]) -> list[list[Any]]:
 
 
 def _mechanism(dataset: Dataset, column: str) -> dict[str, Any]:
-    """What the data show: which other columns tell whether this one is missing."""
+    """Return the mechanism evident in the data: which other columns predict whether this one is missing."""
     train = dataset.train.head(JUDGED_ROWS)
     gap = train[column].isna().to_numpy()
     telling: dict[str, float] = {}
@@ -89,7 +88,7 @@ def _mechanism(dataset: Dataset, column: str) -> dict[str, Any]:
 
 
 def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
-    """The document against the table."""
+    """Compare the document with the table."""
     counts: dict[str, int] = truth["counts"]
     given = {item.column: item for item in document.columns}
     marks = {name: close(item.missing, counts[name]) for name, item in given.items() if name in counts}
@@ -115,7 +114,7 @@ def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
                 sum(marks.values()) / len(set(counts) | set(given)),
                 versus({name: item.missing for name, item in list(given.items())[:50]}, shortened(counts)),
                 f"Missing values by column: {listing(f'{name} {count:,}' for name, count in counts.items())}. "
-                f"{sum(marks.values()):g} of {len(counts)} were told right.",
+                f"{sum(marks.values()):g} of {len(counts)} were correct.",
             ),
             _assess_together(document, truth),
             *_assess_mechanisms(document, truth, {name for name, mark in marks.items() if mark == 1}),
@@ -139,7 +138,7 @@ def _assess_together(document: MissingAnalysis, truth: dict[str, Any]) -> Figure
         0.15,
         score,
         versus(len(given), [" + ".join(pair[:2]) for pair in truth["together"][:20]]),
-        f"{len(true)} pairs of columns are missing in mostly the same rows; {len(right)} were found.",
+        f"{len(true)} pairs of columns are mostly missing in the same rows; {len(right)} were found.",
         true=len(true),
         given=len(given),
     )
@@ -162,7 +161,7 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
                 {name: fact["mechanism"] for name, fact in list(facts.items())[:50]},
             ),
             f"Mechanisms: {listing(name + ' ' + fact['mechanism'] for name, fact in facts.items())}. {credit:g} of "
-            f"{len(facts)} were told right (what no data can tell apart counts half).",
+            f"{len(facts)} were correct (mechanisms that no data can distinguish count half).",
         )
     ]
     driven = {name: fact for name, fact in facts.items() if fact["mechanism"] == "MAR" and fact["depends_on"]}
@@ -172,14 +171,14 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
         ]
         parts.append(
             component(
-                "what it depends on",
+                "depends on",
                 0.1,
                 len(hits) / len(driven),
                 versus(
                     {name: given[name].depends_on for name in list(driven)[:50] if name in given},
                     {name: fact["depends_on"] for name, fact in list(driven.items())[:50]},
                 ),
-                f"For {len(hits)} of {len(driven)} columns that are MAR, the first column named is one that tells.",
+                f"For {len(hits)} of {len(driven)} columns that are MAR, the first column named is predictive.",
             )
         )
     return parts

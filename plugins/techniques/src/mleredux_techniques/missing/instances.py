@@ -15,8 +15,8 @@ MECHANISMS = ("MCAR", "MAR", "MNAR")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Two to four columns lose 10 to 35 % of their values in both tables, each in a way of its own; one may share its
-    gaps with another column. What is missing already stays so.
+    """Remove 10 to 35 % of the values of two to four columns in both tables, each by its own mechanism; one may share
+    its missing rows with another column. Values that are already missing stay missing.
     """
     usable = lively(dataset)
     need(dataset, "missing", usable, 3, "numeric features with eight or more values")
@@ -59,11 +59,11 @@ def _level(dataset: Dataset, cause: str | None) -> Array | None:
 
 
 def _gone(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:
-    """Which values go: a logistic chance that rises with the level, of the wanted mean."""
+    """Choose the values to remove: with a logistic probability that rises with the level, of the given mean."""
     if level is None:
         return np.asarray(rng.random(count) < share)
     low, high = -20.0, 20.0
-    for _ in range(60):  # the intercept that gives the share
+    for _ in range(60):  # the intercept that yields the share
         middle = (low + high) / 2
         if (1 / (1 + np.exp(-(steepness * level + middle)))).mean() < share:
             low = middle
@@ -73,7 +73,7 @@ def _gone(level: Array | None, share: float, steepness: float, count: int, rng: 
 
 
 def _telling(dataset: Dataset, column: str, driver: str) -> list[str]:
-    """The driver, and the columns so near to it that they tell as much."""
+    """Return the driver, and the columns so similar that they are equally predictive."""
     gap = dataset.train[column].isna().to_numpy()
     told = {
         name: tells_of(gap, dataset.train[name], dataset.kinds[name])[0] for name in dataset.features if name != column

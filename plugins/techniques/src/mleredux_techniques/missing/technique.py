@@ -16,7 +16,7 @@ from mleredux_techniques.missing.document import MissingAnalysis
 def _refuse(base: Task, planted: bool) -> str | None:
     if planted or has_table(base):
         return None
-    about = f"it is about {base.category}, its data have no features with missing values"
+    about = f"its category is {base.category}, so its data has no features with missing values"
     return f"missing does not apply to {base.id}: {about}."
 
 
@@ -27,7 +27,7 @@ def _recommend(document: MissingAnalysis, dataset: Dataset) -> list[str]:
 technique = TechniqueSpec(
     id="missing",
     version="2",
-    title="Missing values: where, why, and what to put there",
+    title="Missing values: patterns, mechanisms and imputations",
     categories=WITH_TABLES,
     folder=Path(__file__).parent,
     document=MissingAnalysis,

@@ -24,22 +24,22 @@ class ScaledFeature(Part):
     """One numeric feature."""
 
     column: Name
-    mean: float = Field(description="Of the training table, missing values left out.")
-    std: Annotated[float, Field(ge=0)] = Field(description="Standard deviation likewise.")
+    mean: float = Field(description="In the training table, without missing values.")
+    std: Annotated[float, Field(ge=0)] = Field(description="Standard deviation, computed in the same way.")
     skewed: bool = Field(description="Whether its skewness is above 1 or below -1.")
     outliers: bool = Field(
-        description="Whether more than 5 % of its values lie more than 1.5 interquartile ranges outside the quartiles."
+        description="Whether more than 5 % of its values are more than 1.5 interquartile ranges outside the quartiles."
     )
     scaler: Scaler
 
 
 class ScalingAnalysis(Document):
-    """How numeric features are scaled, and where none is needed."""
+    """The scaling of numeric features, and models that need none."""
 
     features: list[ScaledFeature] = Field(
         max_length=MAX_ITEMS,
-        description="Every numeric feature (true and false and constant ones left out), each once; one that is not "
-        "listed stays as it is.",
+        description="Every numeric feature (except boolean and constant ones), each once; one that is not "
+        "listed is unchanged.",
     )
     spread: Annotated[float, Field(ge=1)] = Field(
         description="The largest standard deviation of these features divided by the smallest."

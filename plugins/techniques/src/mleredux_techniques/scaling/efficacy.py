@@ -1,6 +1,6 @@
-"""Scalings by held-out loss with a linear and a tree model.
+"""Efficacy of scalings: held-out loss of a linear and a tree model.
 
-Naive: StandardScaler on every number, whatever it looks like. Strong: the best of four plans within the training table.
+Naive: StandardScaler on every number, whatever its distribution. Strong: the best of four plans on the training table.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _STANDARD = StandardScaler(name="StandardScaler")
 
 
 def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:
-    """Carry the recommended scalers out; a number that is not listed stays as it is."""
+    """Execute the recommended scalers; an unlisted number is unchanged."""
     dataset = instance.dataset
     numbers = dataset.of_kind("number")
     if not numbers:
-        return undecided("There is no number to scale.")
+        return undecided("There is no numeric feature to scale.")
     given: dict[str, Scaler] = {name: NoScaler(name="none") for name in numbers}
     given |= {feature.column: feature.scaler for feature in document.features if feature.column in given}
     name, plan = strong(dataset)
@@ -48,14 +48,14 @@ def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:
 
 
 def naive(dataset: Dataset) -> dict[str, Scaler]:
-    """StandardScaler on every number."""
+    """Return the naive plan: StandardScaler on every number."""
     return dict.fromkeys(dataset.of_kind("number"), _STANDARD)
 
 
 def strong(dataset: Dataset) -> tuple[str, dict[str, Scaler]]:
-    """The plan of the panel that does best within the training table, and its name.
+    """Return the panel's best plan within the training table, and its name.
 
-    Only the linear model chooses: a forest splits a column at the same rows however it is scaled.
+    Only the linear model is used: a forest splits a column at the same rows whatever its scale.
     """
     numbers = dataset.of_kind("number")
     skewed = {name for name in numbers if abs(skewness(dataset.train[name].to_numpy(dtype=float))) > SKEWED}
@@ -72,7 +72,7 @@ def strong(dataset: Dataset) -> tuple[str, dict[str, Scaler]]:
 
 
 def skewness(values: np.ndarray[Any, Any]) -> float:
-    """The third standardised moment of what is not missing; 0 where nothing varies."""
+    """Return the third standardized moment of the non-missing values; 0 if they are constant."""
     known = values[~np.isnan(values)]
     spread = float(known.std()) if len(known) else 0.0
     return float((((known - known.mean()) / spread) ** 3).mean()) if spread > 0 else 0.0

@@ -15,21 +15,21 @@ from mleredux_techniques.scaling.document import ScalingAnalysis
 SKEWED = 1.0
 OUTLYING = 0.05
 BAND = 0.1
-"""Within this share of a threshold, either answer is right."""
+"""Within this share of a threshold, either answer is correct."""
 INDIFFERENT = ("decision_tree", "gradient_boosted_trees", "random_forest")
 
 TOLERANCES = """\
 - `mean` and `std` of each numeric feature (weight 0.5): the mean within 2 % of the standard deviation, the standard
-  deviation within 2 % (a feature counts where both are right); what is no numeric feature counts against it
-- `skewed`, `outliers` (0.17 each): F1 of the features that are (within 10 % of a threshold either answer is right);
-  only features whose mean and standard deviation are right count
+  deviation within 2 % (a feature counts if both are correct); columns that are not numeric features count against it
+- `skewed`, `outliers` (0.17 each): F1 of the features that are (within 10 % of a threshold either answer is correct);
+  only features whose mean and standard deviation are correct count
 - `spread` (0.11): within 5 % (half within 25 %)
 - `not_needed_for` (0.05): F1
 - a shape that no feature has weighs a twentieth unless it is claimed"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Mean, standard deviation and shape of each numeric feature of the training table.
+    """Return mean, standard deviation and shape of each numeric feature of the training table.
 
     Raises:
         NotApplicable: There is no such feature.
@@ -62,12 +62,12 @@ def _describe(values: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _verdict(value: float, threshold: float) -> bool | None:
-    """Whether it is above a threshold; None where it is too near to tell."""
+    """Whether it is above a threshold; None if it is too close to decide."""
     return None if abs(value - threshold) <= BAND * threshold else value > threshold
 
 
 def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
-    """The document against the columns."""
+    """Compare the document with the columns."""
     true: dict[str, dict[str, Any]] = truth["features"]
     given = {feature.column: feature for feature in document.features}
     right = [
@@ -88,7 +88,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
                 "given": len(given),
                 "true": shortened({name: [round(f["mean"], 6), round(f["std"], 6)] for name, f in true.items()}),
             },
-            f"Mean ± standard deviation: {told}. {len(right)} of {len(true)} were told right.",
+            f"Mean ± standard deviation: {told}. {len(right)} of {len(true)} were correct.",
         )
     ]
     for field, figure, threshold, described in (
@@ -127,7 +127,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
                 0.05,
                 f1(document.not_needed_for, INDIFFERENT),
                 versus(sorted(document.not_needed_for), sorted(INDIFFERENT)),
-                "Trees split at thresholds, so only the order of values matters to them.",
+                "Trees split at thresholds, so only the order of values matters.",
             ),
         ]
     )

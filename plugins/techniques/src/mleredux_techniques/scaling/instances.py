@@ -13,7 +13,7 @@ KINDS = ("unit", "tail", "outliers", "as it is")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Each numeric feature gets another unit, a long tail, outliers, or stays; in both tables alike."""
+    """Give each numeric feature another unit, a long tail, outliers, or no change; the same in both tables."""
     usable = lively(dataset)
     need(dataset, "scaling", usable, 2, "numeric features with eight or more values")
     train, test = dataset.train.copy(), dataset.test.copy()
