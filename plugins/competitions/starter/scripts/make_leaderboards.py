@@ -1,4 +1,4 @@
-"""Make the leaderboards of the starter competitions: fit the reference models, score them by each task's grader.
+"""Create the leaderboards of the starter competitions: fit the reference models, score them by each task's grader.
 
     python plugins/competitions/starter/scripts/make_leaderboards.py [TASK ...]
 
@@ -47,7 +47,7 @@ def predictions(task: Task, model: Any, train: pd.DataFrame, test: pd.DataFrame,
 
 
 def make_leaderboard(task: Task, folder: Path) -> pd.DataFrame:
-    """Prepare a competition in `folder`, and give the scores of all reference models, best first."""
+    """Prepare a competition in `folder`, and return the scores of all reference models, best first."""
     raw, public, private = (folder / name for name in ("raw", "public", "private"))
     for path in (raw, public, private):
         path.mkdir(parents=True)
@@ -78,7 +78,7 @@ def checksums(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def main(names: list[str]) -> None:
-    """Make the leaderboards of the named competitions (of all, where none is named)."""
+    """Create the leaderboards of the named competitions (default: all)."""
     warnings.filterwarnings("ignore")
     for name in names or COMPETITIONS:
         task = current().task(name)

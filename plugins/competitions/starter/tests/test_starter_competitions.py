@@ -149,7 +149,11 @@ def test_descriptions_name_every_file_and_column_of_the_submission(task: str) ->
 def test_descriptions_are_honest_about_leaderboard_and_source_and_the_obfuscated_one_is_silent(task: str) -> None:
     competition = declaration(task)
     text = competition.describe()
-    assert "reference models" in text and "make_leaderboards.py" in text and "The data are public" in text
+    assert (
+        "reference models" in text
+        and "make_leaderboards.py" in text
+        and "are public, so the held-out rows could be looked up" in text
+    )
     silent = competition.describe(obfuscated=True).lower()
     for word in ("scikit", "uci", "wisconsin", "alpaydin", competition.title.lower()):
         assert not re.search(rf"\b{word}\b", silent)

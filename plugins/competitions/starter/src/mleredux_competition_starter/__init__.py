@@ -15,10 +15,10 @@ COMPETITIONS = {
     "digits": "digits",
     "wine": "wine",
 }
-"""Task id → the folder of its declaration."""
+"""Task id → folder of its declaration."""
 
 
 @hookimpl
 def mleredux_register_tasks() -> Iterable[Ref]:
-    """The competitions, imported when they are used."""
+    """Register the competitions, which are imported when used."""
     return [Ref(task, f"mleredux_competition_starter.{folder}:competition") for task, folder in COMPETITIONS.items()]

@@ -1,4 +1,4 @@
-"""What the declarations of all starter competitions have in common; each states what is its own."""
+"""Shared parts of the starter competitions' declarations."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def starter(
     category: str = "Tabular",
     tags: Sequence[str],
 ) -> Competition:
-    """A small, public competition with its descriptions and its leaderboard in a folder.
+    """Declare a small, public competition with its descriptions and its leaderboard in a folder.
 
     Args:
         task: Its id.
-        folder: Holds `description.md`, `description_obfuscated.md` and `leaderboard.csv`.
-        targets: Columns of the submission beside `id`.
+        folder: Contains `description.md`, `description_obfuscated.md` and `leaderboard.csv`.
+        targets: Columns of the submission besides `id`.
         grader: Id of its metric.
         md5: Checksum of each prepared file; `answers.csv` is private, the others are public.
-        tags: What is special about it; that its answers are public is added.
+        tags: Its tags; `public-answers` is added.
     """
     return Competition(
         id=task,

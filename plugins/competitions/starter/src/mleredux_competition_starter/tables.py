@@ -1,4 +1,4 @@
-"""What all starter competitions share: writing the raw table, and splitting it into public and private files.
+"""Shared functions of the starter competitions: write the raw table, and split it into public and private files.
 
 Tables are lists of rows of strings from end to end: preparation never reads a number and writes it again, so the
 prepared bytes do not depend on the versions of pandas, numpy or scikit-learn.
@@ -19,7 +19,7 @@ TEST_SHARE = 0.3
 
 
 def number(value: float) -> str:
-    """A number in its shortest form that reads back as the same number; whole numbers without a decimal point."""
+    """Format a number in its shortest round-trip form; integers without a decimal point."""
     plain = float(value)
     return str(int(plain)) if plain.is_integer() else repr(plain)
 
@@ -33,7 +33,7 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """A CSV's header and rows, as text."""
+    """Read a CSV's header and rows, as text."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     return rows[0], rows[1:]
@@ -46,16 +46,16 @@ def write_raw(raw: Path, columns: dict[str, Iterable[Any]]) -> None:
 
 
 def shuffled(count: int, salt: str) -> list[int]:
-    """The numbers 0 … count-1 in the order of the SHA-256 of `<salt>:<number>`: the same permutation everywhere."""
+    """Return the numbers 0 … count-1 in the order of the SHA-256 of `<salt>:<number>`, a portable permutation."""
     return sorted(range(count), key=lambda number: hashlib.sha256(f"{salt}:{number}".encode()).digest())
 
 
 def test_rows(salt: str, groups: Sequence[str], share: float = TEST_SHARE) -> set[int]:
-    """Numbers of the rows held out: of each group, the first `share` (rounded) in shuffled order.
+    """Return the indices of held-out rows: of each group, the first `share` (rounded) in shuffled order.
 
     Args:
-        salt: What the permutation is seeded with.
-        groups: The group (class) of each row, all the same where the split is not stratified.
+        salt: Seed of the permutation.
+        groups: The group (class) of each row, all equal if the split is not stratified.
         share: Part of each group that is held out.
     """
     members: dict[str, list[int]] = defaultdict(list)
@@ -77,14 +77,14 @@ def split_table(
 ) -> None:
     """Write `train.csv`, `test.csv`, `sample_submission.csv` (public) and `answers.csv` (private) from the raw table.
 
-    Rows are numbered anew by a second permutation (`id`), so that neither order nor ids tell where a row stood.
+    Rows are renumbered by a second permutation (`id`), so that neither order nor ids reveal the original position.
 
     Args:
-        salt: What the permutations are seeded with; the task's id and version.
+        salt: Seed of the permutations; the task's id and version.
         targets: Columns of the raw table that test.csv lacks.
-        sample: The sample submission's columns beside `id`, and the value in all their rows.
+        sample: The sample submission's columns besides `id`, and their constant values.
         stratify: Whether each value of the first target has the same share of the test rows.
-        answers: Makes a row of the answers (the sample's columns) from a row's targets; as they are, where not given.
+        answers: Converts a row's targets to a row of the answers (the sample's columns); by default unchanged.
     """
     header, rows = read_table(raw / RAW_FILE)
     target_places = [header.index(target) for target in targets]
@@ -108,10 +108,10 @@ def split_table(
 
 
 def one_hot(values: Sequence[str], truth: list[str]) -> list[str]:
-    """A row of zeros with a one at the place of the true value."""
+    """Return a row of zeros with a one in the column of the true value."""
     return ["1" if value == truth[0] else "0" for value in values]
 
 
 def one_hot_answers(values: Sequence[str]) -> Callable[[list[str]], list[str]]:
-    """Makes answers of one column per value."""
+    """Return a function that creates answers with one column per value."""
     return partial(one_hot, tuple(values))

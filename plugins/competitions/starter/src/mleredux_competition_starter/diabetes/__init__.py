@@ -18,7 +18,7 @@ NAMES = {
     "s5": "log_triglycerides",
     "s6": "glucose",
 }
-"""What scikit-learn's documentation says of the serum measurements."""
+"""Names of the serum measurements, from scikit-learn's documentation."""
 
 
 def fetch(raw: Path) -> None:
