@@ -123,7 +123,7 @@ def without(names: Iterable[str]) -> Plan:
 
 
 def recommend(document: ConstantColumnsAnalysis, dataset: Dataset) -> list[str]:
-    """What to leave out, in names that the data have."""
+    """What to leave out, in names that the data has."""
     names = [f"`{item.column}`" for item in document.columns if item.drop and item.column in dataset.features]
     return [f"leave out: {', '.join(names) or 'nothing'}"]
 

@@ -42,7 +42,7 @@ def read_csv(archive: zipfile.ZipFile, member: str) -> pd.DataFrame:
 
 
 def answers(agent: Any, held_out: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """What the agent handed in, which has a row for each that was held out."""
+    """What the agent submitted, which has a row for each that was held out."""
     found = pd.read_csv(agent.submission)
     assert list(found.columns[-len(columns) :]) == columns or set(columns) <= set(found.columns)
     assert len(found) == len(held_out)

@@ -82,7 +82,7 @@ def check_traces(output: Path) -> None:
     assert all(extra.metric_name and extra.is_buggy is False and extra.seconds is not None for extra in tried)
     versions = [extra.submission_version for extra in extras if extra.submission_version]
     assert versions == sorted(versions) and versions[0] == 1 and len(versions) >= 2
-    assert "handed in version" in (output / "logs" / "baseline.log").read_text(encoding="utf-8")
+    assert "submitted version" in (output / "logs" / "baseline.log").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

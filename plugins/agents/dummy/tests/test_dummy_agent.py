@@ -1,4 +1,4 @@
-"""The dummy agent hands in the sample, and says so where there is none."""
+"""The dummy agent submits the sample, and says so where there is none."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_thoughts_actions_results_and_tokens_come_together(output: Path) -> None
         HEAD
         + said(0, "I run it.", "Execute Script", "{not json", "ActionInputParsingError: no JSON")
         + said(0, "Again.", "Execute Script", '{"script_name": "a.py"}', FAILED)
-        + said(1, "I mend it.", "Edit Script (AI)", '{"script_name": "a.py"}', NO_STEP),
+        + said(1, "I fix it.", "Edit Script (AI)", '{"script_name": "a.py"}', NO_STEP),
         [
             acted("Execute Script", {"script_name": "a.py"}, FAILED, 1.7e9),
             acted("Edit Script (AI)", {"script_name": "a.py"}, "The diff.", 1.7e9 + 60),
@@ -65,16 +65,16 @@ def test_thoughts_actions_results_and_tokens_come_together(output: Path) -> None
     )  # fmt: skip
     rollout = read_rollout(output)
     assert rollout is not None
-    problem, wrong, ran, mended, again = rollout.steps
+    problem, wrong, ran, fixed, again = rollout.steps
     assert (problem.source, problem.message) == ("user", "Solve it.")
     assert wrong.tool_calls is not None and wrong.tool_calls[0].arguments == {"input": "{not json"}
     assert wrong.observation is not None and "no JSON" in str(wrong.observation.results[0].content)
     assert ran.message == (
         "Reflection: Again.\nResearch Plan and Status: Step by step.\nFact Check: None.\nThought: Again."
     )
-    assert [step_extra(step).is_buggy for step in (ran, mended, again)] == [True, None, False]
-    assert mended.observation is not None and mended.observation.results[0].content == "The diff."
-    assert mended.metrics is not None and (mended.metrics.prompt_tokens, mended.llm_call_count) == (70, 2)
+    assert [step_extra(step).is_buggy for step in (ran, fixed, again)] == [True, None, False]
+    assert fixed.observation is not None and fixed.observation.results[0].content == "The diff."
+    assert fixed.metrics is not None and (fixed.metrics.prompt_tokens, fixed.llm_call_count) == (70, 2)
     assert ran.timestamp == "2023-11-14T22:13:20.000+00:00"
     total = rollout.final_metrics
     assert total is not None and (total.total_prompt_tokens, total.total_completion_tokens) == (100, 10)

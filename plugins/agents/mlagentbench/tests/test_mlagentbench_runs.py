@@ -64,7 +64,7 @@ def test_the_rollout_shows_bug_fix_and_improvement(run: Run) -> None:
     assert [step_extra(step).is_buggy for step in ran] == [True, False, False]
     shown = [text_of(step.observation.results[0].content) if step.observation else "" for step in ran]
     assert "FileNotFoundError" in shown[0] and "metric: 0.1" in shown[1] and "metric: 0.9" in shown[2]
-    assert "Thought: I mend the name." in text_of(rollout.steps[3].message)
+    assert "Thought: I fix the name." in text_of(rollout.steps[3].message)
 
 
 def test_calls_are_counted_alike_by_agent_and_gateway(run: Run) -> None:

@@ -131,14 +131,14 @@ def test_the_agents_dockerfile_stays_as_it_is_behind_the_stage_it_builds_on() ->
     ("config", "why"),
     [
         (None, r"has no config\.yaml"),
-        ("a: [", "is no YAML"),
+        ("a: [", "is not valid YAML"),
         ("- a\n", "no mapping of agents"),
         ("vars: {x: 1}\n", "names no agent"),
         ("a: {start: steady/start.sh}\n", "has no `dockerfile`"),
         ("a: {start: ../../etc/passwd, dockerfile: Dockerfile}\n", "which is not in the folder"),
         ("a: {start: start.sh, dockerfile: Dockerfile, kwargs_type: click}\n", "neither omegaconf nor argparse"),
-        ("a: {start: start.sh, dockerfile: Dockerfile, kwargs: [1]}\n", "has kwargs that are no mapping"),
-        ("a: {start: start.sh, dockerfile: Dockerfile, env_vars: {'A B': 1}}\n", "which is no name"),
+        ("a: {start: start.sh, dockerfile: Dockerfile, kwargs: [1]}\n", "has kwargs that are not a mapping"),
+        ("a: {start: start.sh, dockerfile: Dockerfile, env_vars: {'A B': 1}}\n", "which is not a valid name"),
         ("'a b': {start: start.sh, dockerfile: Dockerfile}\n", "has a name of other signs"),
     ],
 )

@@ -91,12 +91,12 @@ def test_references_are_read_as_people_write_them(text: str, place: str, ref: st
         ("repo:", "names no repository"),
         ("repo:https://evil.example/a.git", "may not be fetched from evil.example"),
         ("repo:git@evil.example:a.git", "may not be fetched from evil.example"),
-        ("repo:ext::sh -c id", "is no folder"),
+        ("repo:ext::sh -c id", "is not a folder"),
         ("repo:https://me:token@github.com/a/b.git", "holds credentials"),
         ("repo:ftp://github.com/a/b.git", "can't be fetched by ftp"),
-        ("repo:https://github.com/a/b.git@--upload-pack=id", "is no branch, tag or commit"),
+        ("repo:https://github.com/a/b.git@--upload-pack=id", "is not a branch, tag or commit"),
         ("repo:https://github.com/a/b.git#../../etc", "lies outside the repository"),
-        ("repo:/no/such/folder", "is no folder"),
+        ("repo:/no/such/folder", "is not a folder"),
     ],
 )
 def test_bad_references_are_one_sentence(text: str, sentence: str) -> None:

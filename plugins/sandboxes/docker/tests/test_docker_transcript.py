@@ -1,4 +1,4 @@
-"""The log as taken down from messages: whatever is killed and whatever the engine drops, it is whole or says so."""
+"""The log as recorded from messages: whatever is killed and whatever the engine drops, it is whole or says so."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def text(found: list[Message]) -> bytes:
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(output=outputs(), data=st.data())
 def test_the_log_is_whole_whatever_is_killed_and_dropped(output: list[Message], data: st.DataObject) -> None:
-    taken = data.draw(st.integers(0, len(output)), "messages taken down before the kill")
+    taken = data.draw(st.integers(0, len(output)), "messages recorded before the kill")
     noted = data.draw(st.integers(0, taken), "messages noted of these")
     dropped = data.draw(st.integers(0, noted), "messages that the engine has dropped")
     torn = data.draw(st.integers(0, len(text(output[noted:taken]))), "bytes of the rest that reached the log")

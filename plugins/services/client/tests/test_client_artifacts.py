@@ -1,4 +1,4 @@
-"""Artifacts: whole or not at all, taken up again where they broke, and never outside their folder."""
+"""Artifacts: whole or not at all, resumed where they broke, and never outside their folder."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_what_there_is_is_listed_and_shown_as_here(mleredux: Mleredux) -> None:
 
 @pytest.fixture(scope="module")
 def finished(server: ServerProcess) -> dict[str, Any]:
-    """Filled by the first test that lets an agent work: its record."""
+    """Filled by the first test that runs an agent: its record."""
     return {}
 
 

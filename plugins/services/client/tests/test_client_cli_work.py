@@ -1,4 +1,4 @@
-"""Predictions and builds on a server: handed in, waited for, told in one sentence where they fail."""
+"""Predictions and builds on a server: submitted, waited for, told in one sentence where they fail."""
 
 from __future__ import annotations
 

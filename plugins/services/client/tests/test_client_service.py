@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server on a port that it keeps when it is started anew."""
+    """A server on a port that it keeps when it is started again."""
     port = str(free_port())
     with ServerProcess(tmp_path_factory.mktemp("served"), "--workers", "2", "--port", port) as started:
         yield started

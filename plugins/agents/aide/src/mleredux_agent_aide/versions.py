@@ -14,7 +14,7 @@ _MAX_VERSIONS = 1000
 
 
 def versions_of_nodes(facts: dict[str, Any], logs: Path, submissions: Path) -> dict[str, int]:
-    """The number of the kept version, by the id of the node that was handed in.
+    """The number of the kept version, by the id of the node that was submitted.
 
     Args:
         facts: What the driver notes: under `nodes`, by id, `submission` (a file in `logs`) and, where it was handed
@@ -34,7 +34,7 @@ def versions_of_nodes(facts: dict[str, Any], logs: Path, submissions: Path) -> d
         match = next((index for index, name in enumerate(waiting) if digests[name] == digest), None)
         if number and match is not None:
             found[waiting[match]] = number
-            del waiting[: match + 1]  # versions are in the order in which they were handed in
+            del waiting[: match + 1]  # versions are in the order in which they were submitted
     return found
 
 

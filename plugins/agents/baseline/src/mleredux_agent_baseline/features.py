@@ -24,7 +24,7 @@ PIXEL_COMPONENTS = 50
 TOPICS = 30
 STRING_COMPONENTS = 20
 LETTERS = 1_500
-"""Of longer texts, letters are looked at up to here."""
+"""Of longer texts, letters are checked up to here."""
 
 Pair = tuple[Any, Any]
 """A matrix of the training rows, and one of the test rows."""

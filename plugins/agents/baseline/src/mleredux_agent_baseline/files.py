@@ -15,7 +15,7 @@ class NotForBaseline(Exception):
 
 
 def table_type(path: Path) -> str | None:
-    """`.csv` for `train.csv.zip` and the like; None for what is no table."""
+    """`.csv` for `train.csv.zip` and the like; None for what is not a table."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()

@@ -57,7 +57,7 @@ def metric_for(name: str, *, classes: bool, labels: bool) -> Metric:
 
     Args:
         classes: Whether the target has classes (else numbers).
-        labels: Whether labels are handed in (else probabilities).
+        labels: Whether labels are submitted (else probabilities).
     """
     table = _CLASS if classes else _NUMBER
     if name in table:

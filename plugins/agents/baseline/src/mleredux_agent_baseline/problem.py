@@ -21,7 +21,7 @@ from mleredux_agent_baseline.roles import id_columns
 from mleredux_agent_baseline.tables import Tables
 
 FEW_CLASSES = 20
-"""Whole numbers with at most so many values are taken for classes, where the metric does not tell."""
+"""Whole numbers with at most this many values are taken for classes, where the metric does not tell."""
 JOINT_ABOVE = 8
 """More numeric targets than this are fitted by one model together."""
 
@@ -34,7 +34,7 @@ class Head:
         columns: Columns of the submission that it fills.
         y: Class codes of shape (rows,), or numbers of shape (rows,) or (rows, columns).
         classes: The classes in the order of their codes; empty where the target is numbers.
-        form: What is handed in: `label`, `probability` or `value`.
+        form: What is submitted: `label`, `probability` or `value`.
         ordinal: Whether the classes are ordered.
     """
 
@@ -177,7 +177,7 @@ def _features(train: pd.DataFrame, test: pd.DataFrame, ids: list[str], targets: 
 
 
 def _names_rows(values: pd.Series[Any], name: str, is_id: bool) -> bool:
-    """Whether a column only tells rows apart: an id that is no text to read."""
+    """Whether a column only tells rows apart: an id that is not text to read."""
     if not (is_id or name.lower() in ("id", "index", "unnamed: 0", "row_id")):
         return False
     return not is_text(values)

@@ -88,7 +88,7 @@ class Prepared:
         ]
         for head in self.heads[:10]:
             kind = f"{len(head.classes)} classes" if head.classes else "numbers"
-            lines.append(f"target {head.name}: {kind}, handed in as {head.form}")
+            lines.append(f"target {head.name}: {kind}, submitted as {head.form}")
         if len(self.heads) > 10:
             lines.append(f"… and {len(self.heads) - 10} more targets")
         if self.images_left_out:

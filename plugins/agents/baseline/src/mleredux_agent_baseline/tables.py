@@ -21,7 +21,7 @@ class Tables:
     """The three tables of a task.
 
     Attributes:
-        train: With the targets (at most so many rows as fit; see `kept`).
+        train: With the targets (at most as many rows as fit; see `kept`).
         test: One row for each row of the sample, in its order, without the targets.
         sample: The sample submission.
         kept: Share of the training rows that was read.

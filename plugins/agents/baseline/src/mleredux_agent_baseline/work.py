@@ -21,7 +21,7 @@ from mleredux_agent_baseline.submission import write_submission
 
 
 class Work:
-    """The agent at work. `run` goes through the stages after the sample was handed in."""
+    """The agent at work. `run` goes through the stages after the sample was submitted."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal, self.task, self.facts = journal, journal.task, journal.facts
@@ -34,7 +34,7 @@ class Work:
         try:
             prepared = self.look()
         except (NotForBaseline, ValueError, OSError, KeyError) as error:
-            self.log(f"this task is not one for the baseline: {error}; the sample is handed in")
+            self.log(f"this task is not one for the baseline: {error}; the sample is submitted")
             self.rollout.say(
                 f"This task is not one for the baseline: {error}. The sample submission stays.", is_buggy=True
             )
@@ -138,7 +138,7 @@ class Work:
             self.write(prepared, search, "ensemble")
 
     def write(self, prepared: Prepared, search: Search, stage: str) -> None:
-        """Blend what was tried so far, fit it to all rows, and hand it in."""
+        """Blend what was tried so far, fit it to all rows, and submit it."""
         task, started = self.task, time.time()
         choices = [
             select(search.predictions[place], search.truth(place), search.metrics[place], labels=head.form == "label")
@@ -159,10 +159,10 @@ class Work:
         self._last_write, self._blended = time.time(), len(search.predictions[0])
         blend = {head.name: _weights(chosen) for head, chosen in zip(prepared.heads, choices, strict=True)}
         self.log(
-            f"handed in version {self.journal.version}: {metric.name} {score:.5f} on held-out folds; blend {blend}"
+            f"submitted version {self.journal.version}: {metric.name} {score:.5f} on held-out folds; blend {blend}"
         )
         self.rollout.act(
-            "Blend the best candidates, fit them to all training rows, and hand in the predictions.",
+            "Blend the best candidates, fit them to all training rows, and submit the predictions.",
             "write_submission", {"blend": blend},
             f"{metric.name} {score:.6g} on held-out folds; wrote {task.submission.name} and code/solution.py",
             node_id=f"blend {self.journal.version}", stage=stage, model="blend", is_buggy=False,

@@ -1,4 +1,4 @@
-"""MLAgentBench's logs as a rollout. What an agent left may be anything: what does not fit is ignored.
+"""MLAgentBench's logs as a rollout. The output of an agent may be anything: what does not fit is ignored.
 
 `env_log/trace.json` has each action with its result and time; `agent_log/main_log` what the model said, those answers
 included that were no action; `usage.jsonl` the tokens of each call.

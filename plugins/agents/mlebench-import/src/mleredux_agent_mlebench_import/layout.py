@@ -91,7 +91,7 @@ def read_folder(folder: Path) -> dict[str, Entry]:
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise _wrong(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+        raise _wrong(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(found, dict):
         raise _wrong(f"{path} holds no mapping of agents")
     entries = {
@@ -113,7 +113,7 @@ def _entry(folder: Path, name: str, value: dict[str, Any]) -> Entry:
         raise _wrong(f"{where} has kwargs_type {kind!r}, which is neither {' nor '.join(_KINDS)}")
     variables = {str(key): _plain(item) for key, item in _mapping(value, "env_vars", where).items()}
     if odd := [key for key in variables if not _VARIABLE.fullmatch(key)]:
-        raise _wrong(f"{where} sets a variable {odd[0]!r}, which is no name")
+        raise _wrong(f"{where} sets a variable {odd[0]!r}, which is not a valid name")
     return Entry(
         name=name,
         start=_inside(folder, value.get("start"), "start", where),
@@ -143,7 +143,7 @@ def _mapping(value: dict[str, Any], key: str, where: str) -> dict[Any, Any]:
     if found is None:
         return {}
     if not isinstance(found, dict) or any(isinstance(item, dict | list) for item in found.values()):
-        raise _wrong(f"{where} has {key} that are no mapping of names to plain values")
+        raise _wrong(f"{where} has {key} that are not a mapping of names to plain values")
     return found
 
 

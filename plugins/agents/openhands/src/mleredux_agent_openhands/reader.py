@@ -1,4 +1,4 @@
-"""OpenHands' events as a rollout. What an agent left may be anything: what does not fit is ignored."""
+"""OpenHands' events as a rollout. The output of an agent may be anything: what does not fit is ignored."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def _scaled(value: Any, units: dict[str, int], wanted: str) -> Any:
 
 def _variable(name: str) -> str:
     if not _VARIABLE.match(name):
-        raise ValueError(f"{name!r} is no name of a variable")
+        raise ValueError(f"{name!r} is not a valid variable name")
     if name.startswith("MLEREDUX_"):
         raise ValueError(f"{name} is ours to set")
     return name
@@ -92,7 +92,7 @@ class BuildTable(_Table):
             if words[:1] == ["-r"] and len(words) == 2:
                 _inside(words[1])
             elif not words or item.startswith("-"):
-                raise ValueError(f"{item!r} is no requirement; options of pip are not taken but `-r FILE`")
+                raise ValueError(f"{item!r} is not a requirement; options of pip are not taken but `-r FILE`")
         return self
 
 
@@ -150,7 +150,7 @@ class Manifest(_Table):
 
 
 class BadManifest(MlereduxError):
-    """The manifest is missing or wrong; names each field and what to mend."""
+    """The manifest is missing or wrong; names each field and what to fix."""
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -170,7 +170,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadManifest(f"{MANIFEST} is no TOML: {error}.", hint="Mend it there.") from error
+        raise BadManifest(f"{MANIFEST} is not valid TOML: {error}.", hint="Fix it there.") from error
     try:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:
@@ -179,7 +179,7 @@ def read_manifest(folder: Path) -> Manifest:
     missing = [name for name in _needed(manifest) if not (folder / name).exists()]
     if missing:
         raise BadManifest(
-            f"{MANIFEST} names {', '.join(missing)}, which is not there.", hint="Add it, or mend the name."
+            f"{MANIFEST} names {', '.join(missing)}, which is not there.", hint="Add it, or fix the name."
         )
     return manifest
 

@@ -92,7 +92,9 @@ def _split_last(place: str) -> tuple[str, str | None]:
 
 def _checked(ref: str | None) -> str | None:
     if ref is not None and (not _REF.match(ref) or ".." in ref):
-        raise MlereduxError(f"{ref!r} is no branch, tag or commit.", hint="Write one after `@`, like @main or @v1.2.")
+        raise MlereduxError(
+            f"{ref!r} is not a branch, tag or commit.", hint="Write one after `@`, like @main or @v1.2."
+        )
     return ref
 
 
@@ -137,4 +139,4 @@ def _check_path(path: Path) -> None:
             hint=f"Whoever runs this machine can allow its folder in {PATHS_VARIABLE}.",
         )
     if not path.is_dir():
-        raise MlereduxError(f"{path} is no folder.", hint="Name a folder or a repository after `repo:`.")
+        raise MlereduxError(f"{path} is not a folder.", hint="Name a folder or a repository after `repo:`.")

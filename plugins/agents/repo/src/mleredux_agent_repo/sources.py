@@ -37,7 +37,7 @@ class Source:
     """An agent's source on this machine.
 
     Attributes:
-        commit: The commit, or `copy-<hash>` of a folder that is no commit.
+        commit: The commit, or `copy-<hash>` of a folder that is not a commit.
         root: All of the repository (or folder) at that commit.
         folder: The agent's folder in it.
         reference: What finds exactly this again.
@@ -62,7 +62,7 @@ def get(wanted: Reference) -> Source:
     folder = root / wanted.subdir
     if not folder.is_dir():
         raise MlereduxError(
-            f"There is no folder {wanted.subdir} in {wanted.place} at {commit[:12]}.", hint="Mend the part after `#`."
+            f"There is no folder {wanted.subdir} in {wanted.place} at {commit[:12]}.", hint="Fix the part after `#`."
         )
     return Source(commit, root, folder, wanted.pinned(commit))
 
@@ -185,7 +185,7 @@ def _refuse_too_much(origin: str, files: int, size: int) -> None:
     if files > MAX_FILES or size > MAX_BYTES:
         raise MlereduxError(
             f"{origin} is too large for an agent: more than {MAX_FILES:,} files or {MAX_BYTES >> 20} MB.",
-            hint="Name a smaller repository; models and data are loaded by the agent's build.",
+            hint="Name a smaller repository; the agent's build loads models and data.",
         )
 
 

@@ -49,7 +49,7 @@ def read_probabilities(rows: Rows, options: ProbabilityOptions) -> Array:
     """Probabilities of all target columns, float64, shape (rows, targets).
 
     Raises:
-        InvalidSubmission: A cell is no probability, or a row does not add up to 1.
+        InvalidSubmission: A cell is not a probability, or a row does not add up to 1.
     """
     probabilities = read_scores(rows, options)
     if len(rows.targets) > 1 and options.row_sum is not None:

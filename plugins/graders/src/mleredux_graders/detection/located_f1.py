@@ -26,7 +26,7 @@ def match_page(boxes: list[str], points: list[str]) -> tuple[int, int, int]:
         points: Three pieces per point.
 
     Raises:
-        ValueError: A coordinate is no number.
+        ValueError: A coordinate is not a number.
     """
     places = np.array([[float(x), float(y)] for x, y in zip(points[1::3], points[2::3], strict=True)]).reshape(-1, 2)
     labels = np.array(points[0::3], dtype=object)

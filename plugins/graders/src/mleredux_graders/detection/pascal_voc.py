@@ -9,7 +9,7 @@ from mleredux.plugin.grader import Array
 def first_hits(iou: Array, threshold: float) -> Array:
     """Which predictions are right: those that are the first to look at a true box, and overlap it enough.
 
-    A prediction looks at no other than its best box; every further one that looks at the same box is wrong.
+    A prediction checks no other than its best box; every further one that checks the same box is wrong.
 
     Args:
         iou: Of predicted boxes, by falling confidence, with true boxes; shape (predicted, true).

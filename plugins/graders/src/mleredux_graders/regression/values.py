@@ -26,7 +26,7 @@ def read_values(rows: Rows, options: ValueOptions) -> Array:
     """Predictions of all target columns, float64, shape (rows, targets).
 
     Raises:
-        InvalidSubmission: A prediction is no number, out of bounds, missing or infinite.
+        InvalidSubmission: A prediction is not a number, out of bounds, missing or infinite.
     """
     return np.column_stack([within(numbers(rows.predicted(name), name), name, options.bounds) for name in rows.targets])
 

@@ -89,7 +89,7 @@ def decode(text: str, size: int) -> Runs:
     try:
         pieces = [min(max(int(piece), -1), _LARGEST) for piece in text.split()]
     except ValueError:
-        raise ValueError("holds a piece that is no whole number") from None
+        raise ValueError("holds a piece that is not a whole number") from None
     starts, lengths = np.array(pieces[0::2], dtype=np.int64), np.array(pieces[1::2], dtype=np.int64)
     if len(starts) != len(lengths) and len(pieces) not in (1, 3):
         raise ValueError("holds an odd number of pieces, not pairs of start and length")
@@ -122,7 +122,7 @@ def read_masks(rows: Rows, options: MaskOptions) -> list[Runs]:
     """Predicted mask of each row.
 
     Raises:
-        InvalidSubmission: A cell is no mask.
+        InvalidSubmission: A cell is not a mask.
     """
     (target,) = rows.targets
     y_pred = texts(rows.predicted(target), target, missing=options.missing)
@@ -142,7 +142,7 @@ def matched_masks(rows: Rows, masks: list[Runs], options: MaskOptions) -> list[t
     """True and predicted mask of each row.
 
     Raises:
-        TaskBroken: A cell of the answers is no mask.
+        TaskBroken: A cell of the answers is not a mask.
     """
     true = true_masks(rows, options)
     return [(true[row], mask) for row, mask in zip(rows.answer_rows, masks, strict=True)]
@@ -152,7 +152,7 @@ def true_masks(rows: Rows, options: MaskOptions) -> list[Runs]:
     """The mask of each row of the answers, in their own order.
 
     Raises:
-        TaskBroken: A cell is no mask.
+        TaskBroken: A cell is not a mask.
     """
     (truth,) = rows.truth
     y_true = texts(rows.answers[truth], truth, missing="blank", numbers="text")

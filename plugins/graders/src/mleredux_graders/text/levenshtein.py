@@ -47,7 +47,7 @@ def _as_numbers(cells: Sequence[str], name: str) -> list[list[int]]:
     """Sequences of whole numbers.
 
     Raises:
-        InvalidSubmission: A cell is no such sequence.
+        InvalidSubmission: A cell is not such a sequence.
     """
     result = []
     for row, cell in enumerate(cells, start=1):

@@ -31,7 +31,7 @@ class DockerHandle:
         container: The container's id.
         log: The run's log.
         offset: Where in the log this container's output begins, in bytes.
-        noted: Where it is noted how far the output was taken down.
+        noted: Where it is noted how far the output was recorded.
         network: The name of the network that goes with the container, None for the engine's own.
     """
 

@@ -32,7 +32,7 @@ class LogFollower:
         container: The container's id.
         log: The run's log.
         offset: Where in the log this container's output begins, in bytes.
-        noted: Where it is noted how far the output was taken down.
+        noted: Where it is noted how far the output was recorded.
     """
 
     def __init__(self, container: str, log: Path, offset: int, noted: Path) -> None:
@@ -49,14 +49,14 @@ class LogFollower:
             seconds: How long to wait while nothing comes.
 
         Raises:
-            SandboxError: The output could not be taken down.
+            SandboxError: The output could not be recorded.
         """
         seen = -1
         while self._thread.is_alive() and seen != self._seen:
             seen = self._seen
             self._thread.join(seconds)
         if self.error is not None:
-            raise SandboxError(f"The agent's output can't be taken down: {self.error}.") from self.error
+            raise SandboxError(f"The agent's output can't be recorded: {self.error}.") from self.error
         if self._thread.is_alive():
             raise SandboxError(f"The output of container {self.container[:12]} does not end; its log may lack some.")
 

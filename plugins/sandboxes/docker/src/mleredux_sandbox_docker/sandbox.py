@@ -24,7 +24,7 @@ from mleredux_sandbox_docker import container
 from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, gone_is_fine, security_options
 
 RUNTIME_VARIABLE = "MLEREDUX_DOCKER_RUNTIME"
-_START_HINT = "`mleredux doctor` looks at the engine; its own log says more (`journalctl -u docker`)."
+_START_HINT = "`mleredux doctor` checks the engine; its own log says more (`journalctl -u docker`)."
 
 
 class DockerSandbox:

@@ -1,4 +1,4 @@
-"""A run's log as it is taken down from a stream of messages, of which the beginning may be dropped any time."""
+"""A run's log as it is recorded from a stream of messages, of which the beginning may be dropped any time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ GAP = b"[mleredux: the engine has dropped output that belongs here]\n"
 
 
 class Mark(NamedTuple):
-    """How far a container's output was taken down.
+    """How far a container's output was recorded.
 
     Within a stream the engine's times never go back. So a stream, a time, and a number among the stream's messages
     of that time name one message, whatever was dropped before it.
 
     Attributes:
         begin: Where in the log the container's output begins, in bytes.
-        size: Where in the log it was taken down to, in bytes.
-        stream: The last message's stream; 0 where none was taken down yet.
+        size: Where in the log it was recorded to, in bytes.
+        stream: The last message's stream; 0 where none was recorded yet.
         number: Its number among the stream's messages of its time, from 1.
         time: Its time, as the engine writes it.
     """
@@ -35,14 +35,14 @@ class Mark(NamedTuple):
 
 
 class DroppedError(Exception):
-    """What the engine still has does not join what was taken down."""
+    """What the engine still has does not join what was recorded."""
 
 
 class Transcript:
     """A container's output in the run's log.
 
-    How far it was taken down is noted after each piece. What the log holds beyond the note (the program was killed
-    between the two) was taken down already, and is passed over.
+    How far it was recorded is noted after each piece. What the log holds beyond the note (the program was killed
+    between the two) was recorded already, and is ignored.
 
     Args:
         container: The container's id.

@@ -23,7 +23,7 @@ class Call:
         params: Of the query; lists are said several times.
         json: The body, where there is one.
         form: Fields of a multipart body, beside the file.
-        file: A file to upload, opened anew for each try.
+        file: A file to upload, opened again for each try.
         headers: Further ones.
         repeatable: Whether it may be sent again when nobody knows what became of it.
         patience: Seconds that the answer may take beyond the usual.
@@ -53,7 +53,7 @@ def create(path: str, body: Mapping[str, Any]) -> Call:
 def upload(
     path: str, file: Path | str, form: Mapping[str, Any], *, creates: bool = True, prefer_wait: float = 0
 ) -> Call:
-    """Hand in a file.
+    """Submit a file.
 
     Raises:
         UsageError: There is no such file.

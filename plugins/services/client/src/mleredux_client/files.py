@@ -1,4 +1,4 @@
-"""Files from outside on the caller's disk: inside their folder, whole, and taken up again where a download broke."""
+"""Files from outside on the caller's disk: inside their folder, whole, and resumed where a download broke."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Partial:
 
     Args:
         target: Where it belongs.
-        key: What exactly is downloaded; a partial file is taken up again by the same key only.
+        key: What exactly is downloaded; a partial file is resumed by the same key only.
         keep: The folder of partial files; None: a file of one's own, beside the target.
     """
 

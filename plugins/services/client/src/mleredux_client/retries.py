@@ -36,7 +36,7 @@ class RetryPolicy:
 
 @dataclass
 class Attempts:
-    """The tries of one request, or of one stream that is taken up again."""
+    """The tries of one request, or of one stream that is resumed."""
 
     policy: RetryPolicy
     repeatable: bool = True
@@ -44,7 +44,7 @@ class Attempts:
     failed: int = field(default=0, init=False)
 
     def progress(self) -> None:
-        """Something arrived: the count begins anew."""
+        """Something arrived: the count begins again."""
         self.failed = 0
 
     def after(self, error: httpx.RequestError | MlereduxApiError, url: str, *, again: bool = False) -> float:

@@ -1,4 +1,4 @@
-"""What is kept of AIDE's work: journal, each node's submission, and the best of them handed in."""
+"""What is kept of AIDE's work: journal, each node's submission, and the best of them submitted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aide.utils.config import save_run
 from mleredux_agentkit import Task, copy, write
 
 KEPT_BYTES = 50_000_000
-"""Larger submissions of nodes are not kept, only handed in."""
+"""Larger submissions of nodes are not kept, only submitted."""
 
 
 class Keeper:
@@ -51,11 +51,11 @@ class Keeper:
         self.save(journal)
 
     def at_end(self) -> None:
-        """Hand in what the last solution left, where it was not judged any more and nothing was handed in yet."""
+        """Submit the output of the last solution, where it was not judged any more and nothing was submitted yet."""
         made = self._made()
         if self._handed_in is None and made.is_file() and not made.is_symlink():
             self.task.submit(made)
-            print("handed in what the last solution left", flush=True)
+            print("submitted the output of the last solution", flush=True)
 
     def save(self, journal: Journal) -> None:
         """Write AIDE's logs."""
@@ -80,7 +80,7 @@ class Keeper:
         self.facts["nodes"][node.id] = fact
 
     def _hand_in(self, journal: Journal) -> None:
-        """Hand in the best node's submission; a buggy node's only while there is no other."""
+        """Submit the best node's submission; a buggy node's only while there is no other."""
         candidates = [node for node in journal.nodes if node.id in self._submissions]
         good = [node for node in candidates if not node.is_buggy]
         if not candidates or (not good and self._handed_in is not None):
@@ -92,4 +92,4 @@ class Keeper:
         self._handed_in = best
         self.version += 1
         self.facts["nodes"][best.id]["version"] = self.version
-        print(f"handed in the submission of node {best.step} ({best.metric})", flush=True)
+        print(f"submitted the submission of node {best.step} ({best.metric})", flush=True)

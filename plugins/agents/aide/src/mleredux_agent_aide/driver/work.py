@@ -106,7 +106,7 @@ def configure(task: Task) -> Any:
 def task_text(task: Task) -> str:
     """What AIDE is told of the task: its description, and where its own files go."""
     facts, name = task.facts, task.submission.name
-    lines = [task.description.strip(), "", "# Files here", "", "- The data are in `./input` (read only)."]
+    lines = [task.description.strip(), "", "# Files here", "", "- The data is in `./input` (read only)."]
     if facts.get("sample"):
         lines.append(f"- The form of a submission is that of `./input/{facts['sample']}`.")
     lines.append(f"- Write the predictions for the test data to `./working/{name}`.")

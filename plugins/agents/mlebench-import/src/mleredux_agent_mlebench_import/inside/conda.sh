@@ -30,7 +30,7 @@ make_env() {
     done
 }
 
-# Sets name and rest from options that conda's verbs share.
+# Sets name and rest from options that conda's commands share.
 parse() {
     name=${CONDA_DEFAULT_ENV:-base} rest=()
     while [ $# -gt 0 ]; do
@@ -41,12 +41,12 @@ parse() {
             -y | --yes | -q | --quiet | -v | --no-capture-output | --live-stream | --override-channels | --json) ;;
             --channel=* | --solver=* | --update-deps | --freeze-installed | --no-deps) ;;
             --cwd) cd "$2" && shift || exit 1 ;;
-            -*) [ "$verb" = run ] && break || { echo "conda: this stand-in has no option $1." >&2; exit 1; } ;;
-            *) [ "$verb" = run ] && break || rest+=("$1") ;;
+            -*) [ "$subcommand" = run ] && break || { echo "conda: this stand-in has no option $1." >&2; exit 1; } ;;
+            *) [ "$subcommand" = run ] && break || rest+=("$1") ;;
         esac
         shift
     done
-    [ "$verb" = run ] && rest=("$@")
+    [ "$subcommand" = run ] && rest=("$@")
     return 0
 }
 
@@ -63,9 +63,9 @@ pip_install() {
     [ ${#wanted[@]} -eq 0 ] || "$(prefix_of "$name")/bin/python" -m pip install --disable-pip-version-check "${wanted[@]}"
 }
 
-verb=${1:-help}
+subcommand=${1:-help}
 [ $# -gt 0 ] && shift
-case $verb in
+case $subcommand in
     run)
         parse "$@"
         need "$name"
@@ -102,11 +102,11 @@ case $verb in
     clean | init | config | notices) ;;
     --version | -V) echo "conda 0 (stand-in over venv and pip)" ;;
     activate | deactivate)
-        echo "conda: first eval \"\$(conda shell.bash hook)\", then conda $verb." >&2
+        echo "conda: first eval \"\$(conda shell.bash hook)\", then conda $subcommand." >&2
         exit 1
         ;;
     *)
-        echo "conda: this stand-in has no verb '$verb'; it has run, create, install, list, env list, activate, clean." >&2
+        echo "conda: this stand-in has no command '$subcommand'; it has run, create, install, list, env list, activate, clean." >&2
         exit 1
         ;;
 esac

@@ -82,7 +82,7 @@ class AsyncClient:
         project: str | None = None,
         wait: bool = False,
     ) -> AsyncRun:
-        """Let an agent work on a task.
+        """Run an agent on a task.
 
         Args:
             task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
@@ -305,12 +305,12 @@ class AsyncClient:
         return (made if made.finished else await made.wait()).result()
 
     async def get_submission(self, id: str) -> AsyncSubmission:
-        """Predictions handed in earlier, by id."""
+        """Predictions submitted earlier, by id."""
         path = f"/v1/submissions/{calls.segment(id)}"
         return AsyncSubmission._of(self._http, await self._http.json(calls.get(path)))
 
     def submissions(self, *, task: str | None = None) -> AsyncPager[AsyncSubmission]:
-        """Predictions handed in earlier, newest first."""
+        """Predictions submitted earlier, newest first."""
         asked = calls.known({"task": task})
         return AsyncPager(self._http, "/v1/submissions", partial(AsyncSubmission._of, self._http), asked)
 

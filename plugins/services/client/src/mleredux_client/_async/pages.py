@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class AsyncPager(Generic[T]):
-    """A list on the service. Each reading asks anew; nothing is asked before."""
+    """A list on the service. Each reading asks again; nothing is asked before."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Live streams that are taken up again where they broke: no gap, no repeat."""
+"""Live streams that are resumed where they broke: no gap, no repeat."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def read_bytes(http: AsyncHttp, path: str) -> AsyncIterator[bytes]:
         headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
         try:
             async with http.stream(calls.Call("GET", path, headers=headers)) as response:
-                skipped = offset if response.status_code != 206 else 0  # a service without ranges begins anew
+                skipped = offset if response.status_code != 206 else 0  # a service without ranges begins again
                 async for piece in response.aiter_bytes():
                     fresh = piece[skipped:]
                     skipped = max(0, skipped - len(piece))

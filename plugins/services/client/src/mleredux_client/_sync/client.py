@@ -83,7 +83,7 @@ class Client:
         project: str | None = None,
         wait: bool = False,
     ) -> Run:
-        """Let an agent work on a task.
+        """Run an agent on a task.
 
         Args:
             task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
@@ -306,12 +306,12 @@ class Client:
         return (made if made.finished else made.wait()).result()
 
     def get_submission(self, id: str) -> Submission:
-        """Predictions handed in earlier, by id."""
+        """Predictions submitted earlier, by id."""
         path = f"/v1/submissions/{calls.segment(id)}"
         return Submission._of(self._http, self._http.json(calls.get(path)))
 
     def submissions(self, *, task: str | None = None) -> Pager[Submission]:
-        """Predictions handed in earlier, newest first."""
+        """Predictions submitted earlier, newest first."""
         asked = calls.known({"task": task})
         return Pager(self._http, "/v1/submissions", partial(Submission._of, self._http), asked)
 

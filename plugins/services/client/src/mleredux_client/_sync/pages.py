@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Pager(Generic[T]):
-    """A list on the service. Each reading asks anew; nothing is asked before."""
+    """A list on the service. Each reading asks again; nothing is asked before."""
 
     def __init__(
         self,

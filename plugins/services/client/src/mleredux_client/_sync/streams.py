@@ -1,5 +1,5 @@
 # Generated from mleredux_client/_async by generate_sync.py. Change that, not this.
-"""Live streams that are taken up again where they broke: no gap, no repeat."""
+"""Live streams that are resumed where they broke: no gap, no repeat."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read_bytes(http: Http, path: str) -> Iterator[bytes]:
         headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
         try:
             with http.stream(calls.Call("GET", path, headers=headers)) as response:
-                skipped = offset if response.status_code != 206 else 0  # a service without ranges begins anew
+                skipped = offset if response.status_code != 206 else 0  # a service without ranges begins again
                 for piece in response.iter_bytes():
                     fresh = piece[skipped:]
                     skipped = max(0, skipped - len(piece))

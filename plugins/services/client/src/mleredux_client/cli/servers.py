@@ -106,7 +106,7 @@ def _read() -> dict[str, dict[str, Any]]:
         return {}
     except (OSError, ValueError) as error:
         raise MlereduxError(
-            f"{path} can't be read ({type(error).__name__}).", hint="Mend or remove it, then `mleredux login URL`."
+            f"{path} can't be read ({type(error).__name__}).", hint="Fix or remove it, then `mleredux login URL`."
         ) from None
     if os.name == "posix" and mode & 0o077:
         raise MlereduxError(

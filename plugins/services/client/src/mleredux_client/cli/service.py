@@ -111,11 +111,11 @@ class Service:
         return iter(Pager(self.http, path, dict, given, page_size=min(most, 500)))
 
     def events(self, path: str) -> Iterator[Message]:
-        """A live stream until its end, taken up again where it breaks."""
+        """A live stream until its end, resumed where it breaks."""
         return follow(self._streams, path)
 
     def content(self, path: str) -> Iterator[bytes]:
-        """A text as it is now, in pieces of bytes; a connection that breaks is taken up again."""
+        """A text as it is now, in pieces of bytes; a connection that breaks is resumed."""
         return read_bytes(self.http, path)
 
     def download(self, run_id: str, listed: list[dict[str, Any]], folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Runs, what they leave, and what else a service works on."""
+"""Runs, their output, and other work of a server."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Sample(Model):
 
 
 class SubmissionRecord(Model):
-    """Predictions handed in without an agent."""
+    """Predictions submitted without an agent."""
 
     id: str
     task: str

@@ -1,4 +1,4 @@
-"""Options that mend a published metric, on examples worked out by hand."""
+"""Options that fix a published metric, on examples worked out by hand."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CAR, BUS = "0 0 0 2 4 2 0 car", "50 0 0 3 9 3 0 bus"
 
 
 @pytest.mark.parametrize(
-    ("predicted", "published", "mended"),
+    ("predicted", "published", "fixed"),
     [
         (f"1 {CAR}", 1, 1),
         (f"1 {CAR} 0.1 {BUS}", 1, 0.5),  # car 1, bus 0
@@ -70,12 +70,12 @@ CAR, BUS = "0 0 0 2 4 2 0 car", "50 0 0 3 9 3 0 bus"
     ],
 )
 def test_boxes_of_absent_classes_are_false_positives(
-    predicted: str, published: float, mended: float, tmp_path: Path
+    predicted: str, published: float, fixed: float, tmp_path: Path
 ) -> None:
     answers, submission = cells(a=f"1 {CAR}", b=f"1 {BUS}"), cells(a=predicted, b=f"1 {BUS}")
     assert grade("map-boxes-3d", answers, submission, tmp_path) == pytest.approx((published + 1) / 2)
     score = grade("map-boxes-3d", answers, submission, tmp_path, absent_classes_count=True)
-    assert score == pytest.approx((mended + 1) / 2)
+    assert score == pytest.approx((fixed + 1) / 2)
 
 
 ORGANS = pd.DataFrame(
@@ -91,7 +91,7 @@ ORGANS = pd.DataFrame(
 
 
 @pytest.mark.parametrize(
-    ("predicted", "published", "mended"),
+    ("predicted", "published", "fixed"),
     [
         (["1 1", "16 1", "", "", "6 1", ""], 0, 0),
         # Organs confused: both are three quarters of the height and of the width away; case2 is right.
@@ -103,7 +103,7 @@ ORGANS = pd.DataFrame(
     ],
 )
 def test_each_organ_has_a_distance_of_its_own(
-    predicted: list[str], published: float, mended: float, tmp_path: Path
+    predicted: list[str], published: float, fixed: float, tmp_path: Path
 ) -> None:
     weights = {"dice_weight": 0, "hausdorff_weight": 1, "missing": "blank", "height": "height", "width": "width"}
     submission = ORGANS[["id", "class"]].assign(y=predicted)
@@ -111,7 +111,7 @@ def test_each_organ_has_a_distance_of_its_own(
         score = grade("dice-hausdorff", ORGANS, order, tmp_path, ("id", "class"), **weights)
         assert 1 - score == pytest.approx(published)
         score = grade("dice-hausdorff", ORGANS, order, tmp_path, ("id", "class"), classes="class", **weights)
-        assert 1 - score == pytest.approx(mended)
+        assert 1 - score == pytest.approx(fixed)
 
 
 FOUND, WRONG, SECOND = "0 0 10 10", "100 100 110 110", "20 20 30 30"
