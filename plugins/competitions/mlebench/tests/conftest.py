@@ -1,4 +1,4 @@
-"""Golden cases, each prepared once for all tests that look at it."""
+"""Golden cases, each prepared once for all tests that use it."""
 
 from __future__ import annotations
 

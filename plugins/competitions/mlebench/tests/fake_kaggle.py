@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_anything: object) -> None:
-        """Tests look at `requests` instead."""
+        """Tests inspect `requests` instead."""
 
     def note(self, body: Any = None) -> None:
         self.fake.requests.append((self.command, self.path, dict(self.headers), body))

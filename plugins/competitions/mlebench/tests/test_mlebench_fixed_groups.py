@@ -23,7 +23,7 @@ REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_t
 
 
 class Prepared:
-    """The raw data of a golden case, prepared as published and mended."""
+    """The raw data of a golden case, prepared as published and corrected."""
 
     def __init__(self, competition: str, shared: Path, folder: Path) -> None:
         self.published: Competition = resolve(REFS[competition], None)

@@ -1,4 +1,4 @@
-"""The variants `fixed` mend what they say: groups are held out whole, and graders match as the metric is meant."""
+"""The variants `fixed` correct the stated faults: groups are held out as a unit, and graders match the metric."""
 
 from __future__ import annotations
 

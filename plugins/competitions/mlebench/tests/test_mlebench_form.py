@@ -31,7 +31,7 @@ STRICTER = {
     "kuzushiji-recognition": "points of a page without characters are only counted",
     "siim-covid19-detection": "boxes of a class that never occurs may be anything",
 }
-"""Where grading looks at less, by what the answers hold; validation, which does not know them, checks all."""
+"""Cases in which grading checks less, depending on the answers; validation, which does not know them, checks all."""
 
 SCORELESS = {
     "jigsaw-unintended-bias-in-toxicity-classification": "a subgroup of which every pair is in the wrong order",

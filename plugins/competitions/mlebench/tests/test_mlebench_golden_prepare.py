@@ -108,7 +108,7 @@ def test_prepares_the_published_bytes(competition: str, golden: Path, golden_cas
     with zipfile.ZipFile(golden / competition / "raw.zip") as packed:
         before = {info.filename: info.file_size for info in packed.infolist() if not info.is_dir()}
     after = {name: path.stat().st_size for name, path in tree(folder / "raw").items()}
-    assert after == before, "raw data were changed"
+    assert after == before, "the raw data was changed"
 
 
 @pytest.mark.shared

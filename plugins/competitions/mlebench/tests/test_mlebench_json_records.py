@@ -58,5 +58,5 @@ def test_larger_categories_give_their_share_rounded_up(tmp_path: Any) -> None:
 def test_annotations_beside_other_images_are_an_error(tmp_path: Any) -> None:
     document = collection(1, 1, 1)
     document["images"].reverse()
-    with pytest.raises(DataError, match="n-th annotation"):
+    with pytest.raises(DataError, match="not parallel lists"):
         split_categories(Workspace(tmp_path), document, 0.2)

@@ -131,7 +131,7 @@ def test_an_expired_token_is_named_by_where_it_is_not_by_what_it_is(
     kaggle: FakeKaggle, raw: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAGGLE_API_TOKEN", "kgl-old-one")
-    with pytest.raises(DataError, match="KAGGLE_API_TOKEN, or it has expired") as error:
+    with pytest.raises(DataError, match="Invalid or expired Kaggle access token in KAGGLE_API_TOKEN") as error:
         fetch(raw)
     assert "kgl-old-one" not in str(error.value)
 
@@ -175,7 +175,7 @@ def test_throttling_is_waited_for_and_breaks_are_mended(kaggle: FakeKaggle, raw:
 def test_an_archive_that_came_damaged_is_fetched_once_more(kaggle: FakeKaggle, raw: Path, archive: bytes) -> None:
     kaggle.trouble.flip_at.append(500)
     steps = fetch(raw, md5=hashlib.md5(archive).hexdigest())
-    assert any("came damaged" in step.stage and step.lasting for step in steps)
+    assert any("the archive was damaged" in step.stage and step.lasting for step in steps)
     assert sorted(path.name for path in raw.iterdir()) == ["images", "train.csv"]
 
 
@@ -184,7 +184,7 @@ def test_an_archive_that_came_damaged_is_fetched_once_more(kaggle: FakeKaggle, r
 def test_an_archive_that_comes_damaged_twice(kaggle: FakeKaggle, raw: Path, tells_md5: bool) -> None:
     kaggle.tells_md5 = tells_md5
     kaggle.trouble.flip_at.extend([500, 500])
-    with pytest.raises(DataError, match="came damaged twice"):
+    with pytest.raises(DataError, match="was damaged twice"):
         fetch(raw)
     assert list(raw.rglob("*")) == []
 
@@ -192,14 +192,14 @@ def test_an_archive_that_comes_damaged_twice(kaggle: FakeKaggle, raw: Path, tell
 @pytest.mark.usefixtures("signed_in")
 def test_what_is_no_archive_at_all(kaggle: FakeKaggle, raw: Path) -> None:
     kaggle.archives["some-competition"] = b"half a zip"
-    with pytest.raises(DataError, match="no complete zip"):
+    with pytest.raises(DataError, match="not a complete zip"):
         fetch(raw)
 
 
 @pytest.mark.usefixtures("signed_in")
 def test_an_archive_packed_anew_is_used_with_a_word_on_it(kaggle: FakeKaggle, raw: Path) -> None:
     steps = fetch(raw, md5="0" * 32)
-    assert any("packed anew" in step.stage and step.lasting for step in steps)
+    assert any("repacked" in step.stage and step.lasting for step in steps)
     assert (raw / "train.csv").exists()
 
 

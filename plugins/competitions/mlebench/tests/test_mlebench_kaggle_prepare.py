@@ -228,7 +228,7 @@ def test_killed_while_preparing_no_half_is_taken_for_whole(env: dict[str, str], 
     done = run(env, "slow")
     assert done.returncode == 0, done.stderr
     assert (home / "prepared" / "public" / "sample_submission.csv").read_text() == "id,y\n1,0\n"
-    assert (folder / "fetched").read_text() == "x", "raw data were not fetched again"
+    assert (folder / "fetched").read_text() == "x", "the raw data was not fetched again"
     assert {path.name for path in home.iterdir()} == {".lock", ".raw-lock", "prepared"}, "and went in the end"
 
 
@@ -294,8 +294,8 @@ def test_a_changed_file_is_reported_with_both_checksums(
             "published": task.checksums["public"]["train.csv"],
         }
     ]
-    mended = run(env, TASK, "--force", "--from", str(archive), "--json")
-    assert mended.returncode == 0, mended.stderr
+    corrected = run(env, TASK, "--force", "--from", str(archive), "--json")
+    assert corrected.returncode == 0, corrected.stderr
     assert published(task, store.home(task))
 
 

@@ -111,6 +111,6 @@ def test_a_split_that_is_not_drawn_is_refused(shared: Path, tmp_path: Path) -> N
         archive.extractall(raw)
     for name in ("public", "private"):
         (tmp_path / name).mkdir()
-    with pytest.raises(DataError, match="not drawn"):
+    with pytest.raises(DataError, match="has no random split"):
         task.prepare(raw, tmp_path / "public", tmp_path / "private")
     assert not any((tmp_path / "public").iterdir())

@@ -1,4 +1,4 @@
-"""The competitions of MLE-bench: names only; a declaration is imported when its task is used."""
+"""The competitions of MLE-bench, by name; a declaration is imported when its task is used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_tasks() -> Iterable[Ref]:
-    """Every competition of the facts that has a declaration."""
+    """Register every competition in `facts.json` that has a declaration."""
     from mleredux_competition_mlebench.facts import PACKAGE, all_facts, module_name
 
     for name in all_facts():

@@ -1,4 +1,4 @@
-"""What is known of each competition as pure tables: read from the data file, typed nowhere else."""
+"""Facts about each competition: read from the data file, stated nowhere else."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from mleredux_competition_mlebench.blocks.contents import (
 from mleredux_competition_mlebench.blocks.declare import PRIVATE_SAMPLE, competition
 from mleredux_competition_mlebench.blocks.extras import require
 from mleredux_competition_mlebench.blocks.fast_floats import fast_floats, read_fast
-from mleredux_competition_mlebench.blocks.fixed import drawn_by_content, mended
+from mleredux_competition_mlebench.blocks.fixed import corrected, drawn_by_content
 from mleredux_competition_mlebench.blocks.json_records import IndentedJson
 from mleredux_competition_mlebench.blocks.likeness import linked, look_alikes
 from mleredux_competition_mlebench.blocks.one_pass import one_pass
@@ -59,13 +59,13 @@ __all__ = [
     "bytes_feature",
     "classes",
     "competition",
+    "corrected",
     "drawn_by_content",
     "fast_floats",
     "filled",
     "joined_groups",
     "linked",
     "look_alikes",
-    "mended",
     "one_hot",
     "one_pass",
     "read_fast",

@@ -1,4 +1,4 @@
-"""Archives as trees: zip, 7z and tar, each read once and straight into place."""
+"""Archives as trees: zip, 7z and tar, each read once and extracted directly to the target."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _CHUNK = 1 << 20
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError, NotImplementedError,
 )  # fmt: skip
-"""What reading a truncated or damaged archive raises."""
+"""Exceptions raised by reading a truncated or damaged archive."""
 
 
 def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
-    """The tree that a raw folder or archive holds.
+    """Open a raw folder or archive as a tree.
 
     Args:
-        name: A folder, an archive, or an archive's name without its suffix. Where an archive was unpacked
-            already (a folder of its stem, or its `inside`, lies in its place), that is used.
-        inside: The folder within that counts as the top.
+        name: A folder, an archive, or an archive's name without its suffix. If an archive is already
+            unpacked (there is a folder named like its stem, or its `inside`), that is used.
+        inside: The folder within that is treated as the root.
 
     Raises:
         DataError: There is no such folder or archive, or it can't be read.
@@ -50,7 +50,7 @@ def open_tree(raw: Path, name: str, inside: str = "") -> Tree:
     for folder in dict.fromkeys([inside, stem] if top else [stem]):
         if (raw / folder).is_dir():
             return Folder(raw / folder, folder)
-    raise DataError(f"The raw data have no {name}.", hint=f"Looked in {raw}; get the competition's files again.")
+    raise DataError(f"The raw data has no {name}.", hint=f"Searched {raw}; get the competition's files again.")
 
 
 def _open_archive(path: Path, where: str) -> Tree:
@@ -62,12 +62,12 @@ def _open_archive(path: Path, where: str) -> Tree:
 def _clean(name: str, where: str) -> str:
     name = name.removeprefix("./").rstrip("/")
     if name.startswith("/") or ".." in name.split("/"):
-        raise DataError(f"{where} holds the name {name!r}, which leads out of the archive.", hint="Don't use it.")
+        raise DataError(f"{where} contains the path {name!r}, which points outside the archive.", hint="Do not use it.")
     return name
 
 
 def _targets(pairs: Sequence[tuple[str, str]]) -> dict[str, list[Path]]:
-    """Where each member goes, in folders that exist."""
+    """Return each member's target, in existing folders."""
     targets: dict[str, list[Path]] = {}
     for name, target in pairs:
         targets.setdefault(name, []).append(Path(target))
@@ -81,7 +81,7 @@ class _Archive(Tree):
         self.path = path
 
     def damaged(self, error: BaseException) -> DataError:
-        """What to say of an archive that can't be read."""
+        """Return the error for an archive that can't be read."""
         return DataError(
             f"{self.where} is truncated or damaged ({type(error).__name__}: {error}).",
             hint="Download it again.",
@@ -177,7 +177,7 @@ class SevenZip(_Archive):
                 shutil.copyfile(first, other)
 
     def _decompress(self, targets: dict[str, Path]) -> None:
-        """One pass over the archive: solid blocks are decoded once, every member lands where it belongs."""
+        """Extract in a single pass: solid blocks are decoded once, every member is written to its target."""
         py7zr = require("py7zr", "7z")
         try:
             with self._open() as archive:
@@ -196,14 +196,14 @@ class SevenZip(_Archive):
 
 
 class _Writer(io.FileIO):
-    """What py7zr writes a member to: a file that tells its size."""
+    """The file that py7zr writes a member to; it reports its size."""
 
     def size(self) -> int:
         return self.tell()
 
 
 class _Factory:
-    """py7zr's way to decide where a member's bytes go."""
+    """py7zr's factory that chooses a member's target."""
 
     def __init__(self, targets: dict[str, Path]) -> None:
         self._targets = targets

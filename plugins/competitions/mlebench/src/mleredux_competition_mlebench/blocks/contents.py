@@ -1,4 +1,4 @@
-"""What is written: tables, JSON, text, arrays, archives. A content knows how, a workspace when."""
+"""Contents of files: tables, JSON, text, arrays, archives. A content defines how it is written, a workspace when."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mleredux_competition_mlebench.blocks.extras import require
 from mleredux_competition_mlebench.blocks.trees import Files, Tree
 
 _CHUNK = 1 << 20
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed times: the same raw data give the same archive
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed times: the same raw data gives the same archive
 _COMPRESSED = (".jpg", ".jpeg", ".png", ".zip", ".gz", ".7z", ".mp4")
 
 
@@ -39,7 +39,7 @@ class Csv(Content):
     """A table as pandas writes it: no index, shortest exact floats, quotes where needed, `\\n` line ends.
 
     Attributes:
-        options: Further options of `DataFrame.to_csv`.
+        options: Additional options of `DataFrame.to_csv`.
     """
 
     table: Any
@@ -57,7 +57,7 @@ class Json(Content):
     """A document as Python's json module writes it: no final newline.
 
     Attributes:
-        options: Further options of `json.dumps`.
+        options: Additional options of `json.dumps`.
     """
 
     document: Any
@@ -69,7 +69,7 @@ class Json(Content):
 
 @dataclass(frozen=True)
 class JsonLines(Content):
-    """A table as `DataFrame.to_json` writes it, one record a line."""
+    """A table as `DataFrame.to_json` writes it, one record per line."""
 
     table: Any
 
@@ -101,7 +101,7 @@ class Array(Content):
 
 @dataclass(frozen=True)
 class SameBytes(Content):
-    """A file of a tree as it is; linked where the file system allows."""
+    """An unchanged file of a tree; linked if the file system allows it."""
 
     tree: Tree
     name: str
@@ -115,7 +115,7 @@ class SameBytes(Content):
 
 @dataclass(frozen=True)
 class Written(Content):
-    """Whatever a function writes to an open file: for streams too large to hold."""
+    """The output of a function that writes to an open file: for streams larger than memory."""
 
     writer: Callable[[IO[bytes]], None]
 
@@ -138,7 +138,7 @@ class Zip(Content):
     preparation deflates everything, and a reader sees the same names and bytes.
 
     Attributes:
-        folder: Put in front of every name, and given an entry of its own.
+        folder: Prefix of every name, with its own entry.
         stored: Whether nothing is compressed.
     """
 

@@ -1,4 +1,4 @@
-"""A declaration: what differs from one competition to the next. Tables of facts come from the data file."""
+"""Declarations of competitions: the differences between them. Their facts are read from the data file."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def competition(
     """Declare a competition of the benchmark.
 
     Args:
-        id: Kaggle's name for it; the facts are found by it.
+        id: Kaggle's name for it; the key of its facts.
         prepare: A `TableSplit`, which also states answers, sample, id and target columns; or a function of a
             `Workspace`, and then those are stated here.
         metric: The grader and its options.
         answers: The private file with the answers.
         sample: The public sample submission; `PRIVATE_SAMPLE` where only a packed one is public.
-        id_columns: Columns that name a row in submissions; `()` where rows are matched by position.
+        id_columns: Columns that identify a row in submissions; `()` if rows are matched by position.
         target_columns: Columns with the predictions.
         ids_fixed: Whether exactly the sample's ids must occur, each once.
-        extra_columns: Whether further columns are ignored (True) or refused.
-        types: Types of columns where the sample's values mislead.
-        version: Raised whenever prepared bytes, the metric or the thresholds change.
-        fixed: The variant that mends what is wrong (see `mended`).
-        elsewhere: Raw files that are not on Kaggle: where each comes from, by its name among the raw files.
+        extra_columns: Whether additional columns are ignored (True) or rejected.
+        types: Column types, if they can't be inferred from the sample.
+        version: Incremented whenever prepared bytes, the metric or the thresholds change.
+        fixed: The variant that fixes the task's faults (see `corrected`).
+        elsewhere: Raw files that are not on Kaggle: the URL of each, by its name among the raw files.
         public_board: Whether thresholds and leaderboard are those of Kaggle's public board, not the final one.
-        unstable: Prepared files, such as parquet tables, whose bytes depend on versions of libraries: they are not
-            held to the published checksums.
+        unstable: Prepared files, such as parquet tables, whose bytes depend on library versions: they are not
+            compared with the published checksums.
     """
     if isinstance(prepare, TableSplit):
         answers = answers or prepare.answers
@@ -101,9 +101,9 @@ def competition(
 
 
 def private(task: Competition) -> Competition:
-    """The same task, split by a secret of this installation: answers found or rebuilt elsewhere don't fit.
+    """The same task, split by a secret of this installation: answers found or reconstructed elsewhere don't match.
 
-    Test rows get new ids and a new order where the recipe can rename all that names them; what is in them stays.
+    Test rows get new ids and a new order if the recipe can rename all references; their contents stay the same.
     """
     assert isinstance(task.prepare, Preparation)
     renames = isinstance(task.prepare.recipe, TableSplit) and task.prepare.recipe.renames
@@ -112,7 +112,7 @@ def private(task: Competition) -> Competition:
         update={
             "id": f"{task.id}+private",
             "raw_id": task.raw_id,
-            # Data split by another salt are of another version, and prepared again.
+            # Data split by another salt has another version, and is prepared again.
             "version": f"{task.version}+private2.{fingerprint(salt)}",
             "prepare": task.prepare.with_settings(salt=salt),
             "checksums": {},

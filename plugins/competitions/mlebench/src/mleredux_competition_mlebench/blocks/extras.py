@@ -1,4 +1,4 @@
-"""Heavy readers are extras of the distribution, imported where they are used."""
+"""Optional reader packages: extras of the distribution, imported when used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DISTRIBUTION = "mleredux-competition-mlebench"
 
 
 def require(module: str, extra: str) -> Any:
-    """Import a module that an extra brings.
+    """Import a module that an extra installs.
 
     Raises:
         DataError: It is not installed; the message names the extra.
@@ -20,6 +20,6 @@ def require(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise DataError(
-            f"This competition's data need the package {module.partition('.')[0]}, which is not installed.",
+            f"This competition's data requires the package {module.partition('.')[0]}, which is not installed.",
             hint=f"Install it with `pip install '{DISTRIBUTION}[{extra}]'`.",
         ) from error

@@ -1,6 +1,6 @@
-"""Floats as pandas up to 3.0 parsed them by default: fast, and off by a last digit where there are many.
+"""Floats as parsed by default by pandas up to 3.0: fast, but inexact in the last digit of long numbers.
 
-The published files of a few competitions went through that parser, so their bytes depend on it. Newer versions of
+The published files of a few competitions were written with that parser, so their bytes depend on it. Newer versions of
 pandas no longer have it.
 """
 
@@ -18,7 +18,7 @@ _MAX_DIGITS = 17
 
 
 def fast_floats(cells: Iterable[str]) -> npt.NDArray[np.float64]:
-    """Decimal texts as floats, by the algorithm of pandas' `precise_xstrtod`.
+    """Parse decimal texts as floats, by the algorithm of pandas' `precise_xstrtod`.
 
     The first 17 digits are summed up as a float (`value * 10 + digit`), and the result is multiplied or divided once
     by a power of ten; each of these steps rounds.
@@ -56,7 +56,7 @@ def fast_floats(cells: Iterable[str]) -> npt.NDArray[np.float64]:
 
 
 def read_fast(read: Any, columns: Iterable[str]) -> pd.DataFrame:
-    """A raw table whose columns of many-digit floats are parsed that way.
+    """Read a raw table, parsing columns of many-digit floats that way.
 
     Args:
         read: A function that reads it, given `dtype` (`functools.partial(w.table, name)`).

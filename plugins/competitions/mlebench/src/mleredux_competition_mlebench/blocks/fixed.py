@@ -1,4 +1,4 @@
-"""What the variants `fixed` share: known faults of the published tasks, mended; so their scores are not comparable."""
+"""Shared parts of the `fixed` variants, which correct known faults of published tasks; scores are not comparable."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from mleredux.plugin.task import Competition, Metric
 from mleredux_competition_mlebench.blocks.recipes import Group, TableSplit
 from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe, Workspace
 
-NOTE = "Faults of the published task are mended in it: its score can't be compared with those of the published one."
+NOTE = "It corrects faults of the published task: its score can't be compared with those of the published one."
 DESCRIPTIONS = ("description", "description_obfuscated")
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """A variant that mends a published task, and says how.
+    """A variant that corrects a published task, with a description of the changes.
 
     Attributes:
-        change: Makes the mended task.
-        wrong: What is wrong in the published task: a sentence for the docs.
-        done: What is done about it: a sentence for the docs and for reports.
+        change: Creates the corrected task.
+        wrong: The published task's fault: a sentence for the docs.
+        done: The correction: a sentence for the docs and for reports.
     """
 
     change: Callable[[Competition], Competition]
@@ -31,7 +31,7 @@ class Fixed:
     done: str
 
     def __call__(self, task: Competition) -> Competition:
-        """The mended task, under a name and a version of its own; told by `description_fixed.md` where there is one."""
+        """Return the corrected task, with its own id, version and, if there is one, `description_fixed.md`."""
         texts = {name: task.description.with_name(f"{name}_fixed.md") for name in DESCRIPTIONS}
         return self.change(task).model_copy(
             update={
@@ -46,9 +46,9 @@ class Fixed:
 
 
 def drawn_by_content(recipe: Recipe, tree: str, inside: str = "") -> Recipe:
-    """A recipe whose seeds follow from the sizes of raw files, where answers follow from a public seed and no more.
+    """A recipe whose seeds derive from the sizes of raw files, for tasks whose answers derive from a public seed alone.
 
-    Everybody with the same raw data gets the same split; without them, nothing tells it.
+    The same raw data always gives the same split; it can't be derived without the raw data.
     """
 
     def prepare(w: Workspace) -> None:
@@ -60,7 +60,7 @@ def drawn_by_content(recipe: Recipe, tree: str, inside: str = "") -> Recipe:
     return prepare
 
 
-def mended(
+def corrected(
     recipe: Recipe | None = None,
     *,
     wrong: str,
@@ -70,17 +70,17 @@ def mended(
     submission: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Fixed:
-    """Declare how a published task is mended: other files from the same raw data, another metric, or both.
+    """Declare the correction of a published task: different files from the same raw data, another metric, or both.
 
     Args:
-        recipe: Prepares the other files; the published checksums hold no longer.
+        recipe: Prepares the different files; the published checksums no longer apply.
         wrong: See `Fixed`.
         done: See `Fixed`.
-        group: Instead of `recipe`, where the published one is a `TableSplit`: what it should hold out whole, because
-            rows of one group tell of one another.
+        group: Instead of `recipe`, if the published one is a `TableSplit`: the groups to hold out as units, because
+            rows of one group reveal each other's targets.
         metric: The metric without the oddities of the published grader.
         submission: Fields of the submission that differ.
-        changes: Further fields of the task that differ.
+        changes: Other fields of the task that differ.
     """
 
     def change(task: Competition) -> Competition:

@@ -1,4 +1,4 @@
-"""Large JSON documents of many small records, as Python's json module indents them, but faster and bit by bit."""
+"""Large JSON documents of many small records, indented as by Python's json module, but faster and incrementally."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _BATCH = 10_000
 class IndentedJson(Content):
     """The bytes of `json.dumps(document, indent=4, sort_keys=True)`.
 
-    The json module indents in pure Python and holds the whole text; here its C encoder writes thousands of records
-    at once.
+    The json module indents in pure Python and builds the complete text in memory; here its C encoder writes
+    thousands of records at a time.
 
     Attributes:
         document: A list of records, or a mapping whose values may be such lists.
@@ -32,10 +32,10 @@ class IndentedJson(Content):
 
 
 def _pieces(value: Any, line: str) -> Iterator[str]:
-    """The text of a value in pieces.
+    """Yield the text of a value in pieces.
 
     Args:
-        line: A line end, and the blanks in front of the line on which the value stands.
+        line: A line end, and the indentation of the value's line.
     """
     inner = line + _INDENT
     start = inner
@@ -71,7 +71,7 @@ def _is_flat(value: Any) -> bool:
 def _records(records: list[dict[str, Any]], line: str) -> str:
     """Flat records, divided by commas.
 
-    Strings hold no line ends in JSON, so a brace, a line end and another brace always are a border of two records.
+    JSON strings contain no line ends, so a brace, a line end and another brace always separate two records.
     """
     inner = line + _INDENT
     text = json.dumps(records, separators=("," + inner, ": "), sort_keys=True)[2:-2]

@@ -1,4 +1,4 @@
-"""Several files that one function writes in one pass over raw data too large to read several times."""
+"""Several files that one function writes in a single pass through raw data too large to read repeatedly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Writer = Callable[..., None]
 
 @dataclass(eq=False)
 class _Pass:
-    """The pass, run when the first of its files is asked for; the others wait beside that file until they are."""
+    """The pass, run when the first of its files is requested; the others are stored beside that file until then."""
 
     writer: Writer
     count: int
@@ -37,7 +37,7 @@ class _Pass:
                 for _ in range(self.count):
                     handle, name = tempfile.mkstemp(dir=folder, prefix=".part-")
                     paths.append(Path(name))
-                    paths[-1].chmod(0o644)  # a temporary file is its owner's alone
+                    paths[-1].chmod(0o644)  # temporary files are private to their owner
                     streams.append(files.enter_context(os.fdopen(handle, "wb")))
                 self.writer(*streams)
         except BaseException:
@@ -65,11 +65,11 @@ class _Part(Content):
 
 
 def one_pass(writer: Writer, count: int) -> list[Content]:
-    """Contents that are written together; each is to be noted once, as a file of its own.
+    """Return contents that are written together; each is registered once, as a separate file.
 
     Args:
-        writer: Called once with `count` open files, and fills them all.
-        count: How many files there are.
+        writer: Called once with `count` open files, and writes them all.
+        count: Number of files.
     """
     whole = _Pass(writer, count)
     return [_Part(whole, number) for number in range(count)]

@@ -38,7 +38,7 @@ def read_parquet(path: Path, where: str, columns: Iterable[str]) -> pd.DataFrame
     """These columns of a raw parquet table, with the types stored.
 
     Args:
-        where: What the user calls it, for messages.
+        where: Its name in messages.
 
     Raises:
         DataError: It is damaged, or lacks columns.
@@ -57,6 +57,6 @@ def read_parquet(path: Path, where: str, columns: Iterable[str]) -> pd.DataFrame
         return pd.DataFrame(parts, copy=False)
     except (arrow.ArrowException, OSError, KeyError) as error:
         raise DataError(
-            f"{where} can't be read as a parquet table: {' '.join(str(error).split()).rstrip('.')}.",
+            f"Cannot read {where} as a Parquet table: {' '.join(str(error).split()).rstrip('.')}.",
             hint="Get the raw data again; the download may be incomplete.",
         ) from error

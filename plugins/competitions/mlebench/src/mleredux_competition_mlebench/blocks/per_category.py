@@ -58,7 +58,9 @@ def split_categories(
     if len(annotations) != len(images) or any(
         annotation["image_id"] != image[id] for annotation, image in zip(annotations, images, strict=True)
     ):
-        raise DataError("The n-th annotation of the metadata is not of the n-th image.", hint="Get the raw data again.")
+        raise DataError(
+            "The annotations and images of the metadata are not parallel lists.", hint="Get the raw data again."
+        )
     categories: dict[Any, list[Pair]] = {}
     for pair in map(Pair, annotations, images):
         categories.setdefault(pair.category, []).append(pair)
@@ -91,7 +93,7 @@ def herbarium(root: str, encoding: str) -> Callable[[Workspace], None]:
     """The recipe of the herbaria that keep `metadata.json` beside the images: test images get running numbers.
 
     Args:
-        root: What stands in front of the folders `train` and `test`: a folder with `/`, or nothing.
+        root: Prefix of the folders `train` and `test`: a folder with `/`, or empty.
         encoding: How the published preparation reads the metadata.
     """
 

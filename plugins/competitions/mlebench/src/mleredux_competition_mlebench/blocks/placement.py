@@ -1,6 +1,6 @@
-"""Putting files into place without copying their bytes, where the file system allows.
+"""Placement of files without copying their bytes, if the file system allows it.
 
-Paths are plain texts here: there may be millions, and making a `Path` costs more than making a link.
+Paths are plain strings here: there may be millions, and creating a `Path` costs more than creating a link.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def make_folders(files: Iterable[str]) -> None:
 
 
 class Placer:
-    """Places files by the cheapest way that works between two folders, found out once and then kept to.
+    """Places files by the cheapest method that works between two folders, determined once.
 
     A reflink (own inode, shared blocks) comes first, then a hard link, then a copy inside the kernel.
     """
@@ -68,7 +68,7 @@ class Placer:
 
 def _reflink(source: str, target: str) -> None:
     if sys.platform != "linux":
-        raise OSError(errno.ENOSYS, "reflinks are known here for Linux only")
+        raise OSError(errno.ENOSYS, "reflinks are supported on Linux only")
     import fcntl
 
     with open(source, "rb") as reader:  # noqa: PTH123

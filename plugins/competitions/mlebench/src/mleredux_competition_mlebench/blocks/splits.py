@@ -36,7 +36,7 @@ def split_positions(
     trains = count - tests if trains is None else trains
     if tests < 1 or trains < 1 or tests + trains > count:
         raise DataError(
-            f"The raw data have too few entries to split ({count}): {trains} would train, {tests} test.",
+            f"The raw data has too few entries to split ({count}): {trains} for training, {tests} for the test.",
             hint="Get the raw data again; the download may be incomplete.",
         )
     if stratify is None:
@@ -50,7 +50,7 @@ def split_positions(
         )
     except ValueError as error:
         raise DataError(
-            f"The raw data can't be split by label: {' '.join(str(error).split())}",
+            f"Cannot split the raw data by label: {' '.join(str(error).split())}",
             hint="Get the raw data again; the download may be incomplete.",
         ) from error
     return train, test

@@ -1,4 +1,4 @@
-"""What the two text normalization challenges share: tokens of sentences, as written and as spoken."""
+"""Shared parts of the two text normalization challenges: tokens of sentences, as written and as spoken."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mleredux.plugin.task import Competition, Metric
 
 from mleredux_competition_mlebench.blocks.contents import Csv, Zip
 from mleredux_competition_mlebench.blocks.declare import PRIVATE_SAMPLE, competition
-from mleredux_competition_mlebench.blocks.fixed import mended
+from mleredux_competition_mlebench.blocks.fixed import corrected
 from mleredux_competition_mlebench.blocks.workspace import Workspace
 
 QUOTED: dict[str, Any] = {"quoting": csv.QUOTE_NONNUMERIC}
@@ -18,10 +18,10 @@ COLUMNS = ("sentence_id", "token_id", "class", "before", "after")
 
 
 def prepare(language: str, w: Workspace, as_said: bool = False) -> None:
-    """Hold out sentences, and number those of each part anew.
+    """Hold out sentences, and renumber those of each part.
 
     Args:
-        language: What the raw files' names begin with.
+        language: Prefix of the raw files' names.
         as_said: Whether sentences of the same words are held out together, and words such as "null" stay.
     """
     import pandas as pd
@@ -62,7 +62,7 @@ def text_normalization(id: str, language: str) -> Competition:
         id_columns=("id",),
         target_columns=("after",),
         metric=Metric(grader="exact-match", options={"missing": "nan", "numbers": "text"}),
-        fixed=mended(
+        fixed=corrected(
             partial(prepare, language, as_said=True),
             wrong='Equal sentences are in training and test, and words such as "null" become empty cells.',
             done="Sentences of the same words are held out together, and words stay as they are.",

@@ -26,8 +26,8 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
 
     Args:
         file: A path or an open file.
-        where: What the user calls it, for messages.
-        columns: Columns that must be there.
+        where: Its name in messages.
+        columns: Required columns.
         options: Options of `pandas.read_csv`.
 
     Raises:
@@ -39,7 +39,7 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
         table: pd.DataFrame = pd.read_csv(file, **{**_exact_floats(), **options})
     except (ValueError, EOFError) as error:  # pandas' own errors are ValueErrors
         raise DataError(
-            f"{where} can't be read as a table: {' '.join(str(error).split())}.",
+            f"Cannot read {where} as a table: {' '.join(str(error).split())}.",
             hint="Get the raw data again.",
         ) from error
     missing = [column for column in columns if column not in table.columns]
@@ -52,7 +52,7 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
     if table.empty:
         raise DataError(f"{where} has no rows.", hint="Get the raw data again; the download may be incomplete.")
     if bool(table.iloc[-1:, -1].isna().all()) and _breaks_off(file):
-        raise DataError(f"{where} breaks off in its last row.", hint="It is truncated; get the raw data again.")
+        raise DataError(f"{where} ends within its last row.", hint="It is truncated; get the raw data again.")
     return table
 
 
@@ -112,7 +112,7 @@ def texts(table: pd.DataFrame, pattern: str) -> list[str]:
         if place is not None:
             column, _, index = place.removesuffix("]").partition("[")
             if table[column].isna().any():
-                raise DataError(f"Column {column} has empty cells, but names files.", hint="Get the raw data again.")
+                raise DataError(f"Column {column} of file names has empty cells.", hint="Get the raw data again.")
             cells = table[column].astype(str)
             result = result + (cells.str[int(index)] if index else cells).astype(object)
     return list(result)

@@ -26,7 +26,7 @@ def bytes_feature(path: Path, name: str) -> list[str]:
         return [_feature(record, name.encode()).decode("utf-8") for record in _records(path)]
     except (LookupError, struct.error, UnicodeDecodeError) as error:
         raise DataError(
-            f"{path.name} is no TFRecord file whose records have {name} ({type(error).__name__}).",
+            f"{path.name} is not a valid TFRecord file whose records have {name} ({type(error).__name__}).",
             hint="Download it again; it may be truncated.",
         ) from error
 

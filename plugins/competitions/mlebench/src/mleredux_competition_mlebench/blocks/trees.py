@@ -27,7 +27,7 @@ class Member(NamedTuple):
 
 
 Stream = Generator[tuple[str, IO[bytes]], None, None]
-"""Names and open contents, each good until the next is asked for."""
+"""Names and open contents, each valid until the next is requested."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Files:
         return [(source, f"{folder}/{name}") for source, name in self.members]
 
     def without(self, drop: Callable[[str], bool]) -> Files:
-        """The same choice but for the files whose new name `drop` says yes to."""
+        """Return the same choice without the files whose new name `drop` accepts."""
         return Files(self.tree, [member for member in self.members if not drop(member.name)], self.folders)
 
     def stream(self) -> Iterator[tuple[str, IO[bytes]]]:
@@ -64,7 +64,7 @@ class Tree(ABC):
     """Files by name (relative, with `/`).
 
     Args:
-        where: What the user calls it, for messages.
+        where: Its name in messages.
     """
 
     def __init__(self, where: str) -> None:
@@ -93,7 +93,7 @@ class Tree(ABC):
 
     @abstractmethod
     def stream(self, wanted: Collection[str]) -> Stream:
-        """The wanted files in stored order; each content is good until the next is asked for."""
+        """Yield the requested files in stored order; each content is valid until the next is requested."""
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
@@ -131,7 +131,7 @@ class Tree(ABC):
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise DataError(
-                f"{self.where} has no file {missing[0]}{more} of the {len(names)} that are needed.",
+                f"{self.where} has no file {missing[0]}{more} of the {len(names)} required ones.",
                 hint="Get the raw data again; the download may be incomplete.",
             )
 
@@ -149,7 +149,7 @@ class Tree(ABC):
         new = old if names is None else [str(name) for name in names]
         pairs = dict.fromkeys(zip(old, new, strict=True))  # rows that share a file name it once
         if len({name for _, name in pairs}) < len(pairs):
-            raise DataError(f"Two files of {self.where} would get the same name.", hint="Check the raw tables' ids.")
+            raise DataError(f"Two files of {self.where} would have the same name.", hint="Check the raw tables' ids.")
         self.need(old)
         return Files(self, list(starmap(Member, pairs)))
 
@@ -181,7 +181,7 @@ class Tree(ABC):
         return Files(self, members, folders)
 
     def all(self, keep: Callable[[str], bool] = lambda _name: True) -> Files:
-        """Every file that `keep` says yes to, and every folder."""
+        """Choose every file that `keep` accepts, and every folder."""
         return Files(self, [Member(name, name) for name in self.files if keep(name)], self.folders)
 
     def names(self, suffix: str = "") -> list[str]:

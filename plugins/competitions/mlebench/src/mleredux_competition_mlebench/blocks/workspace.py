@@ -1,4 +1,4 @@
-"""One preparation: read and plan everything first, then write. Bad raw data end it before the first file."""
+"""One preparation: read and plan everything first, then write. Invalid raw data stops it before the first file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """What may differ from the published preparation.
+    """Deviations from the published preparation.
 
     Attributes:
         test_size: Replaces every split's test size; for tests on miniature data.
@@ -36,9 +36,9 @@ class Settings:
 
 @dataclass
 class Workspace:
-    """What a recipe works with: the raw files, the splits, and the two folders to fill.
+    """The interface of a recipe: the raw files, the splits, and the two output folders.
 
-    Nothing is written while the recipe runs; `public` and `private` only take notes.
+    Nothing is written while the recipe runs; `public` and `private` only record what to write.
     """
 
     raw: Path
@@ -51,7 +51,7 @@ class Workspace:
         """A raw CSV with exact floats; see `read_csv`.
 
         Args:
-            archive: The archive that holds it, where it does not lie unpacked in the raw folder.
+            archive: The archive that contains it, if it is not unpacked in the raw folder.
         """
         if archive and not (self.raw / name).is_file():
             with self.tree(archive).open(name) as file:
@@ -79,7 +79,7 @@ class Workspace:
         """
         path = self.raw / name
         if not path.is_file():
-            raise DataError(f"The raw data have no {name}.", hint=f"Looked in {self.raw}; get the files again.")
+            raise DataError(f"The raw data has no {name}.", hint=f"Searched {self.raw}; get the files again.")
         return path
 
     def tree(self, name: str, inside: str = "") -> Tree:
@@ -87,7 +87,7 @@ class Workspace:
         return open_tree(self.raw, name, inside)
 
     def file(self, name: str) -> Content:
-        """One raw file, to be written as it is."""
+        """Return one raw file, to be written unchanged."""
         path = self.path(name)
         return SameBytes(Folder(path.parent, name), path.name)
 
@@ -134,7 +134,7 @@ class Workspace:
         return by_group(table, groups, *self.split(values.to_numpy(), test_size, seed))
 
     def public(self, name: str, what: Any, **options: Any) -> None:
-        """Note what the public file (or folder, for chosen files) of this name will hold.
+        """Record the contents of the public file (or folder, for chosen files) of this name.
 
         Args:
             what: A table (written as CSV, with `options` of `to_csv`), a `Content`, or chosen `Files`.
@@ -150,7 +150,7 @@ class Workspace:
         self._notes.append((side, name, content))
 
     def write(self, folders: dict[str, Path]) -> None:
-        """Write everything noted; on failure, what was written is taken away again."""
+        """Write everything recorded; on failure, remove what was written."""
         before = {side: set(folder.iterdir()) if folder.is_dir() else set() for side, folder in folders.items()}
         try:
             self._write_trees(folders)
@@ -167,7 +167,7 @@ class Workspace:
             raise
 
     def _write_trees(self, folders: dict[str, Path]) -> None:
-        """Put all chosen files in place: one pass over each tree, however many folders it fills."""
+        """Place all chosen files: a single pass through each tree, however many folders it fills."""
         pairs: dict[int, tuple[Tree, list[tuple[str, str]]]] = {}
         for side, name, files in self._notes:
             if isinstance(files, Files):
@@ -193,7 +193,7 @@ class Preparation:
         """Prepare.
 
         Raises:
-            DataError: The raw data are missing, damaged or too small; nothing is left behind.
+            DataError: The raw data is missing, damaged or too small; no files remain.
         """
         # Hard links are made by absolute paths.
         workspace = Workspace(raw.absolute(), self.settings)
@@ -201,7 +201,7 @@ class Preparation:
             self.recipe(workspace)
             if self.settings.salt is not None and not workspace.seeds_drawn:
                 raise DataError(
-                    "The split of this competition is not drawn (its test set is Kaggle's own, or goes by date), so "
+                    "This competition has no random split (its test set is Kaggle's own, or is split by date), so "
                     "there is no private one.",
                     hint="Use the task without +private.",
                 )
@@ -211,11 +211,11 @@ class Preparation:
         except MlereduxError:
             raise
         except FileExistsError as error:
-            raise DataError(f"{error.filename} is there already.", hint="Prepare into empty folders.") from error
+            raise DataError(f"{error.filename} already exists.", hint="Prepare into empty folders.") from error
         except (*DAMAGE, LookupError, TypeError) as error:
             raise DataError(
-                f"The raw data are not as expected ({type(error).__name__}: {' '.join(str(error).split())}).",
-                hint="Check that they are this competition's files, complete.",
+                f"The raw data is not as expected ({type(error).__name__}: {' '.join(str(error).split())}).",
+                hint="Check that these are this competition's files, and complete.",
             ) from error
 
     def with_settings(self, **changes: Any) -> Preparation:

@@ -21,11 +21,11 @@ class KaggleData:
     others: tuple[tuple[str, str], ...] = ()
 
     def __call__(self, raw: Path) -> None:
-        """Download and unpack; half a download stays in the folder `download` beside `raw`, to be gone on with.
+        """Download and unpack; a partial download stays in the folder `download` beside `raw`, to be resumed.
 
         Raises:
-            DataError: Credentials or consent are missing, Kaggle can't be reached, or what it sends is damaged; the
-                message says what to do.
+            DataError: Credentials or consent are missing, Kaggle can't be reached, or its files are damaged; the
+                message states what to do.
         """
         from mleredux_competition_mlebench.kaggle.download import fetch_data
 

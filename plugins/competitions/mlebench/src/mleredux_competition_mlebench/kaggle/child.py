@@ -1,7 +1,7 @@
 """The process that talks to Kaggle: `python -m …kaggle.child REQUEST`, answers as JSON lines.
 
-The `kaggle` package signs in while it is imported, prints what it likes and may end the program; in here, none of that
-reaches anybody. The process ends with its parent, whose end it hears on its standard input.
+The `kaggle` package authenticates on import, prints arbitrary output and may exit; this process contains these side
+effects. It ends with its parent, when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_PAGES = 5000
 
 
 def main() -> None:
-    """Carry out the request in the first argument."""
+    """Execute the request in the first argument."""
     parent, answers = os.dup(0), os.fdopen(os.dup(1), "w", buffering=1)
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123
         for descriptor in (0, 1, 2):  # exit() closes standard input, which must not be what a thread waits for
@@ -39,7 +39,7 @@ def main() -> None:
         answer: dict[str, Any] = {"done": carry_out(request, lambda event: _send(answers, event))}
     except Refusal as refusal:
         answer = {"refused": refusal.kind, "facts": refusal.facts}
-    except (Exception, SystemExit) as error:  # the message may hold a signed address, so only its kind is told
+    except (Exception, SystemExit) as error:  # the message may contain a signed URL, so only its type is reported
         answer = {"refused": "unforeseen", "facts": {"reason": type(error).__name__}}
     _send(answers, answer)
     answers.flush()
@@ -96,7 +96,7 @@ def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -
 
 
 class _Telling:
-    """Tells of bytes, but not of each block."""
+    """Reports progress in bytes, but not for each block."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self._send, self._last = send, 0.0
@@ -109,7 +109,7 @@ class _Telling:
 
 
 def _be_patient_only_so_long() -> None:
-    """The kaggle package waits for ever for an answer; requests it makes get time limits here."""
+    """Add timeouts to the requests of the kaggle package, which has none."""
     from requests.adapters import HTTPAdapter
 
     send = HTTPAdapter.send
@@ -183,12 +183,12 @@ class _Kaggle:
 
 
 def _point_at(endpoint: str) -> None:
-    """Let the client talk to another server: it has a table of them, and no setting."""
+    """Direct the client to another server: it has a table of servers, but no setting."""
     kaggle_env = import_module("kagglesdk.kaggle_env")
     table = getattr(kaggle_env, "_env_to_endpoint", None)
     production = getattr(getattr(kaggle_env, "KaggleEnv", None), "PROD", None)
     if not isinstance(table, dict) or production not in table:
-        raise Refusal("other-version", version=version("kaggle"), reason="it can't be pointed at a server")
+        raise Refusal("other-version", version=version("kaggle"), reason="it can't be directed to another server")
     table[production] = endpoint.rstrip("/")
 
 

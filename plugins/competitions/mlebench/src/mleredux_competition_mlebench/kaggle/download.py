@@ -1,4 +1,4 @@
-"""Our side of talking to Kaggle: starts the process that does, shows how far it is, and turns a no into a sentence."""
+"""Parent side of Kaggle downloads: start the child process, report progress, and convert refusals to messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
 
 ENDPOINT_VARIABLE = "MLEREDUX_KAGGLE_ENDPOINT"
-"""Address of a server that speaks Kaggle's protocol, in place of Kaggle's own."""
+"""Address of a server that implements Kaggle's protocol, instead of Kaggle's own."""
 _DOWNLOADS = 2
 
 
@@ -30,7 +30,7 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
     """Download a competition's archive, check it, and unpack it into an empty folder.
 
     Raises:
-        DataError: It can't be had, or came damaged twice.
+        DataError: It is not available, or was damaged twice.
     """
     folder = raw.parent / "download"
     archive = folder / f"{data.competition}.zip"
@@ -49,15 +49,15 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
                 archive.unlink()
                 if attempt == _DOWNLOADS:
                     raise Refusal("damaged", reason=_reason(error)) from error
-                tell_progress("the archive came damaged, once more", lasting=True)
+                tell_progress("the archive was damaged; downloading it again", lasting=True)
         for name, address in data.others:
             _talk({"what": "file", "address": address, "competition": data.competition, "target": str(raw / name)})
     except Refusal as refusal:
         raise as_error(refusal, data.competition) from refusal
     except OSError as error:
         raise DataError(
-            f"The data of {data.competition} can't be written to {raw.parent}: {error.strerror or error}.",
-            hint="Make room there, or name another place with --data-dir.",
+            f"Cannot write the data of {data.competition} to {raw.parent}: {error.strerror or error}.",
+            hint="Free disk space there, or choose another folder with --data-dir.",
         ) from error
 
 
@@ -65,7 +65,7 @@ def fetch_leaderboard(board: KaggleLeaderboard, path: Path) -> None:
     """Write a fresh leaderboard: `rank,score`, best first, no names.
 
     Raises:
-        DataError: It can't be had.
+        DataError: It is not available.
     """
     try:
         answer = _talk({"what": "leaderboard", "competition": board.competition, "public": board.public})
@@ -76,13 +76,13 @@ def fetch_leaderboard(board: KaggleLeaderboard, path: Path) -> None:
 
 
 def _check(data: KaggleData, archive: Path, told: str | None) -> None:
-    """Compare the archive with what is known of it.
+    """Compare the archive with its known checksums.
 
-    An archive that Kaggle has packed anew since is used all the same, with a word on it: the prepared files have
-    published checksums of their own.
+    An archive that Kaggle has repacked since is used nevertheless, with a warning: the prepared files have
+    their own published checksums.
 
     Raises:
-        DamagedArchive: It is not what was sent. (What is broken inside is found while it is unpacked.)
+        DamagedArchive: It differs from what was sent. (Damaged members are detected when it is unpacked.)
     """
     tell_progress("checking the archive")
     found = md5(archive)
@@ -91,11 +91,11 @@ def _check(data: KaggleData, archive: Path, told: str | None) -> None:
     if told is not None and found != told:
         raise DamagedArchive(f"its MD5 is {found}, that of what Kaggle sent is {told}")
     if not zipfile.is_zipfile(archive):
-        raise DamagedArchive("it is no complete zip archive")
+        raise DamagedArchive("it is not a complete zip archive")
     if data.md5 is not None:
         tell_progress(
-            f"Kaggle's archive has MD5 {found}, published is {data.md5}: it may be packed anew; "
-            "the prepared files will tell",
+            f"Kaggle's archive has MD5 {found} instead of {data.md5}: it may have been repacked; "
+            "the prepared files will be checked",
             lasting=True,
         )
 
@@ -110,10 +110,10 @@ def _empty(folder: Path) -> None:
 
 
 def _talk(request: dict[str, Any]) -> dict[str, Any]:
-    """Let a process of its own carry out a request; its credentials stay in there.
+    """Execute a request in a separate process, which alone has the credentials.
 
     Raises:
-        Refusal: It can't be done.
+        Refusal: The request failed.
     """
     found = importlib.util.find_spec("kaggle")
     if found is None or found.origin is None:  # without an origin it is just a folder of that name

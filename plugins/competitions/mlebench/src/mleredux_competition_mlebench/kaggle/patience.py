@@ -1,4 +1,4 @@
-"""Asking again, with growing pauses, where that may help: throttling, server errors, broken connections."""
+"""Retries with exponential backoff: for throttling, server errors, broken connections."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _REFUSALS = {401: "unauthorized", 403: "forbidden", 404: "not-found"}
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to go on trying.
+    """The retry policy.
 
     Attributes:
-        tries: Tries in a row that bring nothing, before giving up.
-        first: Seconds of the first pause; each further one is twice as long.
-        longest: Seconds of the longest pause of our own.
-        longest_told: Seconds that a server may tell us to wait; beyond, we end with a sentence.
-        sleep: Waits; told what for.
+        tries: Number of consecutive failures before giving up.
+        first: Seconds of the first pause; each subsequent one is twice as long.
+        longest: Seconds of the longest backoff pause.
+        longest_told: Maximum number of seconds that a server may request; beyond that, give up with a message.
+        sleep: Called to wait, with the reason.
     """
 
     tries: int = 6
@@ -39,24 +39,24 @@ class Patience:
     sleep: Callable[[float], None] = time.sleep
 
     def pause(self, failures: int, told: float | None = None) -> None:
-        """Wait after so many failures in a row.
+        """Wait after a number of consecutive failures.
 
         Raises:
-            Refusal: The server wants us to wait for too long.
+            Refusal: The server requests too long a pause.
         """
         if told is not None and told > self.longest_told:
             raise Refusal("wait-too-long", minutes=round(told / 60))
         self.sleep(told if told is not None else min(self.first * 2 ** (failures - 1), self.longest))
 
     def ask(self, question: Callable[[], Result], *, what: str = "data") -> Result:
-        """The answer to a question, asked again where that may help.
+        """Return the response to a request, with retries.
 
         Args:
             question: Raises `requests.HTTPError` for statuses of 400 and above.
-            what: What is asked for, for the message of a 404.
+            what: Name of the requested item, for the message of a 404.
 
         Raises:
-            Refusal: The answer is no, or there is none after all tries.
+            Refusal: The request was refused, or all tries failed.
         """
         failures = 0
         while True:
@@ -71,10 +71,10 @@ class Patience:
     def _judge(
         self, error: BaseException, response: requests.Response | None, failures: int, what: str
     ) -> float | None:
-        """Seconds to wait, None where that is up to us.
+        """Return the requested seconds to wait; None: use the backoff.
 
         Raises:
-            Refusal: Asking again is of no use.
+            Refusal: A retry would be useless.
         """
         last = failures >= self.tries
         status = 0 if response is None else response.status_code
@@ -96,7 +96,7 @@ class Patience:
 
 
 def retry_after(response: requests.Response) -> float | None:
-    """Seconds that a response asks to wait, by RFC 9110 section 10.2.3: seconds or a date."""
+    """Return the seconds that a response requests to wait, by RFC 9110 section 10.2.3: seconds or a date."""
     told = response.headers.get("Retry-After")
     if told is None:
         return None

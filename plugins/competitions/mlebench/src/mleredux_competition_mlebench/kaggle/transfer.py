@@ -1,4 +1,4 @@
-"""Downloading one large file so that whatever breaks, no byte is fetched twice and no half is taken for whole."""
+"""Resumable download of one large file: no byte is fetched twice, and a partial file is never treated as complete."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mleredux_competition_mlebench.kaggle.sentences import Refusal
 _BLOCK = 1 << 20
 
 Ask = Callable[[], requests.Response]
-"""Asks for the file: a response that streams it from its first byte."""
+"""Requests the file: a response that streams it from its first byte."""
 Told = Callable[[int, int | None], None]
 
 
 class _Unfinished(Exception):
-    """The file is not complete yet; `told` is how long the server wants us to wait."""
+    """The file is not complete yet; `told` is the pause that the server requests."""
 
     def __init__(self, told: float | None = None) -> None:
         super().__init__(told)
@@ -34,16 +34,16 @@ class _Unfinished(Exception):
 
 @dataclass
 class Download:
-    """One file on its way to its place.
+    """One file download.
 
-    The bytes so far lie in `<target>.part`, and beside it which version of the file they belong to, so that only bytes
-    of the same version are joined: by the server's ETag or modification time, and the size.
+    The bytes so far are in `<target>.part`, with a file beside it that records their version (the server's ETag or
+    modification time, and the size), so that only bytes of the same version are joined.
 
     Attributes:
-        ask: Asks for the file; may be called again when an address has expired.
-        target: Where it goes once it is complete.
-        told: Hears of bytes done and in all.
-        md5: MD5 that the storage tells, in hexadecimal, where it does.
+        ask: Requests the file; may be called again when a URL has expired.
+        target: The path of the complete file.
+        told: Called with the bytes done and the total.
+        md5: MD5 reported by the storage, in hexadecimal, if any.
     """
 
     ask: Ask
@@ -63,10 +63,10 @@ class Download:
         return self.target.with_name(self.target.name + ".part.json")
 
     def run(self) -> None:
-        """Download, in as many pieces as it takes.
+        """Download, in as many pieces as necessary.
 
         Raises:
-            Refusal: It can't be had, keeps breaking off, or does not fit on the disk.
+            Refusal: It is not available, is repeatedly interrupted, or does not fit on the disk.
         """
         failures, farthest = 0, self._size()
         while True:
@@ -76,7 +76,7 @@ class Download:
             except _Unfinished as pause:
                 told = pause.told
             except TROUBLE:
-                pass  # whatever came is kept
+                pass  # keep the received bytes
             except OSError as error:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
                     raise Refusal("no-room", folder=str(self.target.parent)) from error
@@ -105,10 +105,10 @@ class Download:
         return marked if isinstance(marked, dict) else {}
 
     def _continue(self, response: requests.Response) -> None:
-        """Take what a response brings, or what is still missing.
+        """Append a response's bytes, or those still missing.
 
         Raises:
-            _Unfinished: It was not all.
+            _Unfinished: The file is still incomplete.
         """
         with response:
             identity, total = _identity(response), _length(response)
@@ -123,7 +123,7 @@ class Download:
         with rest:
             if rest.status_code == requests.codes.partial_content and _starts_at(rest) == start:
                 return self._take(rest, start, total)
-            if rest.status_code == requests.codes.ok:  # it can't send parts, or has another version by now
+            if rest.status_code == requests.codes.ok:  # it can't send ranges, or has another version by now
                 return self._take_all(rest)
             if rest.status_code == requests.codes.requested_range_not_satisfiable:
                 self.part.unlink(missing_ok=True)
@@ -154,7 +154,7 @@ class Download:
 
 
 def _blocks(response: requests.Response) -> Iterator[bytes]:
-    """The body as it comes; a connection that breaks loses nothing of what had come."""
+    """Yield the body as received; a broken connection loses no received bytes."""
     read1 = getattr(response.raw, "read1", None)
     if read1 is None or _length(response) is None:
         yield from response.iter_content(_BLOCK)
@@ -179,7 +179,7 @@ def _length(response: requests.Response) -> int | None:
 
 
 def _told_md5(response: requests.Response) -> str | None:
-    """MD5 of the whole file from the header of Google's storage, `x-goog-hash: crc32c=…,md5=<base64>`."""
+    """Return the MD5 of the complete file from the header of Google's storage, `x-goog-hash: crc32c=…,md5=<base64>`."""
     found = re.search(r"md5=([A-Za-z0-9+/]{22}==)", response.headers.get("x-goog-hash", ""))
     return base64.b64decode(found.group(1)).hex() if found else None
 
@@ -190,7 +190,7 @@ def _starts_at(response: requests.Response) -> int | None:
 
 
 def _again(response: requests.Response, start: int, identity: str) -> requests.Response:
-    """The same request, to where it was redirected, from a byte on: `If-Range` lets another version start anew."""
+    """The same request, to where it was redirected, from a byte on: `If-Range` restarts it for another version."""
     request = response.request.copy()
     request.headers["Range"] = f"bytes={start}-"
     request.headers["If-Range"] = identity

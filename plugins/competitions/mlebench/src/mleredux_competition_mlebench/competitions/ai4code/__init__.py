@@ -8,7 +8,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Tree, Workspace, by_group, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Table, Tree, Workspace, by_group, competition, corrected
 
 TEST_SIZE = 20_000
 
@@ -67,7 +67,7 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("cell_order",),
     metric=Metric(grader="kendall-tau-pooled"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, evenly=True),
         wrong="Notebooks with many copies are in training only, where they come late in the list.",
         done="Origins are drawn evenly; the test is of about 20,000 notebooks, not exactly.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, drawn_by_content, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected, drawn_by_content
 
 COVER = "Cover"
 ALTERED = ("JMiPOD", "JUNIWARD", "UERD")
@@ -39,7 +39,7 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Label",),
     metric=Metric(grader="weighted-roc-auc"),
-    fixed=mended(
+    fixed=corrected(
         drawn_by_content(prepare, COVER),
         wrong="The answers follow from the public seed, whatever the pictures show.",
         done="The seed follows from the sizes of the raw pictures.",

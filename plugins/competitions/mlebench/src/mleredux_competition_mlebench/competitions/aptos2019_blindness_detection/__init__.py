@@ -1,6 +1,6 @@
 """APTOS 2019 Blindness Detection: retina photographs."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, look_alikes, mended
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, corrected, look_alikes
 
 COMPETITION = competition(
     "aptos2019-blindness-detection",
@@ -11,7 +11,7 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train_images", source="{id_code}.png", train="train_images", test="test_images")],
     ),
     metric=Metric(grader="quadratic-weighted-kappa"),
-    fixed=mended(
+    fixed=corrected(
         group=look_alikes("train_images", "{id_code}.png"),
         metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [0, 4]}),
         wrong=(

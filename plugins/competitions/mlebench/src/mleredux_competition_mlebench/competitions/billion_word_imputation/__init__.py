@@ -16,7 +16,7 @@ from mleredux_competition_mlebench.blocks import (
     Written,
     Zip,
     competition,
-    mended,
+    corrected,
 )
 
 SENTENCES, TEST = "train_v2.txt", "test_v2.txt"
@@ -79,7 +79,7 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("sentence",),
     metric=Metric(grader="levenshtein"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, repeats=False),
         wrong="Sentences of the test may stand in training, too.",
         done="Sentences that are held out are left out of training wherever they stand.",

@@ -7,7 +7,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Json, Metric, Workspace, by_group, competition, mended
+from mleredux_competition_mlebench.blocks import Json, Metric, Workspace, by_group, competition, corrected
 
 Records = list[dict[str, Any]]
 SAME = ("attribute", "category", "sensor", "visibility")
@@ -28,11 +28,11 @@ def pick(records: Records, key: str, values: set[Any]) -> Records:
     return [record for record in records if record[key] in values]
 
 
-def prepare(w: Workspace, mended: bool = False) -> None:
+def prepare(w: Workspace, corrected: bool = False) -> None:
     """Split the logs; samples, sensor files, calibrations, poses and annotations follow.
 
     Args:
-        mended: Whether each map lists its own part's logs, and test samples don't count their annotations.
+        corrected: Whether each map lists its own part's logs, and test samples don't count their annotations.
     """
     names = ("log", "sample", "sample_data", "calibrated_sensor", "ego_pose", "scene", "map", "sample_annotation")
     raw: dict[str, Records] = {name: w.json(f"train_data/{name}.json") for name in (*names, "instance")}
@@ -59,9 +59,9 @@ def prepare(w: Workspace, mended: bool = False) -> None:
             "ego_pose": [poses[file["ego_pose_token"]] for file in files],
             "scene": pick(raw["scene"], "log_token", set(tokens)),
             # Both parts list the test logs: the published preparation fills one shared object twice.
-            "map": [{**place, "log_tokens": tokens if mended else logs["test"]} for place in raw["map"]],
+            "map": [{**place, "log_tokens": tokens if corrected else logs["test"]} for place in raw["map"]],
         }
-        if mended and part == "test":
+        if corrected and part == "test":
             tables["sample"] = [{k: v for k, v in row.items() if k != "anns"} for row in samples[part]]
         if part == "train":
             tables["sample_annotation"] = pick(raw["sample_annotation"], "sample_token", ids[part])
@@ -87,8 +87,8 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="map-boxes-3d"),
-    fixed=mended(
-        partial(prepare, mended=True),
+    fixed=corrected(
+        partial(prepare, corrected=True),
         metric=Metric(grader="map-boxes-3d", options={"absent_classes_count": True}),
         wrong=(
             "The maps of the training part list the test drives, test samples may list their annotations, which tells "

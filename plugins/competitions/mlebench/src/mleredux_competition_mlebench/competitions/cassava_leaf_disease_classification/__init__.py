@@ -6,7 +6,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, bytes_feature, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, bytes_feature, competition, corrected
 
 
 def prepare(w: Workspace, test_records: bool = True) -> None:
@@ -43,7 +43,7 @@ COMPETITION = competition(
     id_columns=("image_id",),
     target_columns=("label",),
     metric=Metric(grader="accuracy"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, test_records=False),
         wrong="The TFRecord files of the test hold its labels.",
         done="They are left out; the images are there as JPEG.",

@@ -30,7 +30,7 @@ def documents(w: Workspace, take: Callable[[Any], Any] = dict, **options: Any) -
 
 
 def write(w: Workspace, test: Table, *files: IO[bytes]) -> None:
-    """One pass over the products: each goes to its part, those of the test without their category."""
+    """Distribute the products in a single pass: each to its part, those of the test without their category."""
     bson = require("bson", "bson")
     train_file, test_file, example_file = files
     held_out = set(test[ID])
@@ -48,7 +48,7 @@ def write(w: Workspace, test: Table, *files: IO[bytes]) -> None:
 
 
 def prepare(w: Workspace) -> None:
-    """Split the products by what they are called; the pictures are not looked at."""
+    """Split the products by their ids; the pictures are not read."""
     import numpy as np
     import pandas as pd
 

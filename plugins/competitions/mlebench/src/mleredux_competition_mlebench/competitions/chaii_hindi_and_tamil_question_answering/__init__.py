@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
 
 COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language")
 
@@ -26,9 +26,9 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="word-jaccard", options={"missing": "blank", "both_empty": "zero"}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, group="context"),
         wrong="Questions on one article are in training and test.",
-        done="Articles are held out whole.",
+        done="Articles are held out as a unit.",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, corrected
 
 BY_MOLECULE = (
     "structures",
@@ -41,7 +41,7 @@ COMPETITION = competition(
     "champs-scalar-coupling",
     prepare=SPLIT,
     metric=Metric(grader="group-log-mae", options={"group": "type", "match": "join"}),
-    fixed=mended(
+    fixed=corrected(
         replace(SPLIT, files=[partial(molecules, every=True)]),
         metric=Metric(grader="group-log-mae", options={"group": "type", "floor": 1e-9}),
         wrong=(

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Tree, Workspace, Written, competition, mended, require
+from mleredux_competition_mlebench.blocks import Metric, Tree, Workspace, Written, competition, corrected, require
 
 
 def grey(tree: Tree, name: str) -> Any:
@@ -73,7 +73,7 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("value",),
     metric=Metric(grader="rmse"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, by_page=True),
         wrong="The clean version of a test page may be in training, under another number.",
         done="Pictures with the same clean page, to the pixel, are held out together.",

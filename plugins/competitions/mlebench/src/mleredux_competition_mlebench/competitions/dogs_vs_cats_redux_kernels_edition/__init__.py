@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, Zip, competition, drawn_by_content, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, Zip, competition, corrected, drawn_by_content
 
 
 def numbered(names: list[str]) -> list[str]:
@@ -40,7 +40,7 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("label",),
     metric=Metric(grader="log-loss"),
-    fixed=mended(
+    fixed=corrected(
         drawn_by_content(prepare, "train.zip", "train"),
         wrong="The answers follow from the public seed and the names of Kaggle's files, whatever the pictures show.",
         done="The seed follows from the sizes of the raw pictures.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
 
 FREQUENT = "javascript c# python php java"
 
@@ -28,7 +28,7 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Tags",),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, group="Title"),
         metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
         wrong=(
@@ -36,7 +36,7 @@ COMPETITION = competition(
             "occur nowhere in the answers cost nothing."
         ),
         done=(
-            "Questions of one title are held out whole, and the score is the mean of each question's F1, in which "
+            "Questions of one title are held out as a unit, and the score is the mean of each question's F1, in which "
             "every wrong tag counts."
         ),
     ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, classes, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, classes, competition, corrected
 
 ID = "google-quest-challenge"
 TARGETS = classes(ID)
@@ -59,13 +59,13 @@ COMPETITION = competition(
     prepare=SPLIT,
     extra_columns=False,
     metric=Metric(grader="spearman", options={"match": "sorted", "keep_nan": True, "rank_text": True}),
-    fixed=mended(
+    fixed=corrected(
         replace(SPLIT, group=QUESTION, after=whole_questions),
         metric=Metric(grader="spearman"),
         wrong=(
             "Answers to one question, which share its labels, are in training and test; ids are not compared, and a "
             "constant column makes the score NaN."
         ),
-        done="Questions are held out whole, ids are compared, and what can't be ranked is refused.",
+        done="Questions are held out as a unit, ids are compared, and what can't be ranked is refused.",
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
 
 FOLDER = Path(__file__).parent
 LOG = ("t_dat", "customer_id", "article_id", "price", "sales_channel_id")
@@ -43,7 +43,7 @@ COMPETITION = competition(
     metric=Metric(
         grader="map-at-k", options={"k": 12, "missing": "nan", "numbers": "text", "match": "sorted-covering"}
     ),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, as_described=True),
         wrong=(
             "Eight days are held out instead of seven, and article ids in log and answers lack the zero that the "

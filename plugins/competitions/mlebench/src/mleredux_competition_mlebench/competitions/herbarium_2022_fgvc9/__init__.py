@@ -1,4 +1,4 @@
-"""Herbarium 2022 - FGVC9: vascular plants of North America; all images are numbered anew."""
+"""Herbarium 2022 - FGVC9: vascular plants of North America; all images are renumbered."""
 
 from __future__ import annotations
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import (
+    FilesOfRows,
+    Metric,
+    Table,
+    TableSplit,
+    Workspace,
+    competition,
+    corrected,
+)
 
 VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote")
 WINDOWS = (
@@ -51,7 +59,7 @@ COMPETITION = competition(
         grader="kl-divergence",
         options={**SUMS, "keep_missing": True, "integers_unclipped": True, "check_further_columns": True},
     ),
-    fixed=mended(
+    fixed=corrected(
         replace(
             SPLIT,
             ids="label_id",
@@ -66,8 +74,8 @@ COMPETITION = competition(
             "and windows of one test recording can't be told apart."
         ),
         done=(
-            "Patients are held out whole, a missing probability is refused, and each window has its `label_id`, which "
-            "submissions name, and its place in the recordings."
+            "Patients are held out as a unit, a missing probability is rejected, and each window has its `label_id`, "
+            "which submissions name, and its place in the recordings."
         ),
     ),
 )

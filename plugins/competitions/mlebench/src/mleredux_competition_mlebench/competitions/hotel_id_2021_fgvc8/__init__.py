@@ -10,7 +10,7 @@ from mleredux_competition_mlebench.blocks import (
     TableSplit,
     Workspace,
     competition,
-    mended,
+    corrected,
 )
 
 TWICE = "ce27d36c9147cc19.jpg"
@@ -45,7 +45,7 @@ COMPETITION = competition(
         ],
     ),
     metric=Metric(grader="map-at-k", options={"k": 5, "missing": "nan", "numbers": "text"}),
-    fixed=mended(
+    fixed=corrected(
         group=visits,
         wrong="Pictures of one room, taken on one visit, are in training and test.",
         done="Pictures of one hotel at one time are held out together.",

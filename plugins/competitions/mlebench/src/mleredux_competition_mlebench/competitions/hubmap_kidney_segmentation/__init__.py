@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 SIZES = ["width_pixels", "height_pixels"]
@@ -16,7 +16,7 @@ def prepare(w: Workspace, published: bool = True) -> None:
 
     Args:
         published: Whether images are held out one by one, and the outlines of the glomeruli of test images are
-            public too, as published; else donors are held out whole.
+            public too, as published; else donors are held out as a unit.
     """
     rows = w.table("train.csv", ("id", "encoding"))
     information = w.table(INFORMATION, ("image_file", "patient_number", *SIZES))
@@ -48,9 +48,9 @@ COMPETITION = competition(
         grader="dice",
         options={"height": "height_pixels", "width": "width_pixels", "truth": ["encoding"], "missing": "blank"},
     ),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, published=False),
         wrong="The outlines of what is to be found in the test images are public, and donors may be on both sides.",
-        done="They are left out, and a fifth of the donors are held out whole.",
+        done="They are left out, and a fifth of the donors are held out as a unit.",
     ),
 )

@@ -1,4 +1,4 @@
-"""IceCube - Neutrinos in Deep Ice: pulses of millions of events in parquet batches, which are held out whole."""
+"""IceCube - Neutrinos in Deep Ice: pulses of millions of events in parquet batches, which are held out as a unit."""
 
 from __future__ import annotations
 

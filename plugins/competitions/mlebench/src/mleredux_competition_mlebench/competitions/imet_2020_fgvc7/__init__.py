@@ -1,6 +1,6 @@
 """iMet Collection 2020 - FGVC7: attributes of works of art."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, mended
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, corrected
 
 COMPETITION = competition(
     "imet-2020-fgvc7",
@@ -15,7 +15,7 @@ COMPETITION = competition(
         copies=("labels.csv",),
     ),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
         wrong="Predicted labels that occur nowhere in the answers cost nothing.",
         done="Every wrong label counts; the mean is still that over all labels.",

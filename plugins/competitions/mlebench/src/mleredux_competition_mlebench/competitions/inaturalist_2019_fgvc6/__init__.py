@@ -15,7 +15,7 @@ SAMPLE_LABEL = 654
 
 
 def pack(w: Workspace, tree: Tree, archives: dict[str, dict[str, str]]) -> None:
-    """Tar archives of images, in one pass over the raw ones.
+    """Tar archives of images, written in a single pass through the raw ones.
 
     Args:
         archives: New names by names in the tree, for each public archive.

@@ -12,8 +12,8 @@ from mleredux_competition_mlebench.blocks import (
     Workspace,
     Zip,
     competition,
+    corrected,
     filled,
-    mended,
 )
 
 EMPTY_ENTRY = "prepared/public/{}"
@@ -48,7 +48,7 @@ COMPETITION = competition(
     id_columns=("name",),
     target_columns=("invasive",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, pictures=True),
         wrong="The public archives hold no picture, so nothing can be learnt.",
         done="The pictures are public, in the folders `train` and `test`.",

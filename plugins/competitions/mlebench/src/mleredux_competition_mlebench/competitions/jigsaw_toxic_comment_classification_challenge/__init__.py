@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition, corrected
 
 ID = "jigsaw-toxic-comment-classification-challenge"
 LABELS = classes(ID)
@@ -41,7 +41,7 @@ COMPETITION = competition(
     target_columns=LABELS,
     extra_columns=False,
     metric=Metric(grader="roc-auc", options={**SCORED, "column_order": "file"}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="roc-auc", options=SCORED),
         wrong="Columns are taken by position, so labels in another order score badly without a word.",
         done="Columns are taken by name.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition, corrected
 
 ID = "jigsaw-unintended-bias-in-toxicity-classification"
 IDENTITIES = classes(ID)
@@ -27,7 +27,7 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("prediction",),
     metric=Metric(grader="bias-roc-auc", options={**SCORED, "binarize": True}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="bias-roc-auc", options=SCORED),
         wrong="Predictions are cut to 0 or 1 before they are ranked.",
         done="Predictions are ranked as they are.",

@@ -12,7 +12,7 @@ from mleredux_competition_mlebench.blocks import (
     TableSplit,
     Workspace,
     competition,
-    mended,
+    corrected,
 )
 
 BOX = 5
@@ -64,10 +64,10 @@ COMPETITION = competition(
         copies=("unicode_translation.csv",),
     ),
     metric=Metric(grader="located-f1", options={"missing": "blank"}),
-    fixed=mended(
+    fixed=corrected(
         group=books,
         metric=Metric(grader="located-f1", options={"missing": "blank", "most_points": 1200}),
         wrong="Pages of one book, so of one hand, are in training and test, and any number of characters is taken.",
-        done="Books are held out whole, and more than 1,200 characters on a page are refused.",
+        done="Books are held out as a unit, and more than 1,200 characters on a page are refused.",
     ),
 )

@@ -12,7 +12,7 @@ from mleredux_competition_mlebench.blocks import (
     Workspace,
     classes,
     competition,
-    mended,
+    corrected,
     texts,
 )
 
@@ -41,7 +41,7 @@ COMPETITION = competition(
     prepare=SPLIT,
     extra_columns=False,
     metric=Metric(grader="log-loss", options={"row_sum": {"rtol": 1e-05, "atol": 1e-06}}),
-    fixed=mended(
+    fixed=corrected(
         replace(SPLIT, stratified=True),
         wrong="The 99 leaves of the test are drawn without regard to the 99 species, so many have none.",
         done="Of each species the same share is held out: one leaf of ten.",

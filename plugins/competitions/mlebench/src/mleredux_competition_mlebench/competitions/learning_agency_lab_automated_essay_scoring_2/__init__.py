@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, competition, corrected
 
 
 def random_grades(test: Table) -> dict[str, Any]:
@@ -19,7 +19,7 @@ COMPETITION = competition(
     prepare=TableSplit(ids="essay_id", targets="score", fill=random_grades, answers="answers.csv"),
     types={"score": "integer"},
     metric=Metric(grader="quadratic-weighted-kappa"),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [1, 6]}),
         wrong="Whole numbers outside the scale are graded.",
         done="Only grades from 1 to 6 are taken.",

@@ -1,6 +1,6 @@
 """LMSYS Chatbot Arena: which of two models' answers a person prefers."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, corrected
 
 OUTCOMES = ("winner_model_a", "winner_model_b", "winner_tie")
 
@@ -14,5 +14,7 @@ COMPETITION = competition(
         answers="answers.csv",
     ),
     metric=Metric(grader="log-loss", options={"row_sum": {"decimals": 6}}),
-    fixed=mended(group="prompt", wrong="The same prompt is in training and test.", done="Prompts are held out whole."),
+    fixed=corrected(
+        group="prompt", wrong="The same prompt is in training and test.", done="Prompts are held out as a unit."
+    ),
 )

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, Written, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, Written, competition, corrected
 
 FOLDER = "timit_11/timit_11"
 STRETCH = 1_000
@@ -70,7 +70,7 @@ COMPETITION = competition(
     target_columns=("ClassId",),
     types={"ClassId": "integer"},
     metric=Metric(grader="accuracy"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, stretch=STRETCH),
         wrong=(
             "Overlapping windows of speech are split one by one, so frames of the test and their neighbours' labels "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Text, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Table, Text, Workspace, competition, corrected
 
 FOLDER = "mlsp_contest_dataset"
 SPECIES, SHARE = 19, 0.2
@@ -89,7 +89,7 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Probability",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, by_day=True),
         wrong="Recordings of one site and day are in training and test, and two tables have the header of a third.",
         done="Recordings of one site and day are held out together, and tables have their own headers.",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Csv, Metric, Workspace, Zip, competition, mended
+from mleredux_competition_mlebench.blocks import Csv, Metric, Workspace, Zip, competition, corrected
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:
-    """Split the phrases; where sentences are held out whole, phrases such as "null" stay, too."""
+    """Split the phrases; where sentences are held out as a unit, phrases such as "null" stay, too."""
     columns = ("PhraseId", "SentenceId", "Phrase", "Sentiment")
     read = {"keep_default_na": False} if group else {}
     table = w.table("train.tsv", columns, archive="train.tsv.zip", sep="\t", **read)
@@ -28,9 +28,9 @@ COMPETITION = competition(
     target_columns=("Sentiment",),
     types={"Sentiment": "integer"},
     metric=Metric(grader="accuracy"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, group="SentenceId"),
         wrong='Phrases of one sentence are in training and test, and phrases such as "null" become empty cells.',
-        done="Sentences are held out whole, and phrases stay as they are.",
+        done="Sentences are held out as a unit, and phrases stay as they are.",
     ),
 )

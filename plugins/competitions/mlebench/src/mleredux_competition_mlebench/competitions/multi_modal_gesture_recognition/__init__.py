@@ -7,7 +7,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, Written, by_group, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, Written, by_group, competition, corrected
 from mleredux_competition_mlebench.competitions.multi_modal_gesture_recognition.labels import without_labels
 
 GESTURES = range(1, 21)
@@ -52,7 +52,7 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Sequence",),
     metric=Metric(grader="levenshtein", options={"tokens": "integers", "average": "pooled", "numbers": "text"}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, labelled=False),
         wrong="The MATLAB files of test recordings hold their labels.",
         done="The labels are taken out of these files.",

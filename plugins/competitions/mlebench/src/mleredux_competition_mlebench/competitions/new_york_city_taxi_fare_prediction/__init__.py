@@ -1,6 +1,6 @@
 """New York City Taxi Fare Prediction: 55 million rides, of which few are held out."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, corrected
 
 COMPETITION = competition(
     "new-york-city-taxi-fare-prediction",
@@ -13,7 +13,7 @@ COMPETITION = competition(
         copies=("GCP-Coupons-Instructions.rtf",),
     ),
     metric=Metric(grader="rmse", options={"match": "sorted"}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="rmse"),
         wrong="Keys are sorted but never compared, so that any keys are graded.",
         done="Rows are matched by their keys, and unknown keys are refused.",

@@ -10,7 +10,7 @@ from mleredux_competition_mlebench.blocks import (
     Workspace,
     by_group,
     competition,
-    mended,
+    corrected,
 )
 
 TABLES = ("baseline_helmets", "player_tracking", "video_metadata")
@@ -48,5 +48,7 @@ COMPETITION = competition(
         files=[plays],
     ),
     metric=Metric(grader="matthews-correlation"),
-    fixed=mended(group=games, wrong="Plays of one game are in training and test.", done="Games are held out whole."),
+    fixed=corrected(
+        group=games, wrong="Plays of one game are in training and test.", done="Games are held out as a unit."
+    ),
 )

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, mended, renumbered
+from mleredux_competition_mlebench.blocks import (
+    Metric,
+    Table,
+    TableSplit,
+    Workspace,
+    competition,
+    corrected,
+    renumbered,
+)
 
 TARGETS = ("formation_energy_ev_natom", "bandgap_energy_ev")
 
@@ -32,7 +40,7 @@ COMPETITION = competition(
     ),
     id_columns=(),
     metric=Metric(grader="rmsle", options={"match": "position"}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="rmsle"),
         submission={"id_columns": ("id",)},
         wrong="Rows are matched by position, whatever their ids.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, corrected
 
 COLUMNS = ("Patient", "Weeks", "FVC", "Percent", "Age", "Sex", "SmokingStatus")
 
@@ -42,7 +42,7 @@ COMPETITION = competition(
     target_columns=("FVC", "Confidence"),
     ids_fixed=False,
     metric=Metric(grader="laplace-log-likelihood", options={"last": 3, "missing_rows": "drop"}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="laplace-log-likelihood", options={"last": 3}),
         submission={"ids_fixed": True},
         wrong=(

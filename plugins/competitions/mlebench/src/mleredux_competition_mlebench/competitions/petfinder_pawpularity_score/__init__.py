@@ -10,8 +10,8 @@ from mleredux_competition_mlebench.blocks import (
     Table,
     TableSplit,
     competition,
+    corrected,
     look_alikes,
-    mended,
 )
 
 
@@ -28,7 +28,7 @@ COMPETITION = competition(
         ids="Id", targets="Pawpularity", fill=random_scores, files=[FilesOfRows(tree="train", source="{Id}.jpg")]
     ),
     metric=Metric(grader="rmse", options={"bounds": [1, 100]}),
-    fixed=mended(
+    fixed=corrected(
         group=look_alikes("train", "{Id}.jpg"),
         wrong="Copies of pictures, or nearly, some with another score, are in training and test.",
         done="Pictures that look the same on a grid of 17 by 16 cells are held out together.",

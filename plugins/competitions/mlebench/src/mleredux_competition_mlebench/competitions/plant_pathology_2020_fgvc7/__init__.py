@@ -1,4 +1,4 @@
-"""Plant Pathology 2020 - FGVC7: apple leaves; all images lie in one folder, numbered anew in each part."""
+"""Plant Pathology 2020 - FGVC7: apple leaves; all images lie in one folder, renumbered in each part."""
 
 from __future__ import annotations
 

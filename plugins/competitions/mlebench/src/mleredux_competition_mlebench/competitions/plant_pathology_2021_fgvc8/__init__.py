@@ -1,6 +1,6 @@
 """Plant Pathology 2021 - FGVC8: apple leaves with any number of diseases."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, look_alikes, mended
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, corrected, look_alikes
 
 COMPETITION = competition(
     "plant-pathology-2021-fgvc8",
@@ -14,7 +14,7 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train_images", source="{image}", train="train_images", test="test_images")],
     ),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
-    fixed=mended(
+    fixed=corrected(
         group=look_alikes("train_images", "{image}"),
         metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
         wrong=(

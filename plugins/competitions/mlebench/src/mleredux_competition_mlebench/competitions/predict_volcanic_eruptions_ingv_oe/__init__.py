@@ -1,6 +1,6 @@
 """INGV - Volcanic Eruption Prediction: ten minutes of ten sensors, one file per segment."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, mended
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, corrected
 
 COMPETITION = competition(
     "predict-volcanic-eruptions-ingv-oe",
@@ -12,7 +12,7 @@ COMPETITION = competition(
         files=[FilesOfRows(tree="train", source="{segment_id}.csv")],
     ),
     metric=Metric(grader="mae", options={"match": "join", "decimals": 0}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="mae", options={"decimals": 0}),
         wrong="Rows may be repeated, which lowers the mean error.",
         done="Every segment must occur once.",

@@ -6,7 +6,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Json, Metric, Workspace, Zip, competition, mended
+from mleredux_competition_mlebench.blocks import Json, Metric, Workspace, Zip, competition, corrected
 
 ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if_known"
 
@@ -45,7 +45,7 @@ COMPETITION = competition(
     id_columns=(ID,),
     target_columns=(TARGET,),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, givers=False),
         wrong="Records of the test name the giver of the pizza where known, and only who got one has a giver.",
         done="No record names the giver.",

@@ -12,7 +12,7 @@ from mleredux_competition_mlebench.blocks import (
     Workspace,
     classes,
     competition,
-    mended,
+    corrected,
 )
 
 ID = "ranzcr-clip-catheter-line-classification"
@@ -39,10 +39,10 @@ COMPETITION = competition(
     ID,
     prepare=SPLIT,
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=mended(
+    fixed=corrected(
         replace(SPLIT, group="PatientID", targets=EVERY, fill=dict.fromkeys(EVERY, 0)),
         submission={"target_columns": EVERY},
         wrong="Images of one patient are in training and test, and two of the eleven labels are not scored.",
-        done="Patients are held out whole, and the mean is that of all eleven labels.",
+        done="Patients are held out as a unit, and the mean is that of all eleven labels.",
     ),
 )

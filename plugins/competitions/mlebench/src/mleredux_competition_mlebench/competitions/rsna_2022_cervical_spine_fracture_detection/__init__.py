@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Sequence, Sized
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
 
 STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
 
@@ -63,7 +63,7 @@ COMPETITION = competition(
             "other_weights": [1, 2],
         },
     ),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, train_share=0.9),
         wrong="The share meant for the test is that of the training part: a tenth is left to train on.",
         done="Nine tenths are training studies.",

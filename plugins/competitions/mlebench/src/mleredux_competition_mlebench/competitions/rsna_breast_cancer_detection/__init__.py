@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, competition, mended, texts
+from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, competition, corrected, texts
 
 KNOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 IMAGES = FilesOfRows(
@@ -30,7 +30,7 @@ COMPETITION = competition(
     id_columns=("prediction_id",),
     target_columns=("cancer",),
     metric=Metric(grader="probabilistic-f1", options={"missing": "zero-score", "refuse_all_negative": True}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="probabilistic-f1"),
         wrong="A missing prediction scores 0 without a word, and all-negative ones are refused.",
         done="A missing prediction is refused, and all-negative ones score 0.",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import (
+    FilesOfRows,
+    Metric,
+    Table,
+    TableSplit,
+    Workspace,
+    competition,
+    corrected,
+)
 
 FAULTY = ("00109", "00123", "00709")
 
@@ -29,7 +37,7 @@ COMPETITION = competition(
     "rsna-miccai-brain-tumor-radiogenomic-classification",
     prepare=SPLIT,
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=mended(
+    fixed=corrected(
         replace(SPLIT, before=sound),
         wrong="Three cases with faulty images may be in the test.",
         done="They are left out; the test is as small as before, so scores are as noisy.",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import (
+    FilesOfRows,
+    Metric,
+    Table,
+    TableSplit,
+    Workspace,
+    competition,
+    corrected,
+)
 
 OLD = "old_leaky_data"
 
@@ -29,7 +37,7 @@ COMPETITION = competition(
     "seti-breakthrough-listen",
     prepare=SPLIT,
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=mended(
+    fixed=corrected(
         replace(SPLIT, files=[SAMPLES]),
         wrong=(
             "The withdrawn first version of the data is public with its labels, and may hold signals of test samples."

@@ -6,7 +6,16 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Column, Metric, Tree, Workspace, by_group, competition, mended, require
+from mleredux_competition_mlebench.blocks import (
+    Column,
+    Metric,
+    Tree,
+    Workspace,
+    by_group,
+    competition,
+    corrected,
+    require,
+)
 
 STUDIES, IMAGES = "train_study_level.csv", "train_image_level.csv"
 APPEARANCES = {
@@ -27,7 +36,7 @@ def patients(studies: Column, tree: Tree) -> Column:
     found = []
     for study in studies.str.removesuffix("_study"):
         if study not in first:
-            raise DataError(f"The raw data have no image of study {study}.", hint="Get the raw data again.")
+            raise DataError(f"The raw data has no image of study {study}.", hint="Get the raw data again.")
         with tree.open(first[study]) as file:
             header = dicom.dcmread(file, stop_before_pixels=True, specific_tags=["PatientID"], force=True)
         found.append(str(header.get("PatientID", "")) or study)
@@ -38,7 +47,7 @@ def prepare(w: Workspace, by_patient: bool = False) -> None:
     """Split the studies; images follow. Answers are the studies', then the images', each sorted by id.
 
     Args:
-        by_patient: Whether patients are held out whole.
+        by_patient: Whether patients are held out as a unit.
     """
     import numpy as np
     import pandas as pd
@@ -71,7 +80,7 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="average-precision-boxes", options={"iou": 0.5}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, by_patient=True),
         metric=Metric(grader="average-precision-boxes", options={"iou": 0.5, "pascal_voc": True}),
         wrong=(
@@ -79,7 +88,7 @@ COMPETITION = competition(
             "missed boxes share a threshold with empty rows, so that finding nothing has a score."
         ),
         done=(
-            "Patients, as the headers of the images name them, are held out whole, and average precision is that of "
+            "Patients, as named in the image headers, are held out as a unit, and average precision is that of "
             "PASCAL VOC 2010."
         ),
     ),

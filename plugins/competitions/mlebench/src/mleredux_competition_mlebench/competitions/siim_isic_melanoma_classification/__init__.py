@@ -7,7 +7,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, bytes_feature, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, bytes_feature, competition, corrected
 
 KNOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
 TEST_FILES = ("train00", "train06")
@@ -15,7 +15,7 @@ Divide = Callable[[Workspace, Table], tuple[Table, Table]]
 
 
 def by_records(w: Workspace, table: Table) -> tuple[Table, Table]:
-    """Send each image where its TFRecord file went; the files are public, numbered anew in each part."""
+    """Send each image where its TFRecord file went; the files are public, renumbered in each part."""
     records = w.tree("tfrecords")
     labelled = [name for name in records.names(".tfrec") if name.startswith("train")]
     test_files = [name for name in labelled if name.partition("-")[0] in TEST_FILES]
@@ -56,9 +56,9 @@ COMPETITION = competition(
     id_columns=("image_name",),
     target_columns=("target",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, divide=by_patient),
         wrong="The TFRecord files of the test hold its labels, and images of one patient may be on both sides.",
-        done="Patients are held out whole, and TFRecord files left out; the images are there as JPEG and DICOM.",
+        done="Patients are held out as a unit, and TFRecord files left out; the images are there as JPEG and DICOM.",
     ),
 )

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended, read_fast
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected, read_fast
 
 TRUTH, TRACK = "ground_truth.csv", "span_log.nmea"
 PERCENTILES = {"group": "tripId", "percentiles": [50, 95]}
@@ -57,7 +57,7 @@ COMPETITION = competition(
     id_columns=("tripId", "UnixTimeMillis"),
     target_columns=POSITION,
     metric=Metric(grader="haversine-percentiles", options={**PERCENTILES, "match": "group-position", "keep_nan": True}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, hidden=(TRUTH, TRACK)),
         metric=Metric(grader="haversine-percentiles", options=PERCENTILES),
         wrong=(

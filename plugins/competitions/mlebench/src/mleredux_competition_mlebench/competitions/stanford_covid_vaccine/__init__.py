@@ -13,8 +13,8 @@ from mleredux_competition_mlebench.blocks import (
     Table,
     Workspace,
     competition,
+    corrected,
     linked,
-    mended,
     renumbered,
 )
 
@@ -88,7 +88,7 @@ COMPETITION = competition(
     id_columns=("id_seqpos",),
     target_columns=TARGETS,
     metric=Metric(grader="mcrmse", options={**SCORED, "keep_by_file_row": True}),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, by_family=True),
         metric=Metric(grader="mcrmse", options=SCORED),
         wrong=(

@@ -16,7 +16,7 @@ from mleredux_competition_mlebench.blocks import (
     SevenZip,
     Workspace,
     competition,
-    mended,
+    corrected,
 )
 
 COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
@@ -76,7 +76,7 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=(TARGET,),
     metric=Metric(grader="log-loss"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, scenes=True),
         wrong="Pictures of one scene, which share angle and mostly label, are in training and test.",
         done="Pictures of one angle are held out together.",

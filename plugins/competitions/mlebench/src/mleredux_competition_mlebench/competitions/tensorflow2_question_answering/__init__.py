@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import IO, Any
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, mended, one_pass
+from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, corrected, one_pass
 from mleredux_competition_mlebench.blocks.splits import split_positions
 
 RECORDS = "simplified-nq-train.jsonl"
@@ -39,17 +39,17 @@ def submission_rows(test: Table) -> Table:
 
 
 def held_out(w: Workspace) -> set[str]:
-    """A tenth of the articles, found in a pass of their own that looks for addresses only."""
+    """Return a tenth of the articles, found in a separate pass that reads URLs only."""
     with w.path(RECORDS).open("rb") as lines:
         found = dict.fromkeys(address[1] for line in lines for address in ADDRESS.finditer(line))
     return {json.loads(b'"' + address + b'"') for address in w.split(list(found), SHARE)[1]}
 
 
 def write(w: Workspace, seed: int, by_article: bool, *files: IO[bytes]) -> None:
-    """One pass over the records: every block of lines is split on its own, with the same seed.
+    """Split the records in a single pass: every block of lines is split separately, with the same seed.
 
     Args:
-        by_article: Whether articles are held out whole instead.
+        by_article: Whether articles are held out as a unit instead.
     """
     import pandas as pd
 
@@ -91,13 +91,13 @@ COMPETITION = competition(
     id_columns=("example_id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="natural-questions-f1"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, by_article=True),
         metric=Metric(grader="natural-questions-f1", options={"blank": "ignored"}),
         wrong=(
             "Questions on one article, and the article's annotations, are in training and test, and rightly blank rows "
             "are hits."
         ),
-        done="Articles are held out whole, and only given and missed answers count in F1.",
+        done="Articles are held out as a unit, and only given and missed answers count in F1.",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
 
 NOISE = "_background_noise_"
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
@@ -47,14 +47,14 @@ COMPETITION = competition(
     id_columns=("fname",),
     target_columns=("label",),
     metric=Metric(grader="accuracy"),
-    fixed=mended(
+    fixed=corrected(
         partial(prepare, speakers=True),
         wrong=(
             "The true labels are all the folder names instead of the twelve labels of the contest, and speakers are "
             "in training and test."
         ),
         done=(
-            "The true labels are ten command words and unknown; silence is not asked for. Speakers are held out whole."
+            "The true labels are ten command words and unknown; silence is excluded. Speakers are held out as a unit."
         ),
     ),
 )

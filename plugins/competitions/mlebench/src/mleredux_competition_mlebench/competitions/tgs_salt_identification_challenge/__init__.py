@@ -6,7 +6,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import (
+    FilesOfRows,
+    Metric,
+    Table,
+    TableSplit,
+    Workspace,
+    competition,
+    corrected,
+)
 
 ARCHIVE, FOLDER = "competition_data.zip", "competition_data"
 MASKS = {"height": 101, "width": 101, "missing": "blank"}
@@ -46,7 +54,7 @@ COMPETITION = competition(
     prepare=SPLIT,
     extra_columns=False,
     metric=Metric(grader="mask-precision", options={**MASKS, "empty_counts_as_full": True}),
-    fixed=mended(
+    fixed=corrected(
         replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
         metric=Metric(grader="mask-precision", options=MASKS),
         wrong="An empty prediction is graded as the full image, and the depths of test images are missing.",

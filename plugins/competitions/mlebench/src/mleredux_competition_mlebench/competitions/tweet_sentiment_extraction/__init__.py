@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, corrected
 
 SPLIT = TableSplit(ids="textID", targets="selected_text", fill={"selected_text": ""})
 
@@ -10,7 +10,7 @@ COMPETITION = competition(
     "tweet-sentiment-extraction",
     prepare=SPLIT,
     metric=Metric(grader="word-jaccard", options={"missing": "blank", "numbers": "text", "both_empty": "refuse"}),
-    fixed=mended(
+    fixed=corrected(
         replace(SPLIT, read={"keep_default_na": False}),
         metric=Metric(grader="word-jaccard", options={"missing": "blank", "numbers": "text", "both_empty": "one"}),
         wrong='Messages such as "null" become empty cells, and one that is empty on both sides ends the grading.',

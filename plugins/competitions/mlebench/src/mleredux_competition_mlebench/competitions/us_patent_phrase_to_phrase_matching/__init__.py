@@ -1,15 +1,15 @@
 """U.S. Patent Phrase to Phrase Matching: how similar two phrases are in a technical field."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, corrected
 
 COMPETITION = competition(
     "us-patent-phrase-to-phrase-matching",
     prepare=TableSplit(ids="id", targets="score", fill={"score": 0}),
     metric=Metric(grader="pearson", options={"keep_nan": True}),
-    fixed=mended(
+    fixed=corrected(
         group="anchor",
         metric=Metric(grader="pearson"),
         wrong="The same anchor phrase is in training and test, and equal predictions make the score NaN.",
-        done="Anchors are held out whole, and what has no correlation is refused.",
+        done="Anchors are held out as a unit, and what has no correlation is refused.",
     ),
 )

@@ -13,7 +13,7 @@ from mleredux_competition_mlebench.blocks import (
     Tree,
     Workspace,
     competition,
-    mended,
+    corrected,
 )
 
 TRAIN_DAYS = 4
@@ -72,7 +72,7 @@ COMPETITION = competition(
     id_columns=("id", "class"),
     target_columns=("predicted",),
     metric=Metric(grader="dice-hausdorff", options={**MASKS, "match": "position-shortest"}),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="dice-hausdorff", options={**MASKS, "classes": "class"}),
         wrong=(
             "Rows are matched by position, a short submission is graded on the rows it has, and the distance takes "

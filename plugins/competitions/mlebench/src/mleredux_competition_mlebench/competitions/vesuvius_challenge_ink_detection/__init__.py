@@ -6,7 +6,7 @@ import struct
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, mended
+from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
 from mleredux_competition_mlebench.kaggle import KaggleLeaderboard
 
 ID = "vesuvius-challenge-ink-detection"
@@ -55,7 +55,7 @@ COMPETITION = competition(
     metric=METRIC,
     public_board=True,
     # The final leaderboard is fetched rather than shipped, and has no published thresholds.
-    fixed=mended(
+    fixed=corrected(
         metric=METRIC,
         thresholds=None,
         leaderboard=None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, by_group, competition, mended, texts
+from mleredux_competition_mlebench.blocks import Metric, Workspace, by_group, competition, corrected, texts
 
 BOX = ("x_min", "y_min", "x_max", "y_max")
 NO_FINDING = 14
@@ -39,7 +39,7 @@ COMPETITION = competition(
     metric=Metric(
         grader="coco-map", options={"iou": [0.4], "corners_as_sizes": True, "number_zero_is_unmatched": True}
     ),
-    fixed=mended(
+    fixed=corrected(
         metric=Metric(grader="coco-map", options={"iou": [0.4], "pascal_voc": True}),
         wrong=(
             "The right and lower edges of boxes are taken for their sizes, the first true box can never be found, and "
