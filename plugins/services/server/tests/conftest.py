@@ -13,7 +13,7 @@ from mleredux_testing.server_local import LocalServer
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that is started once for the file."""
+    """A server that is started once per file."""
     with ServerProcess(Path(tmp_path_factory.mktemp("server")) / "runs") as started:
         yield started
 
@@ -27,14 +27,14 @@ def http(server: ServerProcess) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server in the test's own process that works on nothing, started once for the file."""
+    """A server in the test's own process that runs no jobs, started once per file."""
     with LocalServer(Path(tmp_path_factory.mktemp("local")) / "runs").running() as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A PostgreSQL server that is started once, with binaries of Debian's packages."""
+    """A PostgreSQL server that is started once, with binaries from Debian's packages."""
     binaries = find_binaries()
     if binaries is None:
         skip_or_fail("postgresql", "PostgreSQL is not installed (see .ci/postgresql)")

@@ -1,4 +1,4 @@
-"""Users and their removal, and `mleredux server`, which works on the database directly."""
+"""Users and their removal, and `mleredux server`, which accesses the database directly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sqlalchemy import select
 
 @pytest.fixture(scope="module", autouse=True)
 def quiet() -> Iterator[None]:
-    """The server is in this process: what it logs must not get among what the command line prints."""
+    """The server is in this process: its log must not mix with the output of the command line."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     yield
     structlog.reset_defaults()
@@ -36,7 +36,7 @@ def admin(local: LocalServer) -> httpx.Client:
 
 
 def on(runs_dir: Path, *arguments: str) -> Any:
-    """What `mleredux server … --json` prints."""
+    """Return the output of `mleredux server … --json`."""
     command = ["server", *arguments, "--runs-dir", str(runs_dir), "--json"]
     answered = CliRunner().invoke(root, command, catch_exceptions=False)
     assert answered.exit_code == 0, answered.output
@@ -44,13 +44,13 @@ def on(runs_dir: Path, *arguments: str) -> Any:
 
 
 def refused(runs_dir: Path, *arguments: str) -> str:
-    """The sentence of an error."""
+    """Return the sentence of an error."""
     with pytest.raises(MlereduxError) as caught:
         on(runs_dir, *arguments)
     return str(caught.value)
 
 
-def test_a_user_is_made_with_a_project_of_their_own(local: LocalServer, admin: httpx.Client) -> None:
+def test_a_user_is_created_with_their_own_project(local: LocalServer, admin: httpx.Client) -> None:
     made = admin.post("/v1/users", json={"name": "dora"})
     assert made.status_code == 201, made.text
     user = made.json()
@@ -69,14 +69,14 @@ def test_a_user_is_made_with_a_project_of_their_own(local: LocalServer, admin: h
 @pytest.mark.parametrize(
     "name", ["", "Dora", "-dora", "d" * 64, "do ra", "dora\n", "usr_dora", "prj_dora", "dör", "../etc", "a\0b"]
 )
-def test_names_that_are_none_are_refused(admin: httpx.Client, name: str) -> None:
+def test_invalid_names_are_refused(admin: httpx.Client, name: str) -> None:
     for path in ("/v1/users", "/v1/projects"):
         answered = admin.post(path, json={"name": name})
         field = "body" if "\0" in name else "body.name"
         assert (answered.status_code, answered.json()["errors"][0]["field"]) == (422, field)
 
 
-def test_a_name_is_taken_once_and_a_taken_project_name_keeps_no_user_out(admin: httpx.Client) -> None:
+def test_names_are_unique_and_a_used_project_name_does_not_block_a_user(admin: httpx.Client) -> None:
     admin.post("/v1/projects", json={"name": "emil"})
     assert admin.post("/v1/users", json={"name": "emil"}).status_code == 201
     assert admin.post("/v1/users", json={"name": "emil"}).status_code == 409
@@ -84,7 +84,7 @@ def test_a_name_is_taken_once_and_a_taken_project_name_keeps_no_user_out(admin: 
     assert "emil-2" in [project["name"] for project in admin.get("/v1/projects").json()["items"]]
 
 
-def test_a_removed_user_can_do_nothing_and_their_runs_stay(local: LocalServer, admin: httpx.Client) -> None:
+def test_a_disabled_user_has_no_access_and_their_runs_remain(local: LocalServer, admin: httpx.Client) -> None:
     token = local.user("fred")
     run = local.make_run(user="fred").id
     with client(local, token) as fred:
@@ -98,7 +98,7 @@ def test_a_removed_user_can_do_nothing_and_their_runs_stay(local: LocalServer, a
     assert admin.delete("/v1/users/nobody").status_code == 404
 
 
-def test_the_last_admin_stays(local: LocalServer, admin: httpx.Client) -> None:
+def test_the_last_admin_can_not_be_disabled(local: LocalServer, admin: httpx.Client) -> None:
     last = admin.delete("/v1/users/admin")
     assert (last.status_code, last.json()["type"]) == (409, "urn:mleredux:problem:conflict")
     assert "last admin" in refused(local.service.settings.runs_dir, "user", "disable", "admin")
@@ -109,7 +109,7 @@ def test_the_last_admin_stays(local: LocalServer, admin: httpx.Client) -> None:
     assert admin.get("/v1/users").status_code == 200
 
 
-def test_a_change_is_refused_to_who_has_not_seen_the_current_state(admin: httpx.Client) -> None:
+def test_a_change_based_on_a_stale_state_is_refused(admin: httpx.Client) -> None:
     admin.post("/v1/users", json={"name": "gina"})
     stale = admin.delete("/v1/users/gina", headers={"If-Match": '"other"'})
     assert (stale.status_code, stale.json()["type"]) == (412, "urn:mleredux:problem:precondition-failed")
@@ -117,7 +117,7 @@ def test_a_change_is_refused_to_who_has_not_seen_the_current_state(admin: httpx.
     assert admin.delete("/v1/users/gina", headers={"If-Match": current}).status_code == 204
 
 
-def test_who_lost_the_token_makes_another_while_the_server_runs(local: LocalServer) -> None:
+def test_a_lost_token_can_be_replaced_while_the_server_runs(local: LocalServer) -> None:
     runs_dir = local.service.settings.runs_dir
     made = on(runs_dir, "token", "create", "--user", "admin", "--name", "found again", "--expires", "1h")
     assert (made["scopes"], made["user"]) == (["admin"], "admin")
@@ -125,13 +125,13 @@ def test_who_lost_the_token_makes_another_while_the_server_runs(local: LocalServ
         assert http.get("/v1/me").json()["token"]["name"] == "found again"
     assert made["id"] in [token["id"] for token in on(runs_dir, "token", "list", "--user", "admin")]
     assert on(runs_dir, "token", "revoke", made["id"]) == {"id": made["id"], "revoked": True}
-    assert "no token" in refused(runs_dir, "token", "revoke", made["id"])
+    assert "not found" in refused(runs_dir, "token", "revoke", made["id"])
     local.app.state.tokens.forget()  # five seconds later
     with client(local, made["token"]) as http:
         assert http.get("/v1/me").status_code == 401
 
 
-def test_users_and_projects_are_looked_after_without_the_server(tmp_path: Path) -> None:
+def test_users_and_projects_are_administered_without_the_server(tmp_path: Path) -> None:
     assert "serve" in refused(tmp_path, "user", "list")
     assert not (tmp_path / ".server").exists()
     assert on(tmp_path, "migrate")["revision"]
@@ -155,23 +155,23 @@ def test_users_and_projects_are_looked_after_without_the_server(tmp_path: Path) 
     [
         (("user", "create", "Ann"), "name:"),
         (("user", "create", "admin"), "already"),
-        (("token", "create", "--user", "nobody"), "no user 'nobody'"),
+        (("token", "create", "--user", "nobody"), "User 'nobody' not found"),
         (("token", "create", "--user", "hans", "--scope", "admin"), "admins"),
-        (("token", "create", "--user", "hans", "--project", "admin"), "no member"),
+        (("token", "create", "--user", "hans", "--project", "admin"), "is not a member of project"),
         (("project", "quota", "hans", "cpus"), "FIELD=VALUE"),
         (("project", "quota", "hans", "cpu=3"), "cpu:"),
         (("project", "quota", "hans", "cpus=-3"), "cpus:"),
-        (("project", "show", "nothing"), "no project 'nothing'"),
+        (("project", "show", "nothing"), "Project 'nothing' not found"),
     ],
 )
-def test_what_is_wrong_on_the_command_line_is_one_sentence(
+def test_command_line_errors_are_one_sentence(
     local: LocalServer, admin: httpx.Client, arguments: tuple[str, ...], words: str
 ) -> None:
     admin.post("/v1/users", json={"name": "hans"})
     assert words in refused(local.service.settings.runs_dir, *arguments)
 
 
-def test_changes_of_the_command_line_are_in_the_audit_too(tmp_path: Path) -> None:
+def test_changes_from_the_command_line_are_in_the_audit_log(tmp_path: Path) -> None:
     from mleredux_server.database import Database
 
     on(tmp_path, "migrate")

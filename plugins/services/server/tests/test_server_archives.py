@@ -1,4 +1,4 @@
-"""All files of a run in one archive, read back by the programs that people have."""
+"""All files of a run in one archive, extracted by common programs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(local: LocalServer) -> Run:
 
 
 def expected(run: Run) -> dict[str, str]:
-    """Hashes of what the manifest lists, by paths."""
+    """Return hashes of the manifest's files, by path."""
     assert run.manifest is not None
     found = {one.path: one.sha256 for one in run.manifest.artifacts}
     return {
@@ -104,7 +104,9 @@ def test_a_tar_has_all_files_under_safe_names(http: httpx.Client, run: Run, form
     ("form", "command"),
     [("zip", ["unzip", "-q"]), ("tar", ["tar", "-x", "-f"]), ("tar.gz", ["tar", "-x", "-z", "-f"])],
 )
-def test_programs_unpack_them(http: httpx.Client, run: Run, tmp_path: Path, form: str, command: list[str]) -> None:
+def test_common_programs_unpack_them(
+    http: httpx.Client, run: Run, tmp_path: Path, form: str, command: list[str]
+) -> None:
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     packed, target = tmp_path / "archive", tmp_path / "target"
@@ -118,7 +120,7 @@ def test_programs_unpack_them(http: httpx.Client, run: Run, tmp_path: Path, form
     check(list(found), found, run)
 
 
-def test_a_part_of_the_files(http: httpx.Client, run: Run) -> None:
+def test_a_prefix_selects_files(http: httpx.Client, run: Run) -> None:
     answer = http.get(f"/v1/runs/{run.id}/archive", params={"prefix": "output/code/..."})
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         assert [unquote(name) for name in archive.namelist()] == ["output/code/.../deep/file"]
@@ -126,7 +128,7 @@ def test_a_part_of_the_files(http: httpx.Client, run: Run) -> None:
     assert http.get(f"/v1/runs/{run.id}/archive", params={"format": "rar"}).status_code == 422
 
 
-def test_a_run_that_goes_on_gives_what_it_has(local: LocalServer, http: httpx.Client) -> None:
+def test_a_running_run_gives_its_current_files(local: LocalServer, http: httpx.Client) -> None:
     going_on = local.make_run()
     assert zipfile.ZipFile(io.BytesIO(http.get(f"/v1/runs/{going_on.id}/archive").content)).namelist() == []
     (going_on.logs_dir / "agent.log").write_bytes(b"hello")
@@ -150,7 +152,7 @@ def test_half_a_gigabyte_of_zeros_costs_no_memory(local: LocalServer, http: http
     assert most - before < 32 << 20
 
 
-def test_a_client_that_goes_away_frees_everything(local: LocalServer) -> None:
+def test_a_disconnected_client_frees_everything(local: LocalServer) -> None:
     large = local.make_run()
     with (large.output_dir / "sparse.bin").open("wb") as file:
         file.truncate(1 << 30)
@@ -169,7 +171,7 @@ def test_a_client_that_goes_away_frees_everything(local: LocalServer) -> None:
         time.sleep(0.05)
 
 
-def test_a_tar_whose_file_becomes_shorter_breaks_off(local: LocalServer, http: httpx.Client) -> None:
+def test_a_tar_with_a_truncated_file_is_aborted(local: LocalServer, http: httpx.Client) -> None:
     going_on = local.make_run()
     file = going_on.output_dir / "large.bin"
     with file.open("wb") as opened:

@@ -1,4 +1,4 @@
-"""Files of a run over HTTP: those of the manifest, and none else, whatever an agent called them and put there."""
+"""Files of a run over HTTP: those of the manifest and no others, whatever names and files an agent created."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def http(local: LocalServer) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def run(local: LocalServer) -> Run:
-    """A run whose agent was hostile; finished."""
+    """A finished run whose agent was hostile."""
     made = local.make_run()
     output, outside = made.output_dir, made.path.parent / "outside.txt"
     outside.write_text("a secret")
@@ -79,7 +79,7 @@ def test_a_list_has_what_the_manifest_has_page_by_page(http: httpx.Client, run: 
     assert pages == [one.model_dump(mode="json") for one in manifest.artifacts]
 
 
-def test_a_file_has_its_hash_as_tag_and_is_saved_not_shown(http: httpx.Client, run: Run) -> None:
+def test_a_file_has_its_hash_as_etag_and_is_sent_as_attachment(http: httpx.Client, run: Run) -> None:
     answer = http.get(artifact(run, "output/data.csv"))
     content = bytes(range(256)) * 40
     assert answer.content == content
@@ -114,25 +114,25 @@ def test_ranges(http: httpx.Client, run: Run, asked: str, status: int, start: in
 
 
 @pytest.mark.parametrize("asked", ["bytes=10240-", "bytes=-0", "bytes=99999-100000"])
-def test_a_range_behind_the_end_is_refused(http: httpx.Client, run: Run, asked: str) -> None:
+def test_a_range_after_the_end_is_refused(http: httpx.Client, run: Run, asked: str) -> None:
     answer = http.get(artifact(run, "output/data.csv"), headers={"Range": asked})
     assert (answer.status_code, answer.headers["content-range"]) == (416, "bytes */10240")
     assert answer.json()["type"] == "urn:mleredux:problem:range"
 
 
-def test_a_download_goes_on_only_where_the_file_is_still_the_same(http: httpx.Client, run: Run) -> None:
+def test_a_download_resumes_only_if_the_file_is_unchanged(http: httpx.Client, run: Run) -> None:
     etag = http.head(artifact(run, "output/data.csv")).headers["etag"]
     same = http.get(artifact(run, "output/data.csv"), headers={"Range": "bytes=9-", "If-Range": etag})
     other = http.get(artifact(run, "output/data.csv"), headers={"Range": "bytes=9-", "If-Range": '"other"'})
     assert (same.status_code, other.status_code, len(other.content)) == (206, 200, 10240)
 
 
-def test_an_empty_file_is_one(http: httpx.Client, run: Run) -> None:
+def test_an_empty_file_is_served(http: httpx.Client, run: Run) -> None:
     assert http.get(artifact(run, "output/empty")).content == b""
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
-def test_names_of_any_bytes_can_be_fetched_and_end_no_header(http: httpx.Client, run: Run, name: bytes) -> None:
+def test_names_of_any_bytes_can_be_fetched_and_can_not_break_headers(http: httpx.Client, run: Run, name: bytes) -> None:
     path = f"output/{readable(name)}"
     answer = http.get(artifact(run, path))
     assert (answer.status_code, answer.content) == (200, name)
@@ -164,7 +164,7 @@ def test_names_of_any_bytes_can_be_fetched_and_end_no_header(http: httpx.Client,
         "x" * 5000,
     ],
 )
-def test_nothing_else_is_given_out(http: httpx.Client, run: Run, path: str) -> None:
+def test_no_other_file_is_served(http: httpx.Client, run: Run, path: str) -> None:
     url = f"/v1/runs/{run.id}/artifacts/{quote(path, safe='')}"
     answer = http.get(url)
     assert answer.status_code == (422 if "\0" in path else 404)
@@ -172,7 +172,7 @@ def test_nothing_else_is_given_out(http: httpx.Client, run: Run, path: str) -> N
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_paths_that_climb_without_being_escaped_climb_nowhere(local: LocalServer, run: Run) -> None:
+def test_unescaped_climbing_paths_lead_nowhere(local: LocalServer, run: Run) -> None:
     host, port = local.url.removeprefix("http://").split(":")
     for path in (
         f"/v1/runs/{run.id}/artifacts/../../../outside.txt",
@@ -185,7 +185,7 @@ def test_paths_that_climb_without_being_escaped_climb_nowhere(local: LocalServer
         assert "a secret" not in answer
 
 
-def test_what_a_browser_would_run_is_text_to_be_saved(http: httpx.Client, run: Run) -> None:
+def test_active_content_is_sent_as_text_attachment(http: httpx.Client, run: Run) -> None:
     for name in ("page.html", "picture.svg"):
         answer = http.get(artifact(run, f"output/{name}"))
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
@@ -194,7 +194,7 @@ def test_what_a_browser_would_run_is_text_to_be_saved(http: httpx.Client, run: R
     assert http.get(artifact(run, "output/picture.png")).headers["content-disposition"].startswith("inline;")
 
 
-def test_the_page_that_we_made_may_be_shown_in_a_sandbox(local: LocalServer, http: httpx.Client) -> None:
+def test_our_own_page_may_be_displayed_in_a_sandbox(local: LocalServer, http: httpx.Client) -> None:
     finished = local.execute(local.make_run())
     answer = http.get(artifact(finished, "report.html"))
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -202,7 +202,7 @@ def test_the_page_that_we_made_may_be_shown_in_a_sandbox(local: LocalServer, htt
     assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
 
 
-def test_a_run_that_goes_on_shows_what_is_there_without_hashes(local: LocalServer, http: httpx.Client) -> None:
+def test_a_running_run_lists_current_files_without_hashes(local: LocalServer, http: httpx.Client) -> None:
     going_on = local.make_run()
     (going_on.output_dir / "code").mkdir()
     (going_on.output_dir / "code" / "solve.py").write_text("print(1)")
@@ -221,7 +221,7 @@ def test_a_run_that_goes_on_shows_what_is_there_without_hashes(local: LocalServe
         assert http.get(artifact(going_on, path)).status_code == 404
 
 
-def test_a_file_that_becomes_shorter_ends_the_connection(local: LocalServer, http: httpx.Client) -> None:
+def test_a_truncated_file_closes_the_connection(local: LocalServer, http: httpx.Client) -> None:
     going_on = local.make_run()
     file = going_on.output_dir / "large.bin"
     with file.open("wb") as opened:
@@ -234,7 +234,7 @@ def test_a_file_that_becomes_shorter_ends_the_connection(local: LocalServer, htt
     assert got < 64 << 20
 
 
-def test_files_of_another_are_not_there(local: LocalServer, run: Run) -> None:
+def test_files_of_other_users_are_not_found(local: LocalServer, run: Run) -> None:
     headers = {"Authorization": f"Bearer {local.user('mallory')}"}
     with httpx.Client(base_url=local.url, headers=headers, timeout=60) as stranger:
         for path in ("artifacts", "artifacts/output/data.csv", "report", "rollout", "scores", "resources"):
@@ -267,14 +267,14 @@ def test_results_of_a_run(local: LocalServer, http: httpx.Client) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name))
-def test_every_name_of_a_manifest_leads_back_to_its_bytes(name: bytes) -> None:
+def test_every_name_in_a_manifest_maps_back_to_its_bytes(name: bytes) -> None:
     safe = not any(part in (b"", b".", b"..") for part in name.split(b"/"))
     assert path_of(readable(name)) == (name if safe else None)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=12).filter(lambda part: "/" not in part), min_size=1, max_size=4))
-def test_names_in_archives_are_safe_and_lead_back(parts: list[str]) -> None:
+def test_names_in_archives_are_safe_and_reversible(parts: list[str]) -> None:
     path = readable("/".join(parts).encode("utf-8", "surrogatepass"))
     made = archive_name(path)
     assert unquote(made) == path
@@ -284,7 +284,7 @@ def test_names_in_archives_are_safe_and_lead_back(parts: list[str]) -> None:
     assert disposition(path, inline=False).isascii()
 
 
-def test_names_that_are_too_long_for_a_disk_stay_different(tmp_path: Path) -> None:
+def test_names_that_are_too_long_for_a_disk_stay_distinct(tmp_path: Path) -> None:
     made = {archive_name("\\" * 250 + str(number)) for number in range(3)}
     assert len(made) == 3
     for name in made:

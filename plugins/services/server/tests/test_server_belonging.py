@@ -1,4 +1,4 @@
-"""What a server is sure of before it begins: its address, and that the database is its runs directory's."""
+"""What a server checks before it starts: its address, and that the database belongs to its runs directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def start(runs_dir: Path, database: Path) -> None:
         service.database.close()
 
 
-def test_a_database_of_another_runs_directory_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_database_of_another_runs_directory_is_refused_unchanged(tmp_path: Path) -> None:
     start(tmp_path / "runs", tmp_path / "shared.sqlite")
     for other in ("empty", "used"):
         if other == "used":
@@ -45,11 +45,11 @@ def test_a_runs_directory_may_be_moved_and_survives_the_loss_of_its_database(tmp
         start(tmp_path / "fresh", database)
 
 
-def test_a_server_that_can_not_listen_makes_nobody(tmp_path: Path) -> None:
+def test_a_server_that_can_not_listen_creates_no_user(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         command = [sys.executable, "-m", "mleredux", "serve", "--port", str(taken.getsockname()[1])]
         command += ["--runs-dir", str(tmp_path / "runs")]
         failed = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (failed.returncode, failed.stdout) == (1, "")
-    assert failed.stderr.startswith("Error: Nothing can listen on 127.0.0.1:")
+    assert failed.stderr.startswith("Error: Can't listen on 127.0.0.1:")
     assert not (tmp_path / "runs" / ".server" / "service.sqlite").exists()

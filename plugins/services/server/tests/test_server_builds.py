@@ -1,4 +1,4 @@
-"""Agents' environments built ahead, and which agents somebody may name who does not run the server."""
+"""Agents' environments built ahead, and which agents users who do not administer the server may name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def member(local: LocalServer) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def building(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The admin's client of a whole server, with its workers."""
+    """The admin's client of a complete server, with its workers."""
     base = {"MLEREDUX_BASE_IMAGE": os.environ.get("MLEREDUX_BASE_IMAGE", "mleredux/debian-python:trixie")}
     base["MLEREDUX_DOCKER_BUILD_NETWORK"] = "none"
     with ServerProcess(tmp_path_factory.mktemp("server") / "runs", "--workers", "1", env=base) as server:
@@ -83,7 +83,7 @@ def finished(client: httpx.Client, answer: httpx.Response) -> dict[str, Any]:
     return found
 
 
-def test_an_agent_that_is_installed_is_built(building: httpx.Client) -> None:
+def test_an_installed_agent_is_built(building: httpx.Client) -> None:
     made = finished(building, building.post("/v1/builds", json={"agent": "dummy", "sandbox": "process"}))
     assert (made["status"], made["agent"], made["message"]) == ("ready", "dummy", None)
     assert made["image"]
@@ -91,7 +91,7 @@ def test_an_agent_that_is_installed_is_built(building: httpx.Client) -> None:
     assert [one["id"] for one in building.get("/v1/builds").json()["items"]] == [made["id"]]
 
 
-def test_a_build_that_fails_says_why_and_its_log_ends(building: httpx.Client, tmp_path: Path) -> None:
+def test_a_failed_build_reports_the_reason_and_its_log_ends(building: httpx.Client, tmp_path: Path) -> None:
     made = finished(building, building.post("/v1/builds", json={"agent": f"repo:{tmp_path}"}))
     assert made["status"] == "failed"
     assert "mleredux-agent.toml" in made["message"]
@@ -103,7 +103,7 @@ def test_a_build_that_fails_says_why_and_its_log_ends(building: httpx.Client, tm
 
 
 @pytest.mark.docker
-def test_a_repository_is_pinned_built_and_told_about_live(
+def test_a_repository_is_pinned_built_and_followed_live(
     building: httpx.Client, repository: Path, docker_base_image: str
 ) -> None:
     first = finished(building, building.post("/v1/builds", json={"agent": f"repo:{repository}@main"}))
@@ -128,7 +128,7 @@ def test_a_repository_is_pinned_built_and_told_about_live(
 
 
 @pytest.mark.parametrize("path", ["/v1/runs", "/v1/experiments"])
-def test_a_run_of_a_branch_is_of_what_the_branch_is_now(local: LocalServer, repository: Path, path: str) -> None:
+def test_a_run_of_a_branch_uses_its_current_commit(local: LocalServer, repository: Path, path: str) -> None:
     git = ["git", "-C", str(repository), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     agent, named = f"repo:{repository}@main", []
     headers = {"Authorization": f"Bearer {local.token}"}
@@ -146,7 +146,7 @@ def test_a_run_of_a_branch_is_of_what_the_branch_is_now(local: LocalServer, repo
     assert named[0] != named[1]
 
 
-def test_a_build_waits_with_what_was_asked(local: LocalServer, member: httpx.Client) -> None:
+def test_a_queued_build_keeps_its_request(local: LocalServer, member: httpx.Client) -> None:
     asked = {"agent": "command", "options": {"command": "true"}}
     answer = member.post("/v1/builds", json=asked, headers={"Idempotency-Key": "b"})
     again = member.post("/v1/builds", json=asked, headers={"Idempotency-Key": "b"})
@@ -177,7 +177,7 @@ def test_a_build_waits_with_what_was_asked(local: LocalServer, member: httpx.Cli
         ({"agent": "a\nb"}, 422),
     ],
 )
-def test_what_can_not_be_built_is_said_at_once(member: httpx.Client, asked: dict[str, Any], status: int) -> None:
+def test_impossible_builds_are_refused_immediately(member: httpx.Client, asked: dict[str, Any], status: int) -> None:
     assert member.post("/v1/builds", json=asked).status_code == status
 
 
@@ -235,15 +235,15 @@ def test_references_into_the_server_or_its_network_are_refused(local: LocalServe
     "reference",
     ["dummy", "repo:https://93.184.216.34/team/agent.git@v1.2#agents/fast", "repo:https://[2606:4700::1]/x.git@a/b"],
 )
-def test_public_repositories_and_installed_agents_are_not(local: LocalServer, reference: str) -> None:
+def test_public_repositories_and_installed_agents_are_accepted(local: LocalServer, reference: str) -> None:
     check_agent_reference(local.caller("member"), reference, HERE)
     check_agent_reference(local.caller("member"), "mlebench:aide/dev@123", HERE, known={"mlebench:aide/dev"})
 
 
-def test_hosts_that_are_listed_are_the_only_ones(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_listed_hosts_are_allowed(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
     listed, member = Settings(runs_dir=Path("runs"), repo_hosts=("git.example.org",)), local.caller("member")
-    for good in ("https://git.example.org/x.git", "https://GIT.example.org:8443/x", "ssh://git@git.example.org/x"):
-        check_agent_reference(member, f"repo:{good}", listed)
+    for allowed in ("https://git.example.org/x.git", "https://GIT.example.org:8443/x", "ssh://git@git.example.org/x"):
+        check_agent_reference(member, f"repo:{allowed}", listed)
     check_agent_reference(member, "repo:git@git.example.org:team/x.git", listed)
     for bad in ("https://93.184.216.34/x.git", "https://git.example.org.evil.example/x", "git@evil.example:x.git"):
         with pytest.raises(Problem):
@@ -279,7 +279,7 @@ def test_options_that_read_the_server_are_refused(local: LocalServer, agent: str
     check_agent(local.service, local.caller("admin"), agent, options)
 
 
-def test_options_that_do_not_are_not(local: LocalServer) -> None:
+def test_options_that_do_not_read_the_server_are_accepted(local: LocalServer) -> None:
     install = "npm:@openai/codex@0.50.0; pip:rich[jupyter]==14.0.0; apt:git=1:2.47.3-0+deb13u1"
     for agent, options in (
         ("command", {"command": "true", "install": install, "libraries": "tabular; statsmodels==0.14.5"}),
@@ -304,7 +304,7 @@ def test_a_repository_gets_no_variables_of_the_server(local: LocalServer, reposi
 
 
 @pytest.mark.parametrize("agent", ["repo:/etc", "repo:https://127.0.0.1/x.git"])
-def test_runs_and_experiments_are_checked_alike(member: httpx.Client, agent: str) -> None:
+def test_runs_and_experiments_are_checked_in_the_same_way(member: httpx.Client, agent: str) -> None:
     run = member.post("/v1/runs", json={"task": "digits", "agent": agent})
     experiment = member.post("/v1/experiments", json={"tasks": ["digits"], "agents": ["dummy", agent]})
     for answer in (run, experiment):

@@ -43,7 +43,7 @@ def wait_for(met: Callable[[], Any], seconds: float = 120) -> Any:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["told-to-stop", "killed"])
-def test_a_run_in_a_container_outlives_a_restart_of_the_engine_or_is_not_held_against_the_agent(
+def test_a_run_in_a_container_survives_an_engine_restart_or_does_not_fail_because_of_its_agent(
     engine: PrivateEngine, server: ServerProcess, http: httpx.Client, how: signal.Signals
 ) -> None:
     def make(tenths: int) -> str:

@@ -1,4 +1,4 @@
-"""ETags: the same while nothing changed, another when something did, and 304 for who has it already."""
+"""ETags: equal while nothing changed, different after a change, and 304 for clients with a current copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def http(local: LocalServer) -> Iterator[httpx.Client]:
 @pytest.mark.parametrize(
     "kind", ["run", "task", "agent", "project", "user", "runs", "tasks", "techniques", "experiments"]
 )
-def test_what_did_not_change_is_not_sent_again(local: LocalServer, http: httpx.Client, kind: str) -> None:
+def test_unchanged_responses_are_not_sent_again(local: LocalServer, http: httpx.Client, kind: str) -> None:
     paths = {
         "run": f"/v1/runs/{local.make_run().id}",
         "task": "/v1/tasks/digits",
@@ -39,7 +39,7 @@ def test_what_did_not_change_is_not_sent_again(local: LocalServer, http: httpx.C
     assert (changed.status_code, changed.content) == (200, first.content)
 
 
-def test_a_change_gives_another_tag(local: LocalServer, http: httpx.Client) -> None:
+def test_a_change_gives_a_new_tag(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run().id
     before = http.get(f"/v1/runs/{run}").headers["ETag"]
     local.settle(run, "failed")
@@ -53,7 +53,7 @@ def test_errors_and_other_methods_have_no_tag(http: httpx.Client) -> None:
     assert "ETag" not in http.post("/v1/users", json={"name": "xaver"}).headers
 
 
-def test_somebody_elses_is_not_there_even_with_its_tag(local: LocalServer, http: httpx.Client) -> None:
+def test_other_users_resources_are_not_found_even_with_their_tag(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run().id
     tag = http.get(f"/v1/runs/{run}").headers["ETag"]
     bearer = {"Authorization": f"Bearer {local.user('yves')}"}
@@ -73,6 +73,6 @@ def test_somebody_elses_is_not_there_even_with_its_tag(local: LocalServer, http:
         ("", False, False),
     ],
 )
-def test_tags_are_compared_as_the_standard_says(given: str, strongly: bool, weakly: bool) -> None:
+def test_tags_are_compared_as_specified(given: str, strongly: bool, weakly: bool) -> None:
     assert matches(given, '"a"') is strongly
     assert matches(given, '"a"', weakly=True) is weakly

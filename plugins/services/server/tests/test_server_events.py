@@ -1,4 +1,4 @@
-"""Events of a run, live over real connections: no gap, no repeat, and nobody waits for anybody."""
+"""Events of a run, live over real connections: no gaps, no duplicates, and no client delays another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mleredux_server.streams import tail
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import delete
 
-pytestmark = pytest.mark.timeout(300)  # a stream that does not end would be waited for for ever
+pytestmark = pytest.mark.timeout(300)  # a stream that does not end would block forever
 STREAM = {"Accept": "text/event-stream"}
 
 
@@ -32,7 +32,7 @@ def http(local: LocalServer) -> Iterator[httpx.Client]:
 
 
 def messages(answer: httpx.Response) -> Iterator[dict[str, Any]]:
-    """Messages of a stream as `{"id", "event", "data"}`; comments are passed over."""
+    """Messages of a stream as `{"id", "event", "data"}`; comments are skipped."""
     found: dict[str, Any] = {}
     for line in answer.iter_lines():
         if not line and found:
@@ -67,7 +67,7 @@ def finish(local: LocalServer, run: Run) -> None:
     local.settle(run.id, "done")
 
 
-def test_a_stream_tells_all_events_and_then_the_end(local: LocalServer, http: httpx.Client) -> None:
+def test_a_stream_sends_all_events_and_then_the_end(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     with ThreadPoolExecutor(1) as pool:
         told = pool.submit(follow, http, run)
@@ -82,7 +82,7 @@ def test_a_stream_tells_all_events_and_then_the_end(local: LocalServer, http: ht
     assert all(one["event"] == one["data"]["type"] for one in found[:-1])
 
 
-def test_a_stream_goes_on_after_the_last_event_that_arrived(local: LocalServer, http: httpx.Client) -> None:
+def test_a_stream_resumes_after_the_last_received_event(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     for number in range(20):
         run.emit("notice", number=number)
@@ -95,7 +95,7 @@ def test_a_stream_goes_on_after_the_last_event_that_arrived(local: LocalServer, 
     assert (refused.status_code, refused.json()["type"]) == (422, "urn:mleredux:problem:invalid")
 
 
-def test_connections_that_break_lose_and_repeat_nothing(local: LocalServer, http: httpx.Client) -> None:
+def test_broken_connections_lose_and_repeat_nothing(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
 
     def write() -> None:
@@ -121,7 +121,7 @@ def test_connections_that_break_lose_and_repeat_nothing(local: LocalServer, http
     assert seen == list(range(104))
 
 
-def test_half_a_line_is_not_told(local: LocalServer, http: httpx.Client) -> None:
+def test_a_partial_line_is_not_sent(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     with http.stream("GET", f"/v1/runs/{run.id}/events", headers=STREAM) as answer:
         told = messages(answer)
@@ -129,7 +129,7 @@ def test_half_a_line_is_not_told(local: LocalServer, http: httpx.Client) -> None
         with run.log.path.open("ab") as file:
             file.write(b'{"seq": 1, "time": "2026-01-01T00:00:00Z", "type": "torn", "da')
         time.sleep(0.5)
-        other = Run(run.path)  # as after a crash: half a line is cut off before the next is written
+        other = Run(run.path)  # as after a crash: a partial line is cut off before the next is written
         other.emit("notice", text="whole")
         finish(local, other)
         found = list(told)
@@ -137,11 +137,11 @@ def test_half_a_line_is_not_told(local: LocalServer, http: httpx.Client) -> None
     assert numbers(found) == [1, 2, 3, 4]
 
 
-def test_a_cancelled_run_that_goes_on_is_not_at_its_end(local: LocalServer, http: httpx.Client) -> None:
+def test_a_resumed_cancelled_run_has_not_ended(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     run.enter(State.CANCELLED, cause="cancelled")
     with ThreadPoolExecutor(1) as pool:
-        told = pool.submit(follow, http, run)  # its job is not over: it was asked to go on
+        told = pool.submit(follow, http, run)  # its job is not over: it was resumed
         time.sleep(1)
         assert not told.done()
         finish(local, run)
@@ -149,13 +149,13 @@ def test_a_cancelled_run_that_goes_on_is_not_at_its_end(local: LocalServer, http
     assert numbers(follow(http, run)) == list(range(5))
 
 
-def test_a_run_that_was_given_up_without_a_word_ends_too(local: LocalServer, http: httpx.Client) -> None:
+def test_a_run_that_was_given_up_without_an_event_ends_too(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     local.settle(run.id, "failed")
     assert follow(http, run)[-1] == {"event": "end", "data": {"status": "failed"}}
 
 
-def test_a_run_that_is_deleted_ends_its_stream_without_an_end(local: LocalServer, http: httpx.Client) -> None:
+def test_a_deleted_run_closes_its_stream_without_an_end_event(local: LocalServer, http: httpx.Client) -> None:
     from mleredux_server.database.tables import Job, RunRow
 
     run = local.make_run()
@@ -183,7 +183,7 @@ def test_pages_of_events(local: LocalServer, http: httpx.Client) -> None:
     assert last["items"] == [event.model_dump(mode="json") for event in run.events(7)]
 
 
-def test_a_waiting_stream_says_that_it_lives(
+def test_an_idle_stream_sends_keep_alives(
     local: LocalServer, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tail, "HEARTBEAT_SECONDS", 0.2)
@@ -196,7 +196,7 @@ def test_a_waiting_stream_says_that_it_lives(
                 return
 
 
-def test_a_token_that_is_revoked_follows_no_longer(
+def test_a_revoked_token_stops_following(
     local: LocalServer, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mleredux_server.database.tables import Token, now
@@ -240,7 +240,7 @@ def test_fifty_followers_share_one_reader(
     assert reads < 204 + 60  # not fifty times as many
 
 
-def test_a_client_that_never_reads_holds_up_nobody_and_costs_no_memory(local: LocalServer, http: httpx.Client) -> None:
+def test_a_client_that_never_reads_blocks_no_other_and_uses_no_memory(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     host, port = local.url.removeprefix("http://").split(":")
     with socket.socket() as asleep:
@@ -257,7 +257,7 @@ def test_a_client_that_never_reads_holds_up_nobody_and_costs_no_memory(local: Lo
             finish(local, run)
             assert told.result(50) == 105
         until(lambda: store.followers < 2)
-        assert store.followers == 1  # who sleeps is still there, megabytes behind
+        assert store.followers == 1  # the sleeping client is still connected, megabytes behind
         assert store._kept <= tail.KEPT + (110 << 10)
         assert psutil.Process().memory_info().rss - before < 60 << 20  # the one that reads is in this process
     until(lambda: not local.app.state.hub._tails)
@@ -275,9 +275,9 @@ def test_streams_of_one_user_have_a_limit(
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
 
 
-def test_a_server_that_stops_ends_its_streams_at_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_stopping_server_ends_its_streams_immediately(tmp_path_factory: pytest.TempPathFactory) -> None:
     with LocalServer(tmp_path_factory.mktemp("stopping") / "runs").running() as local:
-        local.server.config.timeout_graceful_shutdown = 120  # so long would it wait for who follows
+        local.server.config.timeout_graceful_shutdown = 120  # it would wait this long for followers
         run = local.make_run()
         headers = {**STREAM, "Authorization": f"Bearer {local.token}"}
         with httpx.stream("GET", f"{local.url}/v1/runs/{run.id}/events", headers=headers, timeout=50) as answer:

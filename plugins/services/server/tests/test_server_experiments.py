@@ -1,4 +1,4 @@
-"""Experiments: a matrix of runs, made whole or not at all."""
+"""Experiments: a matrix of runs, all created or none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ann(local: LocalServer) -> httpx.Client:
 
 
 def rows_of(local: LocalServer) -> tuple[int, int, int]:
-    """How many experiments, runs and jobs there are."""
+    """Count experiments, runs and jobs."""
     with local.service.database.reading() as session:
         experiments, runs, jobs = (
             session.scalar(select(func.count()).select_from(table)) or 0 for table in (Experiment, RunRow, Job)
@@ -59,7 +59,7 @@ def test_each_task_is_run_with_each_agent_and_each_seed_once(local: LocalServer,
     assert {run["id"] for run in listed} == {run["id"] for run in experiment["runs"]}
 
 
-def test_the_list_counts_runs_and_leaves_them_out(local: LocalServer, ann: httpx.Client) -> None:
+def test_the_list_counts_runs_without_listing_them(local: LocalServer, ann: httpx.Client) -> None:
     ids = [ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"]}).json()["id"] for _ in range(3)]
     first = ann.get("/v1/experiments", params={"limit": 2}).json()
     second = ann.get("/v1/experiments", params={"limit": 2, "cursor": first["next"]}).json()
@@ -88,7 +88,7 @@ def test_the_list_counts_runs_and_leaves_them_out(local: LocalServer, ann: httpx
         ({"tasks": ["digits"], "seeds": [*range(1000)], "context": "x" * 60_000}, 413),
     ],
 )
-def test_where_one_run_is_impossible_none_is_made(
+def test_if_one_run_is_impossible_none_is_created(
     local: LocalServer, ann: httpx.Client, asked: dict[str, Any], status: int
 ) -> None:
     before = rows_of(local)
@@ -98,7 +98,7 @@ def test_where_one_run_is_impossible_none_is_made(
     assert rows_of(local) == before
 
 
-def test_the_quota_is_asked_for_all_runs_together(local: LocalServer, ann: httpx.Client) -> None:
+def test_the_quota_applies_to_all_runs_together(local: LocalServer, ann: httpx.Client) -> None:
     waiting = ann.get("/v1/me").json()["projects"][0]["usage"]["queued_runs"]
     set_quota(local, "ann", queued_runs=waiting + 3)
     before = rows_of(local)
@@ -109,7 +109,7 @@ def test_the_quota_is_asked_for_all_runs_together(local: LocalServer, ann: httpx
     set_quota(local, "ann", queued_runs=None)
 
 
-def test_a_directory_that_cannot_be_made_leaves_nothing(
+def test_a_directory_that_can_not_be_created_leaves_nothing(
     local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, made, create = rows_of(local), [], Run.create
@@ -133,7 +133,9 @@ def test_a_directory_that_cannot_be_made_leaves_nothing(
         assert session.scalars(select(Idempotency.key)).all() == []
 
 
-def test_what_a_kill_left_half_made_is_removed_with_its_experiment(local: LocalServer, ann: httpx.Client) -> None:
+def test_runs_partially_created_before_a_kill_are_removed_with_their_experiment(
+    local: LocalServer, ann: httpx.Client
+) -> None:
     before = rows_of(local)
     made = ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"], "seeds": [1, 2]}).json()
     ids = [run["id"] for run in made["runs"]]
@@ -143,7 +145,7 @@ def test_what_a_kill_left_half_made_is_removed_with_its_experiment(local: LocalS
     assert rows_of(local) == before
 
 
-def test_nobody_sees_anothers_experiments(local: LocalServer, ann: httpx.Client) -> None:
+def test_users_can_not_see_others_experiments(local: LocalServer, ann: httpx.Client) -> None:
     made = ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"]}).json()
     with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('bob')}"}, timeout=60) as bob:
         assert bob.get(f"/v1/experiments/{made['id']}").status_code == 404
@@ -152,7 +154,7 @@ def test_nobody_sees_anothers_experiments(local: LocalServer, ann: httpx.Client)
         assert bob.get("/v1/runs", params={"experiment": made["id"]}).json()["items"] == []
 
 
-def test_a_large_matrix_comes_again_whole_under_its_key(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_repeated_large_matrix_returns_completely_under_its_key(local: LocalServer, ann: httpx.Client) -> None:
     asked = {**ASKED, "tasks": ["digits"], "seeds": [*range(60)], "labels": {"big": "yes"}}
     first = ann.post("/v1/experiments", json=asked, headers={"Idempotency-Key": "big"})
     again = ann.post("/v1/experiments", json=asked, headers={"Idempotency-Key": "big"})

@@ -1,4 +1,4 @@
-"""What breaks under a server: its database locked, its disk full, its clock set, the Docker engine restarted."""
+"""Faults under a server: its database locked, its disk full, its clock set, the Docker engine restarted."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PLUGINS = {"MLEREDUX_PLUGINS": str(Path(__file__).parent / "slow_agent")}
 
 
 def slow(tenths: int, **more: Any) -> dict[str, Any]:
-    """A run that works for so many tenths of a second."""
+    """A run that takes the given tenths of a second."""
     return {**RUN, "agent": "slow", "seed": tenths, **more}
 
 
 class Asking:
-    """A client of a server, with what the tests ask."""
+    """A client of a server, with the tests' requests."""
 
     def __init__(self, server: ServerProcess) -> None:
         self.http = httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=60)
@@ -81,7 +81,7 @@ def serving(runs_dir: Path, *options: str, **env: str) -> Iterator[tuple[ServerP
         asking.http.close()
 
 
-def test_a_locked_database_delays_what_writes_and_harms_nothing_else(tmp_path: Path) -> None:
+def test_a_locked_database_delays_writers_only(tmp_path: Path) -> None:
     with serving(tmp_path / "runs") as (server, asking):
         first = asking.make(slow(60))
         asking.until(first, "running")
@@ -91,7 +91,7 @@ def test_a_locked_database_delays_what_writes_and_harms_nothing_else(tmp_path: P
         assert refused.status_code == 503
         assert int(refused.headers["Retry-After"]) >= 1
         assert refused.json()["type"] == "urn:mleredux:problem:unavailable"
-        assert len(asking.http.get("/v1/runs").json()["items"]) == 1, "who reads does not wait"
+        assert len(asking.http.get("/v1/runs").json()["items"]) == 1, "readers do not wait"
         assert not asking.check("database")
         holder.execute("ROLLBACK")
         holder.close()
@@ -120,7 +120,7 @@ MADE: dict[str, dict[str, Any]] = {
     [(1, False), (1, True), (2, False), (2, True)],
     ids=["before-the-rows", "after-the-rows", "not-acknowledged", "acknowledged"],
 )
-def test_a_database_that_goes_away_while_a_thing_is_made_leaves_it_whole_or_not_at_all(
+def test_a_database_lost_during_a_creation_leaves_a_complete_resource_or_none(
     making: tuple[LocalServer, httpx.Client], monkeypatch: pytest.MonkeyPatch, kind: str, broken: int, committed: bool
 ) -> None:
     (local, http), asked = making, 0
@@ -131,7 +131,7 @@ def test_a_database_that_goes_away_while_a_thing_is_made_leaves_it_whole_or_not_
     def one_fails() -> Iterator[Any]:
         nonlocal asked
         asked += 1
-        if asked == broken and not committed:  # the first makes the rows, the second acknowledges them
+        if asked == broken and not committed:  # the first creates the rows, the second acknowledges them
             raise lost
         with writing() as session:
             yield session
@@ -161,14 +161,14 @@ def test_a_database_that_goes_away_while_a_thing_is_made_leaves_it_whole_or_not_
 
 @pytest.fixture(scope="module")
 def making(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalServer, httpx.Client]]:
-    """A server that works on nothing, and its admin's client."""
+    """A server that runs no jobs, and its admin's client."""
     place = Path(tmp_path_factory.mktemp("making")) / "runs"
     with (
         structlog.testing.capture_logs(),
         LocalServer(place).running() as local,
         httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}, timeout=30) as http,
     ):
-        wait_for(lambda: http.get("/v1/tokens").json()["items"][0]["last_used_at"])  # what is written on its own
+        wait_for(lambda: http.get("/v1/tokens").json()["items"][0]["last_used_at"])  # what is written in the background
         yield local, http
 
 
@@ -189,12 +189,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def kept_in(folder: Path) -> set[str]:
-    """But for the journal of an index, which comes and goes."""
+    """Without the journal of an index, which is temporary."""
     return {name for name in os.listdir(folder) if not name.startswith("index.sqlite-")}
 
 
 def fill(disk: Path) -> Path:
-    """A file that takes all the space there is."""
+    """A file that uses all free space."""
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as file:
         for size in (1 << 20, 1 << 12, 1):
@@ -204,7 +204,7 @@ def fill(disk: Path) -> Path:
     return filler
 
 
-def test_a_full_disk_refuses_new_runs_whole_and_those_that_go_on_survive_or_say_why(
+def test_a_full_disk_refuses_new_runs_completely_and_running_ones_survive_or_report_why(
     small_disk: Path, tmp_path: Path
 ) -> None:
     options = ("--min-free-mb", "4", "--data-dir", str(tmp_path / "data"), "--log-format", "json")
@@ -222,7 +222,7 @@ def test_a_full_disk_refuses_new_runs_whole_and_those_that_go_on_survive_or_say_
             assert refused.status_code == 507, refused.text
             assert refused.json()["type"] == "urn:mleredux:problem:no-space"
         time.sleep(6)
-        assert kept_in(server.runs_dir) == names, "nothing is half made"
+        assert kept_in(server.runs_dir) == names, "nothing is partially created"
         assert len(asking.http.get("/v1/runs").json()["items"]) == 3
         assert not asking.check("disk")
         assert asking.http.get("/healthz").status_code == 200
@@ -239,12 +239,12 @@ def test_a_full_disk_refuses_new_runs_whole_and_those_that_go_on_survive_or_say_
         after = asking.make(RUN)
         assert asking.until(after, "done", "failed") == "done"
         died = [line for line in server.log if '"a worker ended"' in line]
-        assert len(died) <= 4, "no worker is started again and again"
+        assert len(died) <= 4, "workers are not restarted in a loop"
         assert server.process.poll() is None
 
 
 class Clock:
-    """The clock of the processes that are started with its variables; only the time of day moves."""
+    """The clock of processes started with its variables; only the wall-clock time changes."""
 
     def __init__(self, folder: Path) -> None:
         libraries = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
@@ -267,13 +267,13 @@ class Clock:
         }
 
     def set(self, offset: str) -> None:
-        """Let the clock jump: `+1d`, `-1d`, `+0`."""
+        """Make the clock jump: `+1d`, `-1d`, `+0`."""
         self._file.with_suffix(".new").write_text(offset, encoding="utf-8")
         self._file.with_suffix(".new").replace(self._file)
 
 
 @pytest.mark.faketime
-def test_a_clock_that_is_set_ends_no_run_and_starts_none_twice(tmp_path: Path) -> None:
+def test_a_changed_clock_ends_no_run_and_starts_none_twice(tmp_path: Path) -> None:
     clock = Clock(tmp_path)
     with serving(tmp_path / "runs", **clock.env) as (_server, asking):
         hour = asking.http.post("/v1/tokens", json={"name": "an hour", "scopes": ["read"], "expires_in": 3600})

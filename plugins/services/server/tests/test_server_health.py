@@ -27,7 +27,7 @@ def checks(service: Service) -> dict[str, tuple[bool, str]]:
     return {check.name: (check.ok, check.message) for check in Health(service).look()}
 
 
-def test_it_says_what_is_well_without_a_token(service: Service) -> None:
+def test_it_reports_health_without_a_token(service: Service) -> None:
     with TestClient(create_app(service)) as client:
         assert client.get("/healthz").json() == {"status": "ok"}
         answer = client.get("/readyz")
@@ -37,7 +37,7 @@ def test_it_says_what_is_well_without_a_token(service: Service) -> None:
     assert {"database", "disk"} <= {check["name"] for check in answer.json()["checks"]}
 
 
-def test_a_database_that_another_process_holds_is_told(service: Service) -> None:
+def test_a_database_locked_by_another_process_is_reported(service: Service) -> None:
     holder = sqlite3.connect(service.settings.state_dir / "service.sqlite", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     try:
@@ -52,22 +52,22 @@ def test_a_database_that_another_process_holds_is_told(service: Service) -> None
     assert found["disk"]["ok"]
 
 
-def test_a_runs_directory_that_is_gone_is_told(service: Service) -> None:
+def test_a_missing_runs_directory_is_reported(service: Service) -> None:
     service.settings.state_dir.rename(service.settings.runs_dir.parent / "moved")
     ok, message = checks(service)["disk"]
     assert not ok
-    assert "can't be written" in message
+    assert "is not writable" in message
     assert str(service.settings.runs_dir) not in message
 
 
-def test_too_little_free_space_is_told(tmp_path: Path) -> None:
+def test_too_little_free_space_is_reported(tmp_path: Path) -> None:
     service = make_service(Settings(runs_dir=tmp_path / "runs", min_free_mb=2**40), Catalogue())
     ok, message = checks(service)["disk"]
     assert not ok
     assert "are free" in message
 
 
-def test_many_who_ask_at_once_share_one_look(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_requests_share_one_check(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
 
     def look(self: Health) -> list[object]:

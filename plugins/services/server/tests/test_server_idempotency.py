@@ -1,4 +1,4 @@
-"""Idempotency keys: however often a request comes, and whatever dies in between, one thing is made."""
+"""Idempotency keys: however often a request is repeated, and whatever is killed in between, one resource is created."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUN = {"task": "digits", "agent": "dummy", "sandbox": "docker"}
 
 
 class Killed(BaseException):
-    """As `kill -9` in this place: nothing after it is done, not even what `except` would do."""
+    """Simulate `kill -9` at this point: nothing after it runs, not even `except` blocks."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def kept(local: LocalServer, key: str) -> Idempotency | None:
         return session.scalars(select(Idempotency).where(Idempotency.key == key)).one_or_none()
 
 
-def test_a_repeat_gets_the_first_answer_whatever_became_of_the_run(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_repeat_gets_the_first_response_whatever_happened_to_the_run(local: LocalServer, ann: httpx.Client) -> None:
     before, first = number_of_runs(local), send(ann, "one")
     local.settle(first.json()["id"], "done")
     again = send(ann, "one")
@@ -57,7 +57,7 @@ def test_a_repeat_gets_the_first_answer_whatever_became_of_the_run(local: LocalS
     assert number_of_runs(local) == before + 1
 
 
-def test_the_same_key_for_something_else_is_refused(local: LocalServer, ann: httpx.Client) -> None:
+def test_the_same_key_for_another_request_is_refused(local: LocalServer, ann: httpx.Client) -> None:
     send(ann, "two")
     before = number_of_runs(local)
     for changes in ({"seed": 1}, {"labels": {"a": "b"}}, {"task": "wine"}):
@@ -70,7 +70,7 @@ def test_the_same_key_for_something_else_is_refused(local: LocalServer, ann: htt
     assert number_of_runs(local) == before
 
 
-def test_keys_are_everybodys_own(local: LocalServer, ann: httpx.Client) -> None:
+def test_keys_are_per_user(local: LocalServer, ann: httpx.Client) -> None:
     mine = send(ann, "shared").json()["id"]
     with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('bob')}"}, timeout=60) as bob:
         theirs = send(bob, "shared")
@@ -79,24 +79,24 @@ def test_keys_are_everybodys_own(local: LocalServer, ann: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "tab\there", "é".encode()])
-def test_keys_that_are_none_are_refused(ann: httpx.Client, key: str | bytes) -> None:
+def test_invalid_keys_are_refused(ann: httpx.Client, key: str | bytes) -> None:
     answered = ann.post("/v1/runs", json=RUN, headers={"Idempotency-Key": key})
     assert (answered.status_code, answered.json()["type"]) == (422, "urn:mleredux:problem:invalid")
 
 
-def test_without_a_key_each_request_makes_a_run(local: LocalServer, ann: httpx.Client) -> None:
+def test_without_a_key_each_request_creates_a_run(local: LocalServer, ann: httpx.Client) -> None:
     before = number_of_runs(local)
     assert len({ann.post("/v1/runs", json=RUN).json()["id"] for _ in range(2)}) == 2
     assert number_of_runs(local) == before + 2
 
 
-def test_what_was_refused_may_be_asked_again_under_its_key(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_refused_request_may_be_repeated_under_its_key(local: LocalServer, ann: httpx.Client) -> None:
     assert send(ann, "three", agent="no-such-agent").status_code == 404
     assert kept(local, "three") is None
     assert send(ann, "three").status_code == 201
 
 
-def test_many_at_once_make_one_run(local: LocalServer, ann: httpx.Client) -> None:
+def test_concurrent_requests_create_one_run(local: LocalServer, ann: httpx.Client) -> None:
     before = number_of_runs(local)
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: send(ann, "crowd"), range(16)))
@@ -110,7 +110,7 @@ def test_many_at_once_make_one_run(local: LocalServer, ann: httpx.Client) -> Non
     assert send(ann, "crowd").content == made[0].content
 
 
-def test_while_the_first_goes_on_a_repeat_is_told_to_wait(
+def test_while_the_first_is_in_progress_a_repeat_must_wait(
     local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, may_end, create = threading.Event(), threading.Event(), Run.create
@@ -134,7 +134,7 @@ def test_while_the_first_goes_on_a_repeat_is_told_to_wait(
 
 
 @pytest.mark.parametrize("place", ["before the directory", "after the directory", "after the acknowledgement"])
-def test_a_kill_anywhere_lets_a_repeat_make_no_second_run(
+def test_after_a_kill_anywhere_a_repeat_creates_no_second_run(
     local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     before, create = number_of_runs(local), Run.create
@@ -165,7 +165,7 @@ def test_a_kill_anywhere_lets_a_repeat_make_no_second_run(
     assert send(ann, place).content == answered.content
 
 
-def test_a_first_request_that_died_is_given_up_after_a_while(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_dead_first_request_expires(local: LocalServer, ann: httpx.Client) -> None:
     send(ann, "dead")
     with local.service.database.writing() as session:
         session.execute(update(Idempotency).where(Idempotency.key == "dead").values(status=None))
@@ -176,7 +176,7 @@ def test_a_first_request_that_died_is_given_up_after_a_while(local: LocalServer,
     assert send(ann, "dead").status_code == 201
 
 
-def test_old_answers_are_forgotten_and_not_before_a_day(local: LocalServer, ann: httpx.Client) -> None:
+def test_old_responses_expire_but_not_before_a_day(local: LocalServer, ann: httpx.Client) -> None:
     for key, hours in (("old", 49), ("day", 25)):
         send(ann, key)
         with local.service.database.writing() as session:
@@ -187,7 +187,7 @@ def test_old_answers_are_forgotten_and_not_before_a_day(local: LocalServer, ann:
     assert send(ann, "day").headers["Idempotency-Replayed"] == "true"
 
 
-def test_users_and_projects_are_made_once_too(local: LocalServer) -> None:
+def test_users_and_projects_are_created_once_too(local: LocalServer) -> None:
     with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}, timeout=60) as admin:
         for path, name in (("/v1/users", "zoe"), ("/v1/projects", "zoo")):
             key = {"Idempotency-Key": f"make {name}"}
@@ -197,7 +197,7 @@ def test_users_and_projects_are_made_once_too(local: LocalServer) -> None:
             assert admin.get(first.headers["Location"]).status_code == 200
 
 
-def test_a_retry_makes_one_new_run_however_often_it_comes(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_repeated_retry_creates_one_new_run(local: LocalServer, ann: httpx.Client) -> None:
     first = send(ann, "to be retried").json()["id"]
     with local.service.database.writing() as session:  # it ended well: only a new run can follow
         session.execute(update(Job).where(Job.id == first).values(state="ended"))

@@ -1,4 +1,4 @@
-"""Bounds: how often, how large, how deep, which characters; and the headers that every answer has."""
+"""Limits: rate, size, nesting, characters; and the headers of every response."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_burst_is_allowed_and_then_a_steady_rate() -> None:
     assert [limit.hit("a").wait > 0 for _ in range(7)] == [False] * 6 + [True]
 
 
-def test_being_refused_and_looking_count_nothing() -> None:
+def test_refused_requests_and_queries_are_not_counted() -> None:
     clock = Clock()
     limit = RateLimit(2, 60.0, clock)
     for _ in range(2):
@@ -75,7 +75,7 @@ def test_memory_is_bounded_however_many_addresses_there_are(monkeypatch: pytest.
     assert limit.hit("busy").wait > 0
 
 
-def test_answers_say_how_a_token_stands_and_when_to_come_again(local: LocalServer, http: httpx.Client) -> None:
+def test_responses_have_rate_limit_headers_and_retry_after(local: LocalServer, http: httpx.Client) -> None:
     token = local.user("rita")
     limits, local.app.state.limits = local.app.state.limits, Limits(5)
     try:
@@ -112,13 +112,13 @@ def test_tokens_can_not_be_guessed_but_known_ones_still_work(local: LocalServer,
     assert httpx.get(f"{local.url}/v1/me", headers={"Authorization": f"Bearer {fresh}"}, timeout=60).status_code == 200
 
 
-def test_a_body_that_says_it_is_too_large_is_not_read(http: httpx.Client) -> None:
+def test_a_body_declared_too_large_is_not_read(http: httpx.Client) -> None:
     answered = http.post("/v1/runs", json={**RUN, "context": "x" * 70_000})
     assert (answered.status_code, answered.json()["type"]) == (413, "urn:mleredux:problem:too-large")
     assert answered.headers["Connection"] == "close"
 
 
-def test_a_body_without_a_length_is_bounded_while_it_comes(local: LocalServer) -> None:
+def test_a_body_without_a_length_is_limited_while_it_arrives(local: LocalServer) -> None:
     address = httpx.URL(local.url)
     with socket.create_connection((address.host, address.port or 0), timeout=10) as raw:
         raw.sendall(
@@ -166,7 +166,7 @@ def test_a_body_without_a_length_is_bounded_while_it_comes(local: LocalServer) -
     ],
     ids=str,
 )
-def test_a_hostile_body_is_refused_with_a_sentence(http: httpx.Client, body: str | bytes) -> None:
+def test_a_hostile_body_is_refused_with_a_message(http: httpx.Client, body: str | bytes) -> None:
     content = body if isinstance(body, bytes) else body.encode()
     answered = http.post("/v1/runs", content=content, headers=JSON)
     assert (answered.status_code, answered.json()["type"]) == (422, "urn:mleredux:problem:invalid"), answered.text
@@ -204,7 +204,7 @@ def test_too_many_headers_are_refused(http: httpx.Client) -> None:
     assert http.get("/v1/me", headers={"X-Long": "x" * 40_000}).status_code == 413
 
 
-def test_each_answer_has_an_id_and_a_sane_one_of_the_client_is_taken(http: httpx.Client) -> None:
+def test_each_response_has_an_id_and_a_valid_one_of_the_client_is_used(http: httpx.Client) -> None:
     given = http.get("/v1/me", headers={"X-Request-Id": "trace-0123456789.abc"})
     assert given.headers["X-Request-Id"] == "trace-0123456789.abc"
     for odd in (
@@ -220,7 +220,7 @@ def test_each_answer_has_an_id_and_a_sane_one_of_the_client_is_taken(http: httpx
         assert answered.json()["instance"] == answered.headers["X-Request-Id"]
 
 
-def test_answers_are_not_for_browsers_to_guess_at(http: httpx.Client) -> None:
+def test_responses_prevent_content_sniffing(http: httpx.Client) -> None:
     for path in ("/v1/me", "/v1/nothing", "/healthz", "/v1/runs?sort=x"):
         headers = http.get(path).headers
         assert headers["X-Content-Type-Options"] == "nosniff"
@@ -229,7 +229,7 @@ def test_answers_are_not_for_browsers_to_guess_at(http: httpx.Client) -> None:
     assert "Content-Security-Policy" not in http.get("/docs").headers
 
 
-def test_an_unforeseen_error_is_a_sentence_without_its_insides(
+def test_an_internal_error_is_a_message_without_details(
     local: LocalServer, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_arguments: object, **_more: object) -> None:

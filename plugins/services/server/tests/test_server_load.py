@@ -1,4 +1,4 @@
-"""The load benchmark in small: all runs done, none started twice, all of a log with all who follow it."""
+"""The load benchmark in small: all runs done, none started twice, complete logs for all followers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.mark.slow
-def test_many_at_once_lose_nothing(pytestconfig: pytest.Config) -> None:
+def test_concurrent_load_loses_nothing(pytestconfig: pytest.Config) -> None:
     program = pytestconfig.rootpath / "benchmarks" / "service.py"
     if not program.exists():
         pytest.skip("the benchmarks are not beside the tests")

@@ -1,4 +1,4 @@
-"""The server's log: readable by people and by programs, with nothing in it that must not be."""
+"""The server's log: readable by people and programs, without anything confidential."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = 'one\ntwo\r{"level": "error"}\x1b[2J\x85\u2028\u202e\x00\x7f"\\'
 
 @pytest.fixture
 def restored() -> Iterator[None]:
-    """Logging as it was before the test."""
+    """Restore logging after the test."""
     root = logging.getLogger()
     before, level, hook = list(root.handlers), root.level, threading.excepthook
     yield
@@ -40,11 +40,11 @@ def restored() -> Iterator[None]:
 
 @pytest.fixture
 def stream(restored: None) -> io.StringIO:
-    """Where the test's log goes."""
+    """The stream of the test's log."""
     return io.StringIO()
 
 
-def test_json_has_an_object_a_line_from_our_own_code_from_libraries_and_from_warnings(stream: io.StringIO) -> None:
+def test_json_has_one_object_per_line_from_our_code_libraries_and_warnings(stream: io.StringIO) -> None:
     logs.configure("json", "info", stream)
     structlog.get_logger().info("run ended", run="r1", seconds=1.5, nothing=None)
     logging.getLogger("uvicorn.error").warning("Invalid %s", "request")
@@ -59,7 +59,7 @@ def test_json_has_an_object_a_line_from_our_own_code_from_libraries_and_from_war
     assert "Something is old." in warned["event"]
 
 
-def test_a_level_leaves_out_what_is_below_it(stream: io.StringIO) -> None:
+def test_a_level_drops_messages_below_it(stream: io.StringIO) -> None:
     logs.configure("text", "warning", stream)
     structlog.get_logger().info("left out")
     logging.getLogger("uvicorn.error").info("left out too")
@@ -68,9 +68,7 @@ def test_a_level_leaves_out_what_is_below_it(stream: io.StringIO) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_nothing_that_a_client_sends_can_begin_a_line_or_move_the_cursor(
-    form: logs.Format, stream: io.StringIO
-) -> None:
+def test_client_input_can_not_begin_a_line_or_move_the_cursor(form: logs.Format, stream: io.StringIO) -> None:
     logs.configure(form, "info", stream)
     structlog.get_logger().info(HOSTILE, value=HOSTILE)
     logging.getLogger("uvicorn.error").info("%s", HOSTILE)
@@ -114,7 +112,7 @@ def test_an_exception_comes_with_its_traceback_but_not_as_lines_of_the_log(
         assert all(line.startswith("    | ") for line in lines[1:])
 
 
-def test_a_dying_thread_is_told(stream: io.StringIO) -> None:
+def test_a_dying_thread_is_logged(stream: io.StringIO) -> None:
     logs.configure("json", "info", stream)
 
     def die() -> None:
@@ -167,7 +165,7 @@ def test_the_server_logs_each_request_once_with_its_route_and_without_secrets(tm
         ("GET", "/v1/runs/{run_id}", 404),
         ("POST", "/v1/runs", 404),
         ("GET", "/v1/runs/{run_id}", 404),
-        ("GET", "none", 401),  # who has no token is sent away before a route is looked for
+        ("GET", "none", 401),  # without a token, the request is refused before routing
     ]
     assert [line.get("user", "").startswith("usr_") for line in requests] == [True, True, True, True, False]
     assert all(line["ms"] > 0 for line in requests)
@@ -177,9 +175,7 @@ def test_the_server_logs_each_request_once_with_its_route_and_without_secrets(tm
         assert secret not in written
 
 
-def test_what_nobody_foresaw_is_logged_with_the_id_that_the_client_was_told(
-    stream: io.StringIO, tmp_path: Path
-) -> None:
+def test_internal_errors_are_logged_with_the_id_sent_to_the_client(stream: io.StringIO, tmp_path: Path) -> None:
     app = create_app(make_service(Settings(runs_dir=tmp_path / "runs"), Catalogue()))
 
     @app.get("/broken")

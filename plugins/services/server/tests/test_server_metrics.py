@@ -1,4 +1,4 @@
-"""`/metrics`: what Prometheus reads."""
+"""`/metrics`: the Prometheus endpoint."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_runs_and_the_queue_are_counted_from_the_database(service: Service) -> N
     assert 90 <= of(text, "mleredux_queue_oldest_wait_seconds") < 200
 
 
-def test_the_database_is_asked_once_in_some_seconds_however_many_ask(service: Service) -> None:
+def test_the_database_is_queried_once_in_some_seconds_for_any_number_of_clients(service: Service) -> None:
     asked: list[float] = []
     stored = Stored(service, fresh=60)
     plain = stored._ask
@@ -109,7 +109,7 @@ def test_the_database_is_asked_once_in_some_seconds_however_many_ask(service: Se
     assert len(asked) == 2
 
 
-def test_without_a_database_the_last_numbers_are_shown_and_that_it_is_down(service: Service) -> None:
+def test_without_a_database_the_last_numbers_and_its_failure_are_reported(service: Service) -> None:
     add_run(service, "r0", "done", "ended")
     stored = Stored(service, fresh=0.0)
     before = next(iter(stored.collect()))
@@ -123,7 +123,7 @@ def test_without_a_database_the_last_numbers_are_shown_and_that_it_is_down(servi
     assert after["mleredux_runs"]["{'status': 'done'}"] == 1
 
 
-def test_two_services_in_one_process_have_numbers_of_their_own(service: Service) -> None:
+def test_two_services_in_one_process_have_separate_numbers(service: Service) -> None:
     one, two = Metrics(service), Metrics(service)
     one.followers.inc()
     assert two.registry.get_sample_value("mleredux_event_streams") == 0

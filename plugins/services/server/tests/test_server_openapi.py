@@ -1,4 +1,4 @@
-"""The OpenAPI document, which clients are made from, and which tests of security go by."""
+"""The OpenAPI document, from which clients and security tests are generated."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def test_all_routes_but_those_of_health_need_a_token(document: dict[str, Any]) -
     assert open_ones == {"/healthz", "/readyz", "/metrics", "/v1"}
 
 
-def test_all_routes_may_answer_with_a_problem_and_none_with_errors_of_another_form(document: dict[str, Any]) -> None:
+def test_all_routes_may_return_a_problem_and_no_other_error_format(document: dict[str, Any]) -> None:
     for _, path, operation in operations(document):
         assert "application/problem+json" in operation["responses"]["default"]["content"], path
     assert "HTTPValidationError" not in json.dumps(document)
 
 
-def test_operations_have_names_of_their_own_and_a_sentence(document: dict[str, Any]) -> None:
+def test_operations_have_unique_names_and_a_description(document: dict[str, Any]) -> None:
     names = [operation["operationId"] for _, _, operation in operations(document)]
     assert len(set(names)) == len(names)
     for name, (_, path, operation) in zip(names, operations(document), strict=True):
@@ -45,19 +45,19 @@ def test_operations_have_names_of_their_own_and_a_sentence(document: dict[str, A
         assert operation["description"].endswith((".", "`")), path
 
 
-def test_operations_stand_in_one_place_of_the_page_of_docs_each_beside_their_like(document: dict[str, Any]) -> None:
+def test_operations_appear_once_in_the_docs_page_grouped_by_tag(document: dict[str, Any]) -> None:
     places = {(method, path): operation.get("tags", []) for method, path, operation in operations(document)}
     assert {place: tags for place, tags in places.items() if len(tags) != 1} == {}
     assert places["post", "/v1/experiments/{experiment_id}/cancel"] == ["experiments"]
 
 
-def test_all_references_lead_somewhere(document: dict[str, Any]) -> None:
+def test_all_references_resolve(document: dict[str, Any]) -> None:
     text = json.dumps(document)
     for name in {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}:
         assert name in document["components"]["schemas"], name
 
 
-def test_the_page_of_docs_takes_nothing_from_other_hosts(tmp_path: Path) -> None:
+def test_the_docs_page_loads_nothing_from_other_hosts(tmp_path: Path) -> None:
     client = TestClient(create_app(make_service(Settings(runs_dir=tmp_path / "runs"), Catalogue())))
     page = client.get("/docs").text
     assert "openapi.json" in page

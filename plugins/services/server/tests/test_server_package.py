@@ -8,7 +8,7 @@ from mleredux_server.database import Database
 from mleredux_server.database.tables import Base
 
 
-def test_the_migrations_make_the_tables_that_the_code_expects(tmp_path: object) -> None:
+def test_the_migrations_create_the_tables_that_the_code_expects(tmp_path: object) -> None:
     database = Database(f"sqlite:///{tmp_path}/service.sqlite")
     database.migrate()
     database.migrate()

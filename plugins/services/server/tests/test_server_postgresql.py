@@ -1,4 +1,4 @@
-"""The service on PostgreSQL: the same tables, the same answers, and nothing lost when the database goes away."""
+"""The service on PostgreSQL: the same tables, the same responses, and nothing lost when the database fails."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUN: dict[str, Any] = {"task": "digits", "agent": "dummy", "sandbox": "process"}
 SLOW = str(Path(__file__).parent / "slow_agent")
 
 
-def test_the_migrations_make_the_tables_that_the_code_expects(postgres_url: str, tmp_path: Path) -> None:
+def test_the_migrations_create_the_tables_that_the_code_expects(postgres_url: str, tmp_path: Path) -> None:
     database = Database(Settings(runs_dir=tmp_path, database=postgres_url).database_url)
     database.migrate()
     database.migrate()
@@ -41,7 +41,7 @@ def test_the_migrations_make_the_tables_that_the_code_expects(postgres_url: str,
     database.close()
 
 
-def test_servers_that_start_at_once_migrate_once(postgres_url: str, tmp_path: Path) -> None:
+def test_concurrently_started_servers_migrate_once(postgres_url: str, tmp_path: Path) -> None:
     url = Settings(runs_dir=tmp_path, database=postgres_url).database_url
     code = "import sys; from mleredux_server.database import Database; Database(sys.stdin.read()).migrate()"
     programs = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, text=True) for _ in range(2)]
@@ -54,7 +54,7 @@ def test_servers_that_start_at_once_migrate_once(postgres_url: str, tmp_path: Pa
 
 @pytest.fixture(scope="module")
 def local(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server without a scheduler: what is made stays queued."""
+    """A server without a scheduler: new runs stay queued."""
     folder = Path(tmp_path_factory.mktemp("local"))
     with LocalServer(folder / "runs", database=postgres_server.new_database()).running() as started:
         yield started
@@ -70,7 +70,7 @@ def client(url: str, token: str) -> httpx.Client:
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
 
 
-def test_runs_are_made_listed_filtered_and_paged(admin: httpx.Client) -> None:
+def test_runs_are_created_listed_filtered_and_paged(admin: httpx.Client) -> None:
     made = [
         admin.post("/v1/runs", json={**RUN, "seed": seed, "labels": {"of": "paging", "odd": str(seed % 2)}})
         for seed in range(7)
@@ -97,7 +97,7 @@ def test_runs_are_made_listed_filtered_and_paged(admin: httpx.Client) -> None:
     assert admin.get(f"/v1/runs/{ids[0]}").json()["labels"] == {"of": "paging", "odd": "0"}
 
 
-def test_a_key_makes_one_run_however_many_ask_at_once(local: LocalServer, admin: httpx.Client) -> None:
+def test_concurrent_requests_with_one_key_create_one_run(local: LocalServer, admin: httpx.Client) -> None:
     asked = {**RUN, "labels": {"of": "one key"}}
 
     def ask(_number: int) -> httpx.Response:
@@ -114,7 +114,7 @@ def test_a_key_makes_one_run_however_many_ask_at_once(local: LocalServer, admin:
     assert admin.post("/v1/runs", json=RUN, headers={"Idempotency-Key": "the-same"}).status_code == 422
 
 
-def test_a_quota_holds_however_many_ask_at_once(local: LocalServer) -> None:
+def test_a_quota_holds_for_concurrent_requests(local: LocalServer) -> None:
     token = local.user("ada")
     with local.service.database.writing() as session:
         project = session.scalars(select(Project).where(Project.name == "ada")).one()
@@ -140,32 +140,32 @@ def test_a_quota_holds_however_many_ask_at_once(local: LocalServer) -> None:
         "/v1/tasks/%00",
     ],
 )
-def test_a_nul_character_which_postgresql_can_not_keep_is_the_clients_mistake(admin: httpx.Client, path: str) -> None:
+def test_a_nul_character_which_postgresql_can_not_store_is_a_client_error(admin: httpx.Client, path: str) -> None:
     answer = admin.get(path)
     assert answer.status_code in (404, 422)
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_a_nul_character_in_a_text_is_kept_or_refused(admin: httpx.Client) -> None:
+def test_a_nul_character_in_a_text_is_stored_or_refused(admin: httpx.Client) -> None:
     for field in ({"context": "a\0b"}, {"options": {"a\0": "b\0"}}, {"labels": {"a\0": "b"}}, {"task": "a\0"}):
         assert admin.post("/v1/runs", json={**RUN, **field}).status_code in (201, 404, 422), field
     key = {"Idempotency-Key": "a\\u0000b"}
     assert admin.post("/v1/runs", json=RUN, headers=key).status_code == 201
 
 
-def test_what_a_program_said_is_kept_but_for_what_no_text_may_have(local: LocalServer) -> None:
+def test_program_output_is_stored_without_invalid_characters(local: LocalServer) -> None:
     with local.service.database.reading() as session:
         assert session.scalar(select(literal("a\0b\ud800c", Words))) == "a\ufffdb\ufffdc"
 
 
-def test_the_log_has_no_values_of_the_database(local: LocalServer, admin: httpx.Client) -> None:
+def test_the_log_contains_no_database_values(local: LocalServer, admin: httpx.Client) -> None:
     with pytest.raises(DBAPIError) as failed, local.service.database.reading() as session:
         session.execute(select(RunRow.id).where(RunRow.id == "a-value-nobody-may-see\0"))
     assert "nobody-may-see" not in str(failed.value)
 
 
-def test_a_crash_of_it_loses_nothing_that_was_committed(postgres_server: PostgresServer) -> None:
-    """Of the tests' own server, without whose word the service can't keep its own."""
+def test_a_crash_of_postgresql_loses_no_committed_data(postgres_server: PostgresServer) -> None:
+    """A guarantee of the tests' own server, which the service's guarantees depend on."""
     import psycopg
 
     url = postgres_server.new_database()
@@ -186,8 +186,8 @@ def wait_for(met: Callable[[], Any], told: Callable[[], Any] = lambda: "", secon
     return found
 
 
-def test_nothing_is_lost_while_postgresql_is_away(postgres_server: PostgresServer, tmp_path: Path) -> None:
-    """It crashes while one run works and one waits; meanwhile requests are told to come again."""
+def test_nothing_is_lost_while_postgresql_is_down(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """It crashes while one run is running and one waits; meanwhile clients are told to retry."""
     options = ("--workers", "1", "--log-format", "json")
     env = {"MLEREDUX_PLUGINS": SLOW, "MLEREDUX_DATABASE": postgres_server.new_database()}
     with ServerProcess(tmp_path / "runs", *options, env=env) as server, client(server.url, server.token) as http:
@@ -239,7 +239,7 @@ def test_nothing_is_lost_while_postgresql_is_away(postgres_server: PostgresServe
     assert "Traceback" not in "".join(line for line in server.log if '"exception"' not in line)
 
 
-def test_a_server_whose_database_refuses_it_says_so_without_the_password(
+def test_a_refused_database_connection_is_reported_without_the_password(
     postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     url = postgres_server.url().replace(postgres_server.password, "pg-another-secret")
@@ -252,7 +252,7 @@ def test_a_server_whose_database_refuses_it_says_so_without_the_password(
 
 
 @pytest.mark.parametrize("wrong", ["name", "port"])
-def test_a_database_that_is_not_there_is_told_without_its_password(postgres_server: PostgresServer, wrong: str) -> None:
+def test_a_missing_database_is_reported_without_its_password(postgres_server: PostgresServer, wrong: str) -> None:
     url = postgres_server.url("nowhere" if wrong == "name" else "postgres")
     if wrong == "port":
         url = url.replace(f":{postgres_server.port}/", ":1/")

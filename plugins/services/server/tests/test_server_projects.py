@@ -1,4 +1,4 @@
-"""Projects: members see what is in them, owners let others in, admins say what they may use."""
+"""Projects: members see their contents, owners manage members, admins set quotas."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def id_of(http: httpx.Client) -> str:
 
 @pytest.fixture
 def team(people: dict[str, httpx.Client]) -> dict[str, Any]:
-    """A project that ann owns and bob is in."""
+    """A project owned by ann, with bob as a member."""
     name = f"team-{next(NUMBERS)}"
     project: dict[str, Any] = people["admin"].post("/v1/projects", json={"name": name}).json()
     members = f"/v1/projects/{project['id']}/members"
@@ -55,7 +55,7 @@ def test_members_see_the_project_and_its_runs_and_others_do_not(
     assert refused.status_code == 404
 
 
-def test_owners_let_others_in_and_out_and_members_only_themselves_out(
+def test_owners_add_and_remove_members_and_members_only_remove_themselves(
     people: dict[str, httpx.Client], team: dict[str, Any]
 ) -> None:
     members = f"/v1/projects/{team['id']}/members"
@@ -65,9 +65,9 @@ def test_owners_let_others_in_and_out_and_members_only_themselves_out(
     assert people["carl"].put(f"{members}/{carl}", json={}).status_code == 404
     assert people["carl"].get(f"/v1/projects/{team['id']}").status_code == 404
     assert people["ann"].put(f"{members}/{carl}", json={"role": "member"}).status_code == 204
-    assert people["carl"].get(f"/v1/projects/{team['id']}").json()["role"] == "member"  # at once
+    assert people["carl"].get(f"/v1/projects/{team['id']}").json()["role"] == "member"  # immediately
     assert people["ann"].put(f"{members}/{carl}", json={"role": "king"}).status_code == 422
-    assert people["ann"].put(f"{members}/carl", json={}).status_code == 404  # names could be tried out
+    assert people["ann"].put(f"{members}/carl", json={}).status_code == 404  # else names could be guessed
     assert people["ann"].delete(f"{members}/{carl}").status_code == 204
     assert people["carl"].get(f"/v1/projects/{team['id']}").status_code == 404
     assert people["bob"].delete(f"{members}/{bob}").status_code == 204
@@ -83,7 +83,7 @@ def test_a_project_keeps_an_owner(people: dict[str, httpx.Client], team: dict[st
     assert people["ann"].delete(f"{members}/{ann}").status_code == 204
 
 
-def test_only_admins_make_projects_and_change_quotas(people: dict[str, httpx.Client], team: dict[str, Any]) -> None:
+def test_only_admins_create_projects_and_change_quotas(people: dict[str, httpx.Client], team: dict[str, Any]) -> None:
     path = f"/v1/projects/{team['id']}"
     assert people["ann"].post("/v1/projects", json={"name": "more"}).status_code == 403
     for change in ({"quota": {"cpus": None}}, {"name": "free", "quota": {"sandboxes": None}}):
@@ -104,7 +104,7 @@ def test_only_admins_make_projects_and_change_quotas(people: dict[str, httpx.Cli
         assert people["admin"].patch(path, json={"quota": wrong}).status_code == 422, wrong
 
 
-def test_a_quota_beyond_numbers_is_refused(people: dict[str, httpx.Client], team: dict[str, Any]) -> None:
+def test_an_invalid_quota_is_refused(people: dict[str, httpx.Client], team: dict[str, Any]) -> None:
     for value in ("NaN", "Infinity", "1e999"):
         answered = people["admin"].patch(
             f"/v1/projects/{team['id']}",
@@ -114,7 +114,7 @@ def test_a_quota_beyond_numbers_is_refused(people: dict[str, httpx.Client], team
         assert answered.status_code == 422, value
 
 
-def test_a_rename_is_the_owners_and_names_stay_unique(people: dict[str, httpx.Client], team: dict[str, Any]) -> None:
+def test_only_owners_rename_and_names_stay_unique(people: dict[str, httpx.Client], team: dict[str, Any]) -> None:
     path = f"/v1/projects/{team['id']}"
     assert people["bob"].patch(path, json={"name": "mine"}).status_code == 403
     assert people["ann"].patch(path, json={"name": "carl"}).status_code == 409
@@ -123,7 +123,7 @@ def test_a_rename_is_the_owners_and_names_stay_unique(people: dict[str, httpx.Cl
     assert people["ann"].get(f"/v1/projects/{team['name']}-x").json()["id"] == team["id"]
 
 
-def test_who_changes_a_project_has_seen_its_current_state(
+def test_a_project_change_based_on_a_stale_state_is_refused(
     people: dict[str, httpx.Client], team: dict[str, Any]
 ) -> None:
     path = f"/v1/projects/{team['id']}"
@@ -136,7 +136,9 @@ def test_who_changes_a_project_has_seen_its_current_state(
     assert people["admin"].patch(path, json={"quota": {"cpus": 8}}, headers={"If-Match": "*"}).status_code == 200
 
 
-def test_each_change_is_in_the_audit(local: LocalServer, people: dict[str, httpx.Client], team: dict[str, Any]) -> None:
+def test_each_change_is_in_the_audit_log(
+    local: LocalServer, people: dict[str, httpx.Client], team: dict[str, Any]
+) -> None:
     people["ann"].patch(f"/v1/projects/{team['id']}", json={"name": f"{team['name']}-y"})
     people["admin"].patch(f"/v1/projects/{team['id']}", json={"quota": {"gpus": 1}})
     with local.service.database.reading() as session:

@@ -1,4 +1,4 @@
-"""Cancelling, retrying and deleting runs; quotas that make runs wait."""
+"""Cancel, retry and delete runs; quotas that make runs wait."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def new(http: httpx.Client) -> Ask:
 
 
 def reaches(http: httpx.Client, run_id: str, *statuses: str) -> dict[str, Any]:
-    """The run, once it is in one of these statuses."""
+    """Return the run, once it has one of these statuses."""
     until = time.monotonic() + 120
     while (found := http.get(f"/v1/runs/{run_id}").json())["status"] not in statuses:
         assert time.monotonic() < until and found["status"] not in FINAL - set(statuses), found
@@ -68,7 +68,7 @@ def reaches(http: httpx.Client, run_id: str, *statuses: str) -> dict[str, Any]:
 
 
 def waits_for(http: httpx.Client, run_id: str, reason: str) -> None:
-    """Returns once the run says so: the reason is written in the dispatcher's first look after the run came."""
+    """Return once the run has this reason: it is written in the dispatcher's first round after the run was created."""
     until = time.monotonic() + 120
     while (found := http.get(f"/v1/runs/{run_id}").json())["waiting_for"] != reason:
         assert time.monotonic() < until, found
@@ -89,10 +89,10 @@ def test_a_run_goes_through_all_states_and_shows_its_score(http: httpx.Client, n
     assert made["created_at"] < shown["started_at"] < shown["ended_at"] <= shown["updated_at"]
 
 
-def test_what_waits_says_why_and_a_queued_run_is_cancelled_at_once(
+def test_a_waiting_run_has_a_reason_and_a_queued_run_is_cancelled_immediately(
     http: httpx.Client, new: Ask, server: ServerProcess
 ) -> None:
-    long = new(1200, limits={"cpus": 2})  # longer than all that is looked at meanwhile
+    long = new(1200, limits={"cpus": 2})  # longer than everything checked in the meantime
     reaches(http, long["id"], "running")
     waiting, behind = new(0, limits={"cpus": 2}), new(0, limits={"cpus": 2})
     waits_for(http, waiting["id"], "2 CPUs; 0 of 2 are free")
@@ -109,10 +109,10 @@ def test_what_waits_says_why_and_a_queued_run_is_cancelled_at_once(
     problem(http.post(f"/v1/runs/{long['id']}/retry"), 409, "conflict")
     assert http.post(f"/v1/runs/{long['id']}/cancel").status_code == 202
     ended = reaches(http, long["id"], "cancelled")
-    assert ended["message"] == "Somebody stopped the run." and ended["ended_at"]
+    assert ended["message"] == "A user cancelled the run." and ended["ended_at"]
 
 
-def test_a_cancelled_run_goes_on_when_it_is_retried(http: httpx.Client, new: Ask, server: ServerProcess) -> None:
+def test_a_cancelled_run_is_resumed_by_a_retry(http: httpx.Client, new: Ask, server: ServerProcess) -> None:
     run = new(9999)
     http.post(f"/v1/runs/{run['id']}/cancel")
     reaches(http, run["id"], "cancelled")
@@ -130,7 +130,7 @@ def test_a_cancelled_run_goes_on_when_it_is_retried(http: httpx.Client, new: Ask
     assert [event.seq for event in events] == list(range(len(events)))
 
 
-def test_a_run_that_ended_is_made_anew_when_it_is_retried(http: httpx.Client, new: Ask) -> None:
+def test_a_retry_of_an_ended_run_creates_a_new_one(http: httpx.Client, new: Ask) -> None:
     run = new(0, labels={"of": "me"}, priority=3, limits={"time_limit": 33})
     reaches(http, run["id"], "done")
     key = {"Idempotency-Key": "once"}
@@ -145,13 +145,13 @@ def test_a_run_that_ended_is_made_anew_when_it_is_retried(http: httpx.Client, ne
     reaches(http, fresh["id"], "done")
 
 
-def test_a_deleted_run_is_gone_with_all_it_left(
+def test_a_deleted_run_is_removed_with_all_its_files(
     http: httpx.Client, new: Ask, server: ServerProcess, database: Database
 ) -> None:
     run = new(0)
     reaches(http, run["id"], "done")
     with database.reading() as session:
-        assert session.get_one(Job, run["id"]).disk_mb >= 1, "what it left counts"
+        assert session.get_one(Job, run["id"]).disk_mb >= 1, "its files count"
     assert http.delete(f"/v1/runs/{run['id']}").status_code == 204
     assert http.get(f"/v1/runs/{run['id']}").status_code == 404
     assert not (server.runs_dir / run["id"]).exists() and not list((server.runs_dir / ".server" / "trash").iterdir())
@@ -161,7 +161,9 @@ def test_a_deleted_run_is_gone_with_all_it_left(
     assert "delete" in done
 
 
-def test_nobody_touches_another_s_runs(http: httpx.Client, new: Ask, server: ServerProcess, database: Database) -> None:
+def test_users_can_not_change_others_runs(
+    http: httpx.Client, new: Ask, server: ServerProcess, database: Database
+) -> None:
     run = new(0)
     with database.writing() as session:
         user = make_user(session, "stranger")
@@ -174,9 +176,7 @@ def test_nobody_touches_another_s_runs(http: httpx.Client, new: Ask, server: Ser
     reaches(http, run["id"], "done")
 
 
-def test_a_project_s_quota_makes_its_runs_wait_and_nobody_else_s(
-    http: httpx.Client, new: Ask, database: Database
-) -> None:
+def test_a_project_s_quota_makes_only_its_own_runs_wait(http: httpx.Client, new: Ask, database: Database) -> None:
     with database.writing() as session:
         owner = make_user(session, "narrow", quota=Quota(concurrent_runs=1, sandboxes=None))
         _, token = make_token(session, owner, "t", ["read", "run"])
@@ -195,10 +195,10 @@ def test_a_project_s_quota_makes_its_runs_wait_and_nobody_else_s(
     reaches(http, second, "cancelled")
 
 
-def test_a_job_whose_start_was_noted_but_never_told_is_taken_up(
+def test_a_job_recorded_as_started_but_never_sent_is_started(
     http: httpx.Client, new: Ask, server: ServerProcess, database: Database
 ) -> None:
-    """As when the database's connection breaks while that is written: whether it was is not known."""
+    """As when the database's connection breaks during the write: it is unknown whether it was committed."""
     run_id = new(1)["id"]
     reaches(http, run_id, "done")
     idle = next(

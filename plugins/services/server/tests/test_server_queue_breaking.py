@@ -1,7 +1,7 @@
-"""The database breaks off at any statement of the scheduler: each run still ends, and is worked on once.
+"""The database connection breaks at any statement of the scheduler: each run still ends, and is executed once.
 
-The statements and commits of a scenario are counted, and one after the other fails: before it was done or after it,
-alone or with all that follow for a while. A commit that fails after it was done is one whose answer was lost.
+The statements and commits of a scenario are counted, and each in succession fails: before or after it was executed,
+alone or with all that follow for a while. A commit that fails after it was executed is one whose response was lost.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 EVERY = int(os.environ.get("MLEREDUX_BREAKING_EVERY", "15"))
-"""Of the points that are no commits, so many are passed over for one that fails; 1: none."""
+"""Every how many points other than commits one fails; 1: all."""
 ASKED = RunRequest(task="toy", agent="toy-nearest", sandbox="process")
 
 
 class Breaking:
-    """A database whose connections break off where they are told to.
+    """A database whose connections break at given points.
 
     Attributes:
-        passed: What was done since `at` was called: each statement and commit, before and after it.
+        passed: Points since `at` was called: each statement and commit, before and after it.
     """
 
     def __init__(self, database: Database) -> None:
@@ -56,7 +56,7 @@ class Breaking:
         self._failing = range(0)
 
     def at(self, first: int = 0, count: int = 0) -> None:
-        """Let so many points fail from now on, beginning with that one."""
+        """Make this many points fail from now on, starting with that one."""
         self.passed, self._failing = [], range(first, first + count)
 
     def _around(self, do: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -74,7 +74,7 @@ class Breaking:
 
 
 class Pipe(RawIOBase):
-    """What a worker is told."""
+    """A worker's input."""
 
     def __init__(self) -> None:
         self.told: list[bytes] = []
@@ -88,12 +88,12 @@ class Pipe(RawIOBase):
 
 
 class HandPool(Pool):
-    """Workers that are no processes: they take a step of their work when they are told to."""
+    """Workers that are not processes: they make one step of progress when told to."""
 
     worked: Counter[str]
 
     def warm(self, busy: int) -> None:
-        """None is started ahead."""
+        """Start none ahead."""
 
     def _start(self, lane: str) -> WorkerProcess:
         process: Any = SimpleNamespace(pid=os.getpid(), stdin=Pipe(), told=0)
@@ -102,7 +102,7 @@ class HandPool(Pool):
         return worker
 
     def step(self, runs: Path) -> None:
-        """Each that was told a job goes one step further: takes it up, then ends it and says so."""
+        """Advance each worker that has a job by one step: it starts the job, then ends and reports it."""
         for worker in self._workers:
             process: Any = worker.process
             if len(process.stdin.told) == process.told:
@@ -120,7 +120,7 @@ class HandPool(Pool):
 
 
 class Place:
-    """A service with a scheduler whose rounds the test goes itself."""
+    """A service with a scheduler whose rounds the test triggers itself."""
 
     def __init__(self, home: Path) -> None:
         settings = Settings(runs_dir=home / "runs", data_dir=home / "data", workers=1)
@@ -141,7 +141,7 @@ class Place:
         return [row.id for row in make_runs(self.service, self.caller, planned, ASKED)]
 
     def round(self) -> None:
-        """As the thread's, but without its pauses."""
+        """Run a round as the thread does, but without its pauses."""
         dispatcher = self.dispatcher
         dispatcher._look_around_at = 0.0
         dispatcher._not_before.clear()
@@ -153,7 +153,7 @@ class Place:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is worked on, as far as the scheduler knows."""
+        """Return whether nothing is running, as far as the scheduler knows."""
         return not any(worker.job for worker in self.pool._workers) and not self.dispatcher._jobs.started
 
     def states(self, ids: list[str]) -> set[tuple[str, str]]:
@@ -173,7 +173,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def rounds_until_the_end(place: Place, ids: list[str]) -> int:
-    """Rounds without faults until all have ended."""
+    """Run rounds without faults until all have ended."""
     for number in range(30):
         if place.states(ids) == {("ended", "done")}:
             return number
@@ -184,8 +184,8 @@ def rounds_until_the_end(place: Place, ids: list[str]) -> int:
 
 
 @pytest.mark.parametrize("count", [1, 25], ids=["once", "for-a-while"])
-def test_wherever_the_database_breaks_off_each_run_ends_and_is_worked_on_once(place: Place, count: int) -> None:
-    """Two runs and one worker: the second is handed out when the first has ended."""
+def test_wherever_the_database_connection_breaks_each_run_ends_and_is_executed_once(place: Place, count: int) -> None:
+    """Two runs and one worker: the second is assigned when the first has ended."""
     ids = place.make(2)
     place.breaking.at()
     for _ in range(12):

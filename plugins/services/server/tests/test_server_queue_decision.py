@@ -1,4 +1,4 @@
-"""Which runs start: the laws that any queue, machine and quotas are held to."""
+"""Which runs start: the laws that hold for any queue, machine and quotas."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def queues(draw: st.DrawFn) -> list[Waiting]:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[list[Running], World]:
-    """A machine, quotas, and runs on it that obey both."""
+    """A machine, quotas, and running runs that obey both."""
     world = World(
         machine=Demand(draw(st.sampled_from([1.0, 2.0, 4.0, 8.0])), 4000.0, draw(st.sampled_from([0.0, 2.0]))),
         workers=draw(st.integers(0, 6)),
@@ -73,14 +73,14 @@ def held(runs: list[Running] | list[Waiting]) -> Demand:
 
 
 def after(waiting: list[Waiting], running: list[Running], decision: Decision) -> list[Running]:
-    """What runs once the decision was followed."""
+    """Return what is running after the decision was applied."""
     by_id = {run.id: run for run in waiting}
     fresh = [by_id[name] for name in decision.start]
     return [*running, *(Running(run.id, run.user, run.project, run.demand, 100.0) for run in fresh)]
 
 
 def may_start(run: Waiting, running: list[Running], world: World, started: int) -> bool:
-    """Whether machine, quota and workers have room for one more."""
+    """Return whether machine, quota and workers have room for one more."""
     allowed = world.projects.get(run.project, Allowance())
     same = [other for other in running if other.project == run.project]
     mine = held(same).plus(run.demand)
@@ -113,7 +113,7 @@ def test_machine_quotas_and_workers_are_never_exceeded(
 
 @given(queues(), worlds())
 @settings(max_examples=100, deadline=None)
-def test_who_waits_is_told_why_and_no_room_is_left_to_who_fits(
+def test_waiting_runs_have_a_reason_and_runs_that_fit_are_started(
     waiting: list[Waiting], there: tuple[list[Running], World]
 ) -> None:
     running, world = there
@@ -135,7 +135,7 @@ def test_who_waits_is_told_why_and_no_room_is_left_to_who_fits(
 
 @given(queues(), st.integers(1, 8))
 @settings(max_examples=80, deadline=None)
-def test_among_one_s_own_runs_priority_comes_first_and_then_age(waiting: list[Waiting], room: int) -> None:
+def test_the_runs_of_one_user_start_by_priority_and_then_age(waiting: list[Waiting], room: int) -> None:
     waiting = [replace(run, demand=Demand(1.0), project="p1") for run in waiting]
     started = set(decide(waiting, [], World(machine=Demand(float(room)), workers=99, now=100.0)).start)
     for run in waiting:
@@ -148,7 +148,7 @@ def test_among_one_s_own_runs_priority_comes_first_and_then_age(waiting: list[Wa
 
 @given(st.lists(st.integers(0, 30), min_size=3, max_size=3), st.integers(1, 40), st.data())
 @settings(max_examples=80, deadline=None)
-def test_users_get_equal_shares_whatever_they_queue_and_whatever_priority_they_give(
+def test_users_get_equal_shares_whatever_they_queue_with_any_priority(
     counts: list[int], room: int, data: st.DataObject
 ) -> None:
     waiting = [
@@ -159,7 +159,7 @@ def test_users_get_equal_shares_whatever_they_queue_and_whatever_priority_they_g
     decision = decide(waiting, [], World(machine=Demand(float(room)), workers=99, now=100.0))
     given_ = Counter(name[:3] for name in decision.start)
     short = [user for user, count in zip(USERS, counts, strict=True) if given_[user] < count]
-    for user in short:  # who wants more has no less than anybody, but for one that can't be split
+    for user in short:  # users who want more have no less than others, except for one run that can't be split
         assert all(given_[user] >= given_[other] - 1 for other in USERS)
 
 
@@ -174,7 +174,7 @@ def test_a_project_of_twice_the_weight_gets_twice_the_share() -> None:
     assert Counter(name[:3] for name in decision.start) == {"ada": 4, "bob": 8}
 
 
-def test_shares_are_of_what_a_user_has_most_of() -> None:
+def test_shares_are_of_the_dominant_resource() -> None:
     running = [Running("a", "ada", "p1", Demand(1.0, 3000.0), 0.0), Running("b", "bob", "p2", Demand(2.0, 100.0), 0.0)]
     waiting = [Waiting("a2", "ada", "p1", Demand(1.0), 1.0), Waiting("b2", "bob", "p2", Demand(1.0), 2.0)]
     world = World(machine=Demand(8.0, 4000.0), workers=1, now=100.0)
@@ -187,7 +187,7 @@ def test_shares_are_of_what_a_user_has_most_of() -> None:
     st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
-def test_a_large_run_among_ever_new_small_ones_starts_in_bounded_time(
+def test_a_large_run_among_a_stream_of_small_ones_starts_in_bounded_time(
     stream: list[tuple[str, int]], width: int, same_user: bool
 ) -> None:
     """A new small run arrives each second; each takes up to 20 seconds; the large one needs all of the machine."""
@@ -215,7 +215,7 @@ def test_a_large_run_among_ever_new_small_ones_starts_in_bounded_time(
         assert moment <= 3 * patience + 3 * longest, "starved"
 
 
-def test_small_runs_pass_a_large_one_only_where_they_leave_its_room() -> None:
+def test_small_runs_overtake_a_large_one_only_outside_its_reservation() -> None:
     machine = Demand(4.0)
     old = Running("old", "bob", "p1", Demand(3.0), 0.0)
     large = Waiting("large", "ada", "p1", Demand(3.0), 10.0)
@@ -246,18 +246,18 @@ def test_small_runs_pass_a_large_one_only_where_they_leave_its_room() -> None:
         pytest.param(World(Demand(2.0), 2, 9.0), Demand(1.0, 0, 1.0), "1 GPU: more than this machine has", id="gpu"),
     ],
 )
-def test_reasons_are_sentences_of_few_words(world: World, demand: Demand, reason: str) -> None:
+def test_reasons_are_short(world: World, demand: Demand, reason: str) -> None:
     waiting = [Waiting(name, "ada", "p1", demand, 1.0) for name in ("a", "b")]
     assert decide(waiting, [], world).waiting_for == {"a": reason, "b": TURN}
 
 
-def test_a_run_that_the_machine_can_never_hold_keeps_no_room() -> None:
+def test_a_run_too_large_for_the_machine_reserves_nothing() -> None:
     waiting = [Waiting("huge", "ada", "p1", Demand(9.0), 0.0), Waiting("small", "bob", "p1", Demand(1.0), 50.0)]
     decision = decide(waiting, [], World(Demand(2.0), 2, 100.0))
     assert decision.start == ["small"] and decision.kept_for is None
 
 
-def test_ten_thousand_queued_runs_are_decided_in_a_moment() -> None:
+def test_ten_thousand_queued_runs_are_decided_fast() -> None:
     import time
 
     waiting = [

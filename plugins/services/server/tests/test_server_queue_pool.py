@@ -1,4 +1,4 @@
-"""What the scheduler hears of workers and of sandboxes, also of those that end or fail as nobody foresaw."""
+"""What the scheduler detects of workers and sandboxes, including unexpected exits and failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mleredux_server.settings import Settings
 
 
 @pytest.mark.parametrize("said", ['{"done": "a"}', '{"done": "a", "err', "no word", ""])
-def test_the_end_of_a_worker_is_heard_whatever_it_said_last(tmp_path: Path, said: str) -> None:
+def test_the_exit_of_a_worker_is_detected_whatever_it_sent_last(tmp_path: Path, said: str) -> None:
     woken, tally = threading.Event(), Tally()
     pool = Pool(Settings(runs_dir=tmp_path / "runs"), Catalogue(), woken.set, tally)
     command = ["sh", "-c", 'printf %s "$1"; kill -9 $$', "sh", said]
@@ -30,9 +30,7 @@ def test_the_end_of_a_worker_is_heard_whatever_it_said_last(tmp_path: Path, said
     assert woken.is_set() and worker.gone and tally.workers_died == 1
 
 
-def test_a_sandbox_that_fails_as_nobody_foresaw_is_looked_at_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sandbox_that_fails_unexpectedly_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     service = make_service(Settings(runs_dir=tmp_path / "runs"), Catalogue())
     asked: list[str] = []
 

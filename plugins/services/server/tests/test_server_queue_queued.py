@@ -1,4 +1,4 @@
-"""How much of a long queue is looked at, and what of it is written."""
+"""How much of a long queue is read, and how much of it is written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def queue(database: Database, user: str, count: int, **more: object) -> list[str]:
-    """Queue runs of a new user, the first first; their ids."""
+    """Queue runs of a new user, the first first; return their ids."""
     ids = [f"{user}-{number:05d}" for number in range(count)]
     with database.writing() as session:
         made = make_user(session, user)
@@ -51,7 +51,9 @@ def reasons(database: Database) -> dict[str, str | None]:
         return {job.id: job.waiting_for for job in session.scalars(select(Job))}
 
 
-def test_a_user_with_many_runs_hides_nobody_else_s(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_with_many_runs_does_not_hide_those_of_others(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(queued, "MOST", 120)
     many, few = queue(database, "many", 500), queue(database, "few", 3)
     with database.reading() as session:
@@ -59,7 +61,7 @@ def test_a_user_with_many_runs_hides_nobody_else_s(database: Database, monkeypat
     assert sorted(found) == sorted(many[:60] + few)
 
 
-def test_among_very_many_users_each_has_some(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_among_many_users_each_has_some(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queued, "MOST", 8)
     for number in range(10):
         queue(database, f"u{number}", 30)
@@ -80,7 +82,7 @@ def test_a_cancelled_run_is_the_first_and_needs_nothing(database: Database, monk
     assert found[ids[0]].demand.cpus == 1.0 and found[ids[0]].since == BEGAN.timestamp()
 
 
-def test_only_what_changed_is_written_and_turns_are_not(database: Database) -> None:
+def test_only_changed_reasons_are_written_and_turns_are_not(database: Database) -> None:
     ids = queue(database, "one", 1200)
     statements: list[str] = []
     event.listen(database.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
@@ -96,13 +98,13 @@ def test_only_what_changed_is_written_and_turns_are_not(database: Database) -> N
     assert tell({**dict.fromkeys(ids, TURN), ids[0]: "a GPU"}) == 1
     assert tell({**dict.fromkeys(ids, TURN), ids[0]: "a GPU"}) == 0
     assert reasons(database) == {**dict.fromkeys(ids, None), ids[0]: "a GPU"}
-    assert tell(dict.fromkeys(ids, "Docker")) == 3, "many at once, and not all in one transaction"
+    assert tell(dict.fromkeys(ids, "Docker")) == 3, "in batches, and not all in one transaction"
     assert set(reasons(database).values()) == {"Docker"}
     tell(dict.fromkeys(ids, TURN))
     assert set(reasons(database).values()) == {None}
 
 
-def test_what_has_started_meanwhile_is_told_nothing(database: Database) -> None:
+def test_runs_started_meanwhile_get_no_reason(database: Database) -> None:
     [one] = queue(database, "one", 1)
     with database.reading() as session:
         found = queued_runs(session)

@@ -1,4 +1,4 @@
-"""What a server makes of the disk when it starts: whatever was lost or interrupted before."""
+"""How a server recovers its state from disk when it starts: whatever was lost or interrupted before."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def new(service: Service) -> Run:
 
 
 def state_of(service: Service, run_id: str) -> tuple[str, str] | None:
-    """Of the job, and of the row."""
+    """Return the states of the job and of the row."""
     with service.database.reading() as session:
         found = session.execute(
             select(Job.state, RunRow.status).join(RunRow, RunRow.id == Job.id).where(Job.id == run_id)
@@ -72,10 +72,10 @@ def end(run: Run, state: State = State.DONE, cause: Cause | None = None, tokens:
         run.emit("gateway", status="closed", use={"prompt_tokens": tokens, "completion_tokens": 1})
     for each in (State.PREPARING, State.PRODUCING):
         run.enter(each)
-    run.enter(state, **({"cause": cause, "message": "So it is."} if cause else {}))
+    run.enter(state, **({"cause": cause, "message": "Some reason."} if cause else {}))
 
 
-def test_what_was_never_acknowledged_is_removed(service: Service) -> None:
+def test_unacknowledged_runs_are_removed(service: Service) -> None:
     run, kept = new(service), new(service)
     with service.database.writing() as session:
         session.get_one(Job, run.id).state = "creating"
@@ -98,7 +98,7 @@ def test_a_lost_database_loses_no_run(service: Service, tmp_path: Path) -> None:
         path.unlink()
 
     again = opened(tmp_path)
-    assert working.lock.acquire(), "a worker of the server before goes on with it"
+    assert working.lock.acquire(), "a worker of the previous server continues it"
     started = recover(again)
     working.lock.release()
     assert state_of(again, done.id) == ("ended", "done")
@@ -111,7 +111,7 @@ def test_a_lost_database_loses_no_run(service: Service, tmp_path: Path) -> None:
     again.database.close()
 
 
-def test_runs_of_the_command_line_are_listed_and_followed_but_not_taken_up(service: Service) -> None:
+def test_runs_of_the_command_line_are_listed_and_followed_but_not_started(service: Service) -> None:
     fields = plan_run(service, ASKED).fields
     run = service.store.create(**{**fields, "limits": Limits(time_limit=7)})
     recover(service)
@@ -121,11 +121,11 @@ def test_runs_of_the_command_line_are_listed_and_followed_but_not_taken_up(servi
     assert state_of(service, run.id) == ("ended", "failed")
     with service.database.reading() as session:
         row = session.get_one(RunRow, run.id)
-    assert (row.cause, row.message) == ("agent_crashed", "So it is.") and row.ended_at is not None
+    assert (row.cause, row.message) == ("agent_crashed", "Some reason.") and row.ended_at is not None
     assert RunRequest.model_validate(row.request).limits.time_limit == 7
 
 
-def test_a_run_whose_directory_is_gone_ends_and_one_that_can_t_be_read_is_left_out(service: Service) -> None:
+def test_a_run_with_a_missing_directory_ends_and_an_unreadable_one_is_skipped(service: Service) -> None:
     gone, damaged = new(service), service.store.path / "damaged"
     shutil.rmtree(gone.path)
     damaged.mkdir()
@@ -135,7 +135,7 @@ def test_a_run_whose_directory_is_gone_ends_and_one_that_can_t_be_read_is_left_o
     assert state_of(service, "damaged") is None
 
 
-def test_deleting_that_was_cut_off_is_finished(service: Service) -> None:
+def test_an_interrupted_deletion_is_finished(service: Service) -> None:
     run = new(service)
     trash = service.settings.state_dir / "trash"
     trash.mkdir()
@@ -145,11 +145,11 @@ def test_deleting_that_was_cut_off_is_finished(service: Service) -> None:
     assert state_of(service, run.id) is None and not list(trash.iterdir())
 
 
-def test_a_cancel_that_was_cut_off_is_finished(service: Service) -> None:
+def test_an_interrupted_cancellation_is_finished(service: Service) -> None:
     run = new(service)
     with service.database.writing() as session:
         session.get_one(Job, run.id).cancel = True
-    run.enter(State.CANCELLED, cause=Cause.CANCELLED, message="Somebody stopped the run.")
+    run.enter(State.CANCELLED, cause=Cause.CANCELLED, message="A user cancelled the run.")
     recover(service)
     assert state_of(service, run.id) == ("ended", "cancelled")
 
@@ -172,7 +172,7 @@ def test_tokens_of_language_models_are_counted_once_for_the_project(service: Ser
     assert (ended(), ended()) == (150, 150)
 
 
-def test_a_worker_that_lives_keeps_its_job_and_one_that_died_loses_it(service: Service) -> None:
+def test_a_live_worker_keeps_its_job_and_a_dead_one_loses_it(service: Service) -> None:
     import os
 
     from mleredux._core.sandboxes.processes import birth
@@ -184,10 +184,10 @@ def test_a_worker_that_lives_keeps_its_job_and_one_that_died_loses_it(service: S
     assert not jobs.follow(job, ours=False), "the worker may be about to take the lock"
     job.birth = 1.0  # another process of that number
     assert jobs.follow(job, ours=False) and state_of(service, run.id) == ("queued", "queued")
-    assert attempts(service, run.id) == 0, "it never took it up"
+    assert attempts(service, run.id) == 0, "it never started it"
 
 
-def test_workers_that_took_a_job_up_and_died_are_counted(service: Service) -> None:
+def test_workers_that_started_a_job_and_died_are_counted(service: Service) -> None:
     run, jobs = new(service), Jobs(service, Tally(), lambda *_: None)
     for number in (1, 2):
         with service.database.writing() as session:
@@ -202,8 +202,8 @@ def test_workers_that_took_a_job_up_and_died_are_counted(service: Service) -> No
     assert state_of(service, run.id) == ("ended", "failed")
 
 
-def test_a_build_whose_end_no_database_can_tell_in_full_ends(service: Service) -> None:
-    """What it quotes of a log may be no text: were it refused, the only worker for builds would never be free again."""
+def test_a_build_whose_message_no_database_can_store_completely_ends(service: Service) -> None:
+    """Its quoted log may not be valid text: refusing it would block the only worker for builds forever."""
     project, asked = caller(service), now()
     with service.database.writing() as session:
         common = {"id": "bld_odd", "project_id": next(iter(project.projects)), "user_id": project.user_id}
@@ -224,7 +224,7 @@ def attempts(service: Service, run_id: str) -> int:
         return session.get_one(Job, run_id).attempts
 
 
-def test_what_a_damaged_note_says_is_not_believed(service: Service) -> None:
+def test_a_damaged_record_is_not_trusted(service: Service) -> None:
     run = service.store.create(**plan_run(service, ASKED).fields)
     write_note(run, ASKED, None)
     (run.path / NOTE_FILE).write_text(json.dumps({"request": {"task": "toy\x00"}}))
@@ -232,7 +232,7 @@ def test_what_a_damaged_note_says_is_not_believed(service: Service) -> None:
     assert state_of(service, run.id) == ("ended", "queued")
 
 
-def test_a_thousand_runs_without_rows_are_taken_in_within_seconds(service: Service) -> None:
+def test_a_thousand_runs_without_rows_are_adopted_within_seconds(service: Service) -> None:
     first = new(service)
     end(first)
     _copies(service.store, first, 1000)

@@ -1,4 +1,4 @@
-"""Quotas: what a project may use, asked when runs are made; nobody gets past them, not even by asking twice at once."""
+"""Quotas: what a project may use, checked when runs are created; concurrent requests can't exceed them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUN = {"task": "digits", "agent": "dummy"}
 
 
 class Member:
-    """Somebody with a project of their own."""
+    """A user with their own project."""
 
     def __init__(self, local: LocalServer, name: str) -> None:
         self.local, self.name = local, name
@@ -29,7 +29,7 @@ class Member:
         )
 
     def quota(self, **change: Any) -> None:
-        """As `Quota()` but for these."""
+        """`Quota()` with these fields changed."""
         with self.local.service.database.writing() as session:
             project = session.scalars(select(Project).where(Project.name == self.name)).one()
             project.quota = Quota().model_dump(mode="json")
@@ -51,7 +51,7 @@ class Member:
 
 @pytest.fixture
 def ann(local: LocalServer) -> Iterator[Member]:
-    """Somebody new for each test."""
+    """A new user for each test."""
     member = Member(local, f"ann{next(NUMBERS)}")
     yield member
     member.http.close()
@@ -72,10 +72,10 @@ def test_runs_that_wait_are_counted(ann: Member) -> None:
 @pytest.mark.parametrize(
     ("quota", "asked", "words"),
     [
-        ({"cpus": 1}, {"limits": {"cpus": 2}}, "1 cpus; the run asks for 2"),
-        ({"memory_mb": 500}, {"limits": {"memory_mb": 512}}, "500 memory_mb; the run asks for 512"),
+        ({"cpus": 1}, {"limits": {"cpus": 2}}, "1 cpus; the run requests 2"),
+        ({"memory_mb": 500}, {"limits": {"memory_mb": 512}}, "500 memory_mb; the run requests 512"),
         ({"gpus": 0}, {"limits": {"gpus": 0}}, None),
-        ({"max_time_limit": 60}, {"limits": {"time_limit": 61}}, "60 s a run; the run asks for 61"),
+        ({"max_time_limit": 60}, {"limits": {"time_limit": 61}}, "60 s per run; the run requests 61"),
         ({"max_time_limit": 60}, {"limits": {"time_limit": 60}}, None),
         ({"disk_mb": 100}, {"limits": {"disk_mb": 101}}, "100 MB of disk"),
         ({"disk_mb": 100}, {"limits": {"disk_mb": 100}}, None),
@@ -91,13 +91,13 @@ def test_runs_that_wait_are_counted(ann: Member) -> None:
         ({"cpus": 0}, {}, "0 cpus"),
     ],
 )
-def test_what_one_run_may_ask(ann: Member, quota: dict[str, Any], asked: dict[str, Any], words: str | None) -> None:
+def test_what_one_run_may_request(ann: Member, quota: dict[str, Any], asked: dict[str, Any], words: str | None) -> None:
     ann.quota(**quota)
     answered = ann.run(201 if words is None else 403, **asked)
     assert words is None or words in answered["detail"]
 
 
-def test_what_nobody_asked_for_keeps_to_the_quota_by_itself(ann: Member) -> None:
+def test_defaults_are_fitted_to_the_quota(ann: Member) -> None:
     ann.quota(cpus=0.5, memory_mb=256, max_time_limit=30, sandboxes=["docker"])
     made = ann.run()  # the agent would rather run in the process sandbox, longer and with more
     assert made["sandbox"] == "docker"
@@ -106,18 +106,18 @@ def test_what_nobody_asked_for_keeps_to_the_quota_by_itself(ann: Member) -> None
     assert ann.run()["sandbox"] == "process"
 
 
-def test_disk_is_what_ended_runs_left_and_what_others_may_still_write(ann: Member) -> None:
+def test_disk_counts_ended_runs_and_reservations_of_others(ann: Member) -> None:
     ann.quota(disk_mb=1000)
     first = ann.run(limits={"disk_mb": 900})["id"]
     assert ann.usage()["disk_mb"] == 900
     ann.run(403, limits={"disk_mb": 200})
-    with ann.local.service.database.writing() as session:  # it ended, and left little
+    with ann.local.service.database.writing() as session:  # it ended, with few files
         session.execute(update(Job).where(Job.id == first).values(state="ended", disk_mb=10))
     assert ann.usage()["disk_mb"] == 10
     ann.run(limits={"disk_mb": 200})
 
 
-def test_tokens_of_language_models_are_reserved_once_and_never_more_than_there_are(ann: Member) -> None:
+def test_tokens_of_language_models_are_reserved_once_within_the_quota(ann: Member) -> None:
     ann.quota(llm_tokens=1000)
     agent = {"agent": "mini-swe-agent", "network": "gateway"}
     first = ann.run(**agent, limits={"llm_tokens": 300})
@@ -135,7 +135,7 @@ def test_tokens_of_language_models_are_reserved_once_and_never_more_than_there_a
     assert ann.run(**agent)["limits"]["llm_tokens"] == 250
 
 
-def test_runs_of_a_matrix_share_what_is_left_of_the_tokens(ann: Member) -> None:
+def test_runs_of_a_matrix_share_the_remaining_tokens(ann: Member) -> None:
     ann.quota(llm_tokens=100)
     asked = {"tasks": ["digits"], "agents": ["mini-swe-agent"], "network": "gateway"}
     made = ann.http.post("/v1/experiments", json={**asked, "seeds": [1, 2, 3]}).json()
@@ -146,7 +146,7 @@ def test_runs_of_a_matrix_share_what_is_left_of_the_tokens(ann: Member) -> None:
     assert refused.json()["type"] == "urn:mleredux:problem:quota-exceeded"
 
 
-def test_asking_at_once_gets_nobody_past_a_quota(ann: Member) -> None:
+def test_concurrent_requests_can_not_exceed_a_quota(ann: Member) -> None:
     ann.quota(queued_runs=5, disk_mb=70)
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(ann.http.post, "/v1/runs", json={**RUN, "limits": {"disk_mb": 10}}) for _ in range(16)]
@@ -155,12 +155,12 @@ def test_asking_at_once_gets_nobody_past_a_quota(ann: Member) -> None:
     assert (ann.usage()["queued_runs"], ann.usage()["disk_mb"]) == (5, 50)
 
 
-def test_admins_projects_have_few_limits_and_others_are_kept_in_containers() -> None:
+def test_admins_projects_have_few_limits_and_others_are_restricted_to_containers() -> None:
     assert (TRUSTED.sandboxes, TRUSTED.queued_runs) == (None, None)
     assert (Quota().sandboxes, Quota().networks) == (["isolated"], ["none", "gateway"])
 
 
-def test_a_project_cannot_use_anothers_quota(local: LocalServer, ann: Member) -> None:
+def test_a_project_can_not_use_another_s_quota(local: LocalServer, ann: Member) -> None:
     bob = Member(local, f"bob-of-{ann.name}")
     ann.quota(queued_runs=0)
     bob.run()

@@ -31,7 +31,7 @@ FINAL = {"done", "failed", "timed_out", "cancelled"}
 
 
 class Place:
-    """A runs directory with a server that comes and goes."""
+    """A runs directory with a server that is restarted."""
 
     def __init__(self, home: Path, **env: str) -> None:
         self.home, self.counts = home, home / "counts"
@@ -64,7 +64,7 @@ class Place:
         return found
 
     def ends(self, ids: list[str], seconds: float = 240) -> dict[str, dict[str, Any]]:
-        """Runs at their end."""
+        """Wait until the runs have ended."""
         until, ended = time.monotonic() + seconds, {}
         while len(ended) < len(ids):
             for run_id in ids:
@@ -76,7 +76,7 @@ class Place:
         return ended
 
     def workers(self) -> list[psutil.Process]:
-        """Workers of all servers that were here."""
+        """Workers of all servers so far."""
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
@@ -91,7 +91,7 @@ class Place:
             process.kill()
 
     def agents(self) -> list[psutil.Process]:
-        """What lives of agents."""
+        """Return the agents' live processes."""
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
@@ -100,7 +100,7 @@ class Place:
         return found
 
     def starts(self, run_id: str) -> int:
-        """How often the agent began, by its own count."""
+        """Return how often the agent started, by its own count."""
         path = self.counts / run_id
         return len(path.read_text().split()) if path.exists() else 0
 
@@ -108,7 +108,7 @@ class Place:
         return Run(self.store.path / run_id)
 
     def agent_told(self, run_id: str) -> list[str]:
-        """What the run's events say of its agent."""
+        """Return how often the agent started, by the run's events."""
         return [event.data["status"] for event in self.run(run_id).events() if event.type == "agent"]
 
     def log(self) -> str:
@@ -117,7 +117,7 @@ class Place:
         return "\n".join([*own[-40:], *(path.read_text().splitlines()[-40:] if path.exists() else [])])
 
     def taken_up(self) -> list[dict[str, Any]]:
-        """What workers said they did, in order."""
+        """Return what workers logged, in order."""
         path = self.server.runs_dir / ".server" / "workers.log"
         text = path.read_text() if path.exists() else ""
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
@@ -126,7 +126,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    # Many starts: modules are compiled once, also where the tests themselves may write no bytecode.
+    # Many starts: modules are compiled once, even if the tests themselves may write no bytecode.
     cache = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path_factory.getbasetemp() / "bytecode")}
     made = Place(tmp_path, STAGE_SECONDS="0.15", **cache)
     try:
@@ -147,7 +147,7 @@ def until(there: Callable[[], Any], seconds: float = 120) -> Any:
 
 
 class Follower(threading.Thread):
-    """Follows a run's events over all restarts, going on after the last one it got."""
+    """Follows a run's events over all restarts, resuming after the last one it received."""
 
     def __init__(self, place: Place, run_id: str) -> None:
         super().__init__(daemon=True)
@@ -186,7 +186,7 @@ class Follower(threading.Thread):
 
 
 class Client(threading.Thread):
-    """Creates and cancels runs as long as it may, whatever happens to the server."""
+    """Creates and cancels runs until it is stopped, whatever happens to the server."""
 
     def __init__(self, place: Place, chance: random.Random, most: int) -> None:
         super().__init__(daemon=True)
@@ -216,7 +216,7 @@ class Client(threading.Thread):
 
 
 @pytest.mark.slow
-def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: Place) -> None:
+def test_kills_at_any_time_lose_no_run_and_start_no_agent_twice_unrecorded(place: Place) -> None:
     print(f"MLEREDUX_RECOVERY_SEED={SEED} MLEREDUX_RECOVERY_ROUNDS={ROUNDS}")
     chance = random.Random(SEED)
     met: Counter[str] = Counter()
@@ -229,7 +229,7 @@ def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: 
             place.server.start()
         if number % 4:  # else it is killed before it answered anything
             before = client.answered
-            until(lambda: client.answered > before)  # noqa: B023 - asked at once
+            until(lambda: client.answered > before)  # noqa: B023 - called immediately
         time.sleep(chance.uniform(0.05, 1.5))
         if client.acknowledged and number % 3 == 0:
             followers.append(Follower(place, client.acknowledged[-1]))
@@ -252,7 +252,7 @@ def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: 
         events = run.events()
         assert [event.seq for event in events] == list(range(len(events)))
         assert shown["status"] == run.state
-        assert shown["status"] in ("done", "cancelled") or "workers ended" in shown["message"], shown["message"]
+        assert shown["status"] in ("done", "cancelled") or "workers died" in shown["message"], shown["message"]
         said = sum(event.type == "attempt" and event.data["status"] == "starting" for event in events)
         assert place.starts(run_id) <= said, f"{run_id}: started {place.starts(run_id)} times, {said} said"
         if shown["status"] == "done":
@@ -267,22 +267,22 @@ def test_kills_at_any_moment_lose_no_run_and_start_no_agent_twice_unsaid(place: 
     assert listed >= set(ids) and listed == set(place.store.ids()), "each row has its directory, and each its row"
     place.server.stop()
     until(lambda: not place.workers())
-    assert not place.agents(), "nothing lives on"
+    assert not place.agents(), "no process remains"
 
 
 def _worked_on_by_one(place: Place) -> None:
-    """Nobody took up a job that another worker had and lived."""
+    """Check that no worker started a job of another live worker."""
     holders: dict[str, int] = {}
     for line in place.taken_up():
-        if line["event"] == "job taken up":
+        if line["event"] == "job started":
             before = holders.get(line["job"])
-            assert before is None or before in place.killed, f"{line['job']} was {before}'s when taken up: {line}"
+            assert before is None or before in place.killed, f"{line['job']} was {before}'s when started: {line}"
             holders[line["job"]] = line["worker"]
         else:
             holders.pop(line["job"], None)
 
 
-def test_a_worker_that_is_killed_leaves_its_agent_to_the_next_one(place: Place) -> None:
+def test_the_agent_of_a_killed_worker_is_adopted_by_the_next_one(place: Place) -> None:
     with place.server:
         run_id = place.new(9999)
         until(lambda: place.starts(run_id))
@@ -300,20 +300,20 @@ def test_a_job_that_kills_its_workers_is_given_up(place: Place) -> None:
     with place.server:
         run_id = place.new(0)
         for number in range(3):
-            line = until(lambda: (found := place.taken_up())[number:] and found[number])  # noqa: B023 - asked at once
+            line = until(lambda: (found := place.taken_up())[number:] and found[number])  # noqa: B023 - called immediately
             place.kill(psutil.Process(line["worker"]))
         shown = place.ends([run_id])[run_id]
         assert (shown["status"], shown["cause"]) == ("failed", "environment_broke")
-        assert shown["message"] == "3 workers ended before it did, without getting any further."
+        assert shown["message"] == "3 workers died in succession without making progress."
 
 
-def test_a_server_that_is_told_to_stop_does_so_at_once_and_its_runs_go_on(place: Place) -> None:
+def test_a_server_stops_immediately_and_its_runs_continue(place: Place) -> None:
     place.server.start()
     run_id, waiting = place.new(9999), [place.new(0) for _ in range(6)]
     until(lambda: place.starts(run_id))
     began = time.monotonic()
     place.server.stop()
-    assert time.monotonic() - began < 50, "the run would go on for ever"
+    assert time.monotonic() - began < 50, "the run would continue forever"
     assert place.run(run_id).state == "running" and place.agents()
     place.server.start()
     assert place.run(run_id).state == "running" and place.agents()
@@ -328,13 +328,13 @@ def test_a_server_that_is_told_to_stop_does_so_at_once_and_its_runs_go_on(place:
 def test_a_second_server_on_the_same_runs_is_refused(place: Place) -> None:
     with place.server:
         second = ServerProcess(place.server.runs_dir)
-        with pytest.raises(RuntimeError, match=r"Another server works with .* already\. Stop it first"):
+        with pytest.raises(RuntimeError, match=r"Another server already uses .*\. Stop it first"):
             second.start()
 
 
 @pytest.mark.docker
 @pytest.mark.slow
-def test_a_container_survives_server_and_worker_and_is_found_again(place: Place, docker_base_image: str) -> None:
+def test_a_container_survives_server_and_worker_and_is_reattached(place: Place, docker_base_image: str) -> None:
     place.server.env["MLEREDUX_BASE_IMAGE"] = docker_base_image
     place.server.start()
     run_id = place.new(80, "contained")

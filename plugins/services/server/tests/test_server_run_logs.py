@@ -14,7 +14,7 @@ import pytest
 from mleredux._core.store import Run
 from mleredux_testing.server_local import LocalServer
 
-pytestmark = pytest.mark.timeout(300)  # a stream that does not end would be waited for for ever
+pytestmark = pytest.mark.timeout(300)  # a stream that does not end would block forever
 STREAM = {"Accept": "text/event-stream"}
 
 
@@ -26,7 +26,7 @@ def http(local: LocalServer) -> Iterator[httpx.Client]:
 
 
 def follow(http: httpx.Client, run: Run, name: str = "agent.log", after: int | None = None) -> list[dict[str, Any]]:
-    """Messages of a log's stream until its end."""
+    """Return messages of a log's stream until its end."""
     headers = {**STREAM, **({"Last-Event-ID": str(after)} if after is not None else {})}
     with http.stream("GET", f"/v1/runs/{run.id}/logs/{name}", headers=headers) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream"), answer.read()
@@ -76,7 +76,7 @@ def test_text_with_ranges(local: LocalServer, http: httpx.Client) -> None:
     assert http.get(f"/v1/runs/{run.id}/logs/build.log").json()["type"] == "urn:mleredux:problem:not-found"
 
 
-def test_a_log_is_followed_from_before_its_beginning_to_its_end(local: LocalServer, http: httpx.Client) -> None:
+def test_a_log_is_followed_from_before_its_creation_to_its_end(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     with ThreadPoolExecutor(1) as pool:
         told = pool.submit(follow, http, run)
@@ -93,7 +93,7 @@ def test_a_log_is_followed_from_before_its_beginning_to_its_end(local: LocalServ
     assert found[-1] == {"event": "end", "data": '{"status": "done"}'}
 
 
-def test_it_goes_on_from_any_byte_that_was_told(local: LocalServer, http: httpx.Client) -> None:
+def test_it_resumes_from_any_byte_offset_that_was_sent(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     whole = ("0123456789 größe €\n" * 30_000).encode()
     write(run, whole)
@@ -108,9 +108,7 @@ def test_it_goes_on_from_any_byte_that_was_told(local: LocalServer, http: httpx.
     assert text_of(follow(http, run, after=10 * len(whole))) == ""
 
 
-def test_a_log_that_is_shorter_begins_anew_and_one_that_is_masked_goes_on(
-    local: LocalServer, http: httpx.Client
-) -> None:
+def test_a_truncated_log_starts_over_and_a_masked_one_continues(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     write(run, b"first build fails\n")
     with http.stream("GET", f"/v1/runs/{run.id}/logs/agent.log", headers=STREAM) as answer:
@@ -123,13 +121,13 @@ def test_a_log_that_is_shorter_begins_anew_and_one_that_is_masked_goes_on(
         other.write_bytes(b"3rd\n")  # another file in its place: that of a new attempt
         other.replace(run.logs_dir / "agent.log")
         assert next(told) == {"text": "3rd\n"}
-        other.write_bytes(b"***\nmore\n")  # as masking leaves it, and what was written since it was last read
+        other.write_bytes(b"***\nmore\n")  # the masked text, and what was written since the last read
         other.replace(run.logs_dir / "agent.log")
         local.settle(run.id, "done")
         assert list(told) == [{"text": "more\n"}, {"status": "done"}]
 
 
-def test_a_log_that_grows_fast_holds_up_nobody(local: LocalServer, http: httpx.Client) -> None:
+def test_a_fast_growing_log_blocks_no_one(local: LocalServer, http: httpx.Client) -> None:
     run = local.make_run()
     whole = b"".join(b"%09d\n" % number for number in range(400_000))
     with ThreadPoolExecutor(3) as pool:

@@ -1,4 +1,4 @@
-"""Runs over HTTP: made, listed, filtered, sorted, paged, each seen by its project only."""
+"""Runs over HTTP: created, listed, filtered, sorted, paged, visible to their project only."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def people(local: LocalServer) -> dict[str, httpx.Client]:
 
 
 def seed_rows(local: LocalServer, user: str, number: int, *, seed: int = 0) -> list[str]:
-    """Rows of runs as they would lie there after months of work."""
+    """Rows of runs as after months of use."""
     chance = random.Random(seed)
     with local.service.database.writing() as session:
         owner = session.scalars(select(User).where(User.name == user)).one()
@@ -71,7 +71,7 @@ def forget_rows(local: LocalServer, ids: list[str]) -> None:
 
 
 def pages(http: httpx.Client, **asked: Any) -> list[dict[str, Any]]:
-    """Runs of all pages."""
+    """Return runs of all pages."""
     items, url = [], str(httpx.URL("/v1/runs", params={"limit": 50, **asked}))
     while url:
         answered = http.get(url)
@@ -108,7 +108,7 @@ def seeded(local: LocalServer, people: dict[str, httpx.Client]) -> Iterator[list
         ({"experiment": "exp_none"}, lambda run: False),
     ],
 )
-def test_filters_give_exactly_the_runs_that_fit(people: dict[str, httpx.Client], asked: Any, fits: Any) -> None:
+def test_filters_return_exactly_the_matching_runs(people: dict[str, httpx.Client], asked: Any, fits: Any) -> None:
     everything = pages(people["ann"], limit=500)
     assert len(everything) == 400
     assert pages(people["ann"], **asked) == [run for run in everything if fits(run)]
@@ -116,7 +116,7 @@ def test_filters_give_exactly_the_runs_that_fit(people: dict[str, httpx.Client],
 
 @pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize("sort", ["-created_at", "created_at", "-score", "score"])
-def test_each_order_goes_on_over_pages_and_runs_without_a_score_come_last(
+def test_each_order_continues_over_pages_and_runs_without_a_score_come_last(
     people: dict[str, httpx.Client], sort: str
 ) -> None:
     found = pages(people["ann"], sort=sort, limit=37)
@@ -131,7 +131,9 @@ def test_each_order_goes_on_over_pages_and_runs_without_a_score_come_last(
 
 
 @pytest.mark.usefixtures("seeded")
-def test_pages_stay_right_while_runs_are_added_and_deleted(local: LocalServer, people: dict[str, httpx.Client]) -> None:
+def test_pages_stay_consistent_while_runs_are_added_and_deleted(
+    local: LocalServer, people: dict[str, httpx.Client]
+) -> None:
     before = [run["id"] for run in pages(people["ann"])]
     first = people["ann"].get("/v1/runs", params={"limit": 100}).json()
     newer = local.make_run(user="ann").id
@@ -150,7 +152,7 @@ def test_pages_stay_right_while_runs_are_added_and_deleted(local: LocalServer, p
 
 
 @pytest.mark.usefixtures("seeded")
-def test_nobody_sees_anothers_runs_but_an_admin_sees_all(people: dict[str, httpx.Client]) -> None:
+def test_users_can_not_see_others_runs_but_admins_see_all(people: dict[str, httpx.Client]) -> None:
     ann, bob, admin = (pages(people[name], limit=500) for name in ("ann", "bob", "admin"))
     assert (len(ann), len(bob), len(admin)) == (400, 60, 460)
     assert {run["user"] for run in bob} == {"bob"}
@@ -164,16 +166,14 @@ def test_nobody_sees_anothers_runs_but_an_admin_sees_all(people: dict[str, httpx
     assert theirs.json()["detail"].replace(ann[0]["id"], "X") == none.json()["detail"].replace("none", "X")
 
 
-def test_a_run_s_directory_says_whose_it_is_so_that_plugins_tell_nobody_else(
-    local: LocalServer, people: dict[str, httpx.Client]
-) -> None:
+def test_a_run_s_directory_records_its_owner_for_plugins(local: LocalServer, people: dict[str, httpx.Client]) -> None:
     asked = {"task": "digits", "agent": "dummy", "sandbox": "docker"}
     runs = [people[name].post("/v1/runs", json=asked).json() for name in ("ann", "bob")]
     projects = [local.service.store.get(run["id"]).spec.project for run in runs]
     assert projects == [run["project"] for run in runs] and projects[0] != projects[1]
 
 
-def test_a_run_is_made_shown_and_found_by_its_label(people: dict[str, httpx.Client]) -> None:
+def test_a_run_is_created_shown_and_found_by_its_label(people: dict[str, httpx.Client]) -> None:
     asked = {"task": "digits", "agent": "dummy", "sandbox": "docker", "seed": 7, "labels": {"who": "ann:1"}}
     made = people["ann"].post("/v1/runs", json={**asked, "priority": 3})
     assert made.status_code == 201, made.text
@@ -200,7 +200,7 @@ def test_a_run_is_made_shown_and_found_by_its_label(people: dict[str, httpx.Clie
         ({"agent": "a\nb"}, "agent"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_field(people: dict[str, httpx.Client], asked: Any, field: str) -> None:
+def test_errors_name_the_field(people: dict[str, httpx.Client], asked: Any, field: str) -> None:
     answered = people["ann"].post("/v1/runs", json={"task": "digits", "agent": "dummy", **asked})
     assert answered.status_code == 422
     assert field in json.dumps(answered.json()["errors"])
@@ -255,7 +255,7 @@ def test_ten_thousand_runs_are_listed_by_an_index_and_fast(local: LocalServer) -
         Wanted(task="wine"),
         Wanted(statuses=["failed"]),
         Wanted(medal="gold"),
-        Wanted(cause="out_of_memory"),  # nothing fits: everything is looked at
+        Wanted(cause="out_of_memory"),  # nothing matches: everything is read
         Wanted(labels=["batch:7"]),
         Wanted(task="digits", labels=["batch:7"], sort="-score"),
     )

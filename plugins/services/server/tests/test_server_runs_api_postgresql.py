@@ -1,4 +1,4 @@
-"""The same promises on PostgreSQL, where writers don't come one after another: quotas, keys, lists, odd characters."""
+"""The same guarantees on PostgreSQL, where writers are not serialized: quotas, keys, lists, odd characters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def number_of_runs(local: LocalServer, user: str) -> int:
         return session.scalar(query.where(Project.name == user)) or 0
 
 
-def test_asking_at_once_gets_nobody_past_a_quota(local: LocalServer) -> None:
+def test_concurrent_requests_can_not_exceed_a_quota(local: LocalServer) -> None:
     with member(local, "ann") as ann, ThreadPoolExecutor(8) as pool:
         with local.service.database.writing() as session:
             project = session.scalars(select(Project).where(Project.name == "ann")).one()
@@ -49,7 +49,7 @@ def test_asking_at_once_gets_nobody_past_a_quota(local: LocalServer) -> None:
     assert number_of_runs(local, "ann") == 5
 
 
-def test_files_handed_in_at_once_get_nobody_past_a_quota_and_are_listed_page_by_page(local: LocalServer) -> None:
+def test_concurrent_submissions_can_not_exceed_a_quota_and_are_listed_page_by_page(local: LocalServer) -> None:
     headers = {"Authorization": f"Bearer {local.user('gil')}"}
     with httpx.Client(base_url=local.url, headers=headers, timeout=60) as gil, ThreadPoolExecutor(8) as pool:
         with local.service.database.writing() as session:
@@ -71,7 +71,7 @@ def test_files_handed_in_at_once_get_nobody_past_a_quota_and_are_listed_page_by_
     }
 
 
-def test_a_crowd_with_one_key_makes_one_run(local: LocalServer) -> None:
+def test_concurrent_requests_with_one_key_create_one_run(local: LocalServer) -> None:
     with member(local, "bob") as bob, ThreadPoolExecutor(8) as pool:
         key = {"Idempotency-Key": "crowd"}
         asked = [pool.submit(bob.post, "/v1/runs", json=RUN, headers=key) for _ in range(16)]
@@ -82,7 +82,7 @@ def test_a_crowd_with_one_key_makes_one_run(local: LocalServer) -> None:
     assert number_of_runs(local, "bob") == 1
 
 
-def test_one_name_is_given_once_at_once(local: LocalServer) -> None:
+def test_concurrent_requests_can_not_reuse_a_name(local: LocalServer) -> None:
     bearer = {"Authorization": f"Bearer {local.token}"}
     with httpx.Client(base_url=local.url, headers=bearer, timeout=60) as admin, ThreadPoolExecutor(6) as pool:
         asked = [pool.submit(admin.post, "/v1/users", json={"name": "crowd"}) for _ in range(6)]
@@ -100,7 +100,7 @@ def pages(http: httpx.Client, **asked: Any) -> list[dict[str, Any]]:
     return items
 
 
-def test_filters_orders_and_pages_are_the_same_here(local: LocalServer) -> None:
+def test_filters_orders_and_pages_are_the_same_as_on_sqlite(local: LocalServer) -> None:
     with member(local, "carl") as carl:
         matrix = {"tasks": ["digits", "wine"], "agents": ["dummy"], "seeds": [0, 1, 2, 3, 4], "labels": {"a": "b:c"}}
         made = carl.post("/v1/experiments", json=matrix).json()["runs"]
@@ -138,7 +138,7 @@ def test_what_it_cannot_store_is_refused(local: LocalServer, body: str) -> None:
     assert (answered.status_code, answered.json()["type"]) == (422, "urn:mleredux:problem:invalid")
 
 
-def test_a_text_that_slips_through_to_the_database_is_a_sentence_too(local: LocalServer) -> None:
+def test_a_text_refused_by_the_database_is_a_clear_error_too(local: LocalServer) -> None:
     form = {"task": "digits", "project": "a\0b"}
     headers = {"Authorization": f"Bearer {local.token}"}
     answered = httpx.post(f"{local.url}/v1/submissions", data=form, files={"file": b"id,digit\n"}, headers=headers)

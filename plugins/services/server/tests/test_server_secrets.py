@@ -1,4 +1,4 @@
-"""Secrets of agents are shown to nobody, also while a run goes on; everything else keeps its place."""
+"""Secrets of agents are never disclosed, also while a run is running; everything else keeps its place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mleredux._core.store import Run
 from mleredux_testing.server import ServerProcess
 from mleredux_testing.server_local import LocalServer
 
-pytestmark = pytest.mark.timeout(400)  # a stream that does not end would be waited for for ever
+pytestmark = pytest.mark.timeout(400)  # a stream that does not end would block forever
 KEY = 'sk-"pläntëd"-0123456789-küy'
 HALF = len(KEY.encode()) // 2
 STARS = b"*" * len(KEY.encode())
@@ -69,7 +69,7 @@ def here(local: LocalServer) -> Iterator[httpx.Client]:
 
 
 def follow(http: httpx.Client, url: str, after: int | None = None, told: list[bytes] | None = None) -> bytes:
-    """Text of a log's stream until its end; what came so far is kept in `told`."""
+    """Return text of a log's stream until its end; text so far is collected in `told`."""
     found = [] if told is None else told
     headers = {**STREAM, **({"Last-Event-ID": str(after)} if after is not None else {})}
     with http.stream("GET", url, headers=headers) as answer:
@@ -88,7 +88,7 @@ def wait_for(met: Callable[[], Any], seconds: float = 60) -> Any:
 
 
 class Watched:
-    """A client that remembers all that came."""
+    """A client that records all responses."""
 
     def __init__(self, http: httpx.Client, run_id: str) -> None:
         self.http, self.url = http, f"/v1/runs/{run_id}"
@@ -101,7 +101,7 @@ class Watched:
         return answer.content
 
     def packed(self) -> dict[str, bytes]:
-        """The files of an archive, the same in both kinds of it."""
+        """Return the files of an archive, the same in both formats."""
         with ZipFile(io.BytesIO(self.get("archive"))) as zipped:
             found = {name: zipped.read(name) for name in zipped.namelist()}
         with tarfile.open(fileobj=io.BytesIO(self.get("archive?format=tar.gz"))) as tar:
@@ -114,7 +114,7 @@ class Watched:
         return found
 
 
-def test_a_key_that_is_told_in_pieces_comes_over_http_at_no_time(server: ServerProcess) -> None:
+def test_a_key_printed_in_pieces_is_never_sent_over_http(server: ServerProcess) -> None:
     with (
         httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=60) as http,
         ThreadPoolExecutor(1) as pool,
@@ -126,7 +126,7 @@ def test_a_key_that_is_told_in_pieces_comes_over_http_at_no_time(server: ServerP
         folder = server.runs_dir / made.json()["id"]
         told: list[bytes] = []
         following = pool.submit(follow, http, f"{run.url}/logs/agent.log", None, told)
-        ending.callback(http.post, f"{run.url}/cancel")  # else who follows would be waited for where the test fails
+        ending.callback(http.post, f"{run.url}/cancel")  # else a failing test would wait for followers
 
         log = folder / "logs" / "agent.log"
         wait_for(lambda: log.exists() and log.read_bytes() == LOG + KEY.encode()[:HALF])
@@ -159,7 +159,7 @@ def test_a_key_that_is_told_in_pieces_comes_over_http_at_no_time(server: ServerP
             assert not [data for data in run.came if form in data or form[:HALF] in data]
 
 
-def test_a_stream_goes_on_over_the_masking_without_gap_and_repeat(local: LocalServer, here: httpx.Client) -> None:
+def test_a_stream_continues_over_the_masking_without_gap_or_repeat(local: LocalServer, here: httpx.Client) -> None:
     run = local.make_run(agent="telling")
     url = f"/v1/runs/{run.id}/logs/agent.log"
     final = b"one " + STARS + b" two sk" + b"-\n" * 3 + STARS * 40 + b"end s"
@@ -197,7 +197,7 @@ def test_a_run_that_was_given_up_is_masked_when_read(local: LocalServer, here: h
     assert artifact.content == b"an attempt more: " + STARS + b" sk-"
 
 
-def test_what_the_manifest_names_is_given_out_as_it_is(local: LocalServer, here: httpx.Client) -> None:
+def test_files_in_the_manifest_are_sent_unchanged(local: LocalServer, here: httpx.Client) -> None:
     run = local.make_run(agent="dummy")
     (run.output_dir / "kept.txt").write_text(f"{KEY} is no key of this agent's\n")
     assert here.get(f"/v1/runs/{run.id}/artifacts/output/kept.txt").content.startswith(KEY.encode())
@@ -207,7 +207,7 @@ def test_what_the_manifest_names_is_given_out_as_it_is(local: LocalServer, here:
     assert here.get(f"/v1/runs/{told.id}/artifacts/output/kept.txt").content == STARS + b"\n", "whatever its time"
 
 
-def test_nothing_is_fetched_to_know_the_secrets_of_an_agent(
+def test_nothing_is_fetched_to_determine_an_agent_s_secrets(
     local: LocalServer, here: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

@@ -1,4 +1,4 @@
-"""Who may do what, for every route: the routes are taken from the OpenAPI document, so that no new one is forgotten."""
+"""Authorization of every route: the routes come from the OpenAPI document, so that no new one is forgotten."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sqlalchemy import select, update
 Operation = tuple[str, str]
 PUBLIC: set[Operation] = {("get", path) for path in ("/healthz", "/readyz", "/metrics", "/v1")}
 ANY = "any"
-"""Whoever has a token."""
+"""The holder of a token."""
 SCOPES: dict[Operation, str] = {
     ("get", "/v1/me"): ANY,
     ("get", "/v1/tokens"): "tokens",
@@ -83,7 +83,7 @@ CONTENT = "class,id\n"
 
 
 class Place:
-    """A server with two users, each with one thing of every kind."""
+    """A server with two users, each with one resource of every type."""
 
     def __init__(self, local: LocalServer) -> None:
         self.local = local
@@ -185,7 +185,7 @@ def test_each_route_has_its_scope_in_the_table_above(place: Place) -> None:
     }
 
 
-def test_without_a_good_token_nothing_is_answered(place: Place) -> None:
+def test_without_a_valid_token_every_request_is_refused(place: Place) -> None:
     expired = place.token_of("ann", ALL, expires_at=now() - timedelta(seconds=1))
     revoked, disabled = place.token_of("ann", ALL), place.token["gone"]
     with place.local.service.database.writing() as session:
@@ -211,24 +211,24 @@ def test_without_a_good_token_nothing_is_answered(place: Place) -> None:
             assert method == "head" or kind_of(answer) == "unauthenticated"
 
 
-def test_nobodys_body_is_read(place: Place) -> None:
+def test_unauthenticated_bodies_are_not_read(place: Place) -> None:
     for body in (b"{", b"\xff", b"[" * 30_000):
         answer = place.ask("post", "/v1/runs", None, content=body, headers={"Content-Type": "application/json"})
         assert kind_of(answer) == "unauthenticated"
 
 
 @pytest.mark.parametrize("scheme", ["Basic {}", "bearer", "Bearer x", "Token {}", "{}", "Bearer {} {}", "Bearer {}\tx"])
-def test_a_token_in_another_form_is_none(place: Place, scheme: str) -> None:
+def test_a_token_in_another_form_is_invalid(place: Place, scheme: str) -> None:
     header = {"Authorization": scheme.format(place.token["ann"], place.token["ann"])}
     assert place.ask("get", "/v1/me", None, headers=header).status_code == 401
 
 
-def test_a_token_in_the_address_is_none(place: Place) -> None:
+def test_a_token_in_the_url_is_ignored(place: Place) -> None:
     for name in ("token", "access_token", "api_key"):
         assert httpx.get(f"{place.local.url}/v1/me", params={name: place.token["ann"]}, timeout=60).status_code == 401
 
 
-def test_public_routes_need_no_token_and_tell_nothing_of_users(place: Place) -> None:
+def test_public_routes_need_no_token_and_disclose_nothing_about_users(place: Place) -> None:
     for method, path in PUBLIC:
         answer = place.ask(method, path, None)
         assert answer.status_code == 200
@@ -236,7 +236,7 @@ def test_public_routes_need_no_token_and_tell_nothing_of_users(place: Place) -> 
             assert f'"{word}' not in answer.text
 
 
-def test_each_route_refuses_a_token_that_lacks_its_scope_and_takes_one_that_has_it(place: Place) -> None:
+def test_each_route_refuses_a_token_without_its_scope_and_accepts_one_with_it(place: Place) -> None:
     only = {scope: place.token_of("ann", [scope]) for scope in ALL}
     lacking = {scope: place.token_of("ann", [one for one in ALL if one != scope]) for scope in ALL}
     lacking["admin"] = place.token["ann"]
@@ -251,18 +251,18 @@ def test_each_route_refuses_a_token_that_lacks_its_scope_and_takes_one_that_has_
             taken = place.ask(method, filled(path, missing), only[scope])
             allowed = {200, 201, 202, 404, 406, 409, 413, 422}
             if (method, path) in {("post", "/v1/projects"), ("patch", "/v1/projects/{project_id}")}:
-                allowed |= {403}  # for want of being an admin
+                allowed |= {403}  # not an admin
             assert taken.status_code in allowed, (method, path, taken.text)
 
 
-def test_the_scope_admin_does_not_help_who_is_no_admin(place: Place) -> None:
+def test_the_scope_admin_is_useless_without_an_admin_user(place: Place) -> None:
     token = place.token_of("ann", ["admin"])
     assert place.ask("get", "/v1/users", token).status_code == 403
     assert place.ask("get", f"/v1/runs/{place.things['bob']['run_id']}", token).status_code in (403, 404)
 
 
-def test_what_is_anothers_is_answered_as_if_it_were_not_there(place: Place) -> None:
-    """The same words for a wrong id and for another's id, on each route that has an id."""
+def test_other_users_resources_are_reported_as_not_found(place: Place) -> None:
+    """The same text for a wrong id and for another user's id, on each route that has an id."""
     theirs, token = place.things["ann"], place.token["bob"]
     shared = {"task_id", "agent_id"}
     before = {path: place.ask("get", filled(path, theirs), place.token["ann"]).text for path in _shown()}
@@ -275,7 +275,7 @@ def test_what_is_anothers_is_answered_as_if_it_were_not_there(place: Place) -> N
             mixed = {**place.things["bob"], "path": theirs["path"], "name": theirs["name"], name: theirs[name]}
             if name == "user_id":
                 mixed["project_id"] = place.things["bob"]["project_id"]
-                continue  # who may be made a member is tested with the projects
+                continue  # adding members is tested with the projects
             wrong = {**mixed, name: theirs[name][:-4] + "2222"}
             body = {"json": {"role": "member"}} if method == "put" else {"json": {}} if method == "patch" else {}
             another = place.ask(method, filled(path, mixed), token, **body)
@@ -298,7 +298,7 @@ def _words(answer: httpx.Response, name: str) -> str:
     return str(answer.json()["detail"]).replace(name, "NAME")
 
 
-def test_lists_show_nothing_of_another(place: Place) -> None:
+def test_lists_show_nothing_of_other_users(place: Place) -> None:
     theirs, token = place.things["ann"], place.token["bob"]
     for method, path in SCOPES:
         if method == "get" and "{" not in path and SCOPES[method, path] != "admin":
@@ -310,7 +310,7 @@ def test_lists_show_nothing_of_another(place: Place) -> None:
         assert answer.status_code == 404 or answer.json()["items"] == []
 
 
-def test_nothing_is_made_in_anothers_project(place: Place) -> None:
+def test_nothing_is_created_in_another_user_s_project(place: Place) -> None:
     token = place.token["bob"]
     for project in (place.things["ann"]["project_id"], "ann"):
         run = {"task": "digits", "agent": "dummy", "sandbox": "process", "project": project}
@@ -327,7 +327,7 @@ def test_nothing_is_made_in_anothers_project(place: Place) -> None:
         assert set(owners) == {place.things["ann"]["user_id"]}
 
 
-def test_nobody_gives_themselves_more(place: Place) -> None:
+def test_users_can_not_raise_their_own_permissions(place: Place) -> None:
     token, mine = place.token_of("bob", ["tokens", "read"]), place.things["bob"]
     for scopes in (["run"], ["admin"], ["read", "grade"]):
         asked = {"name": "more", "scopes": scopes}
@@ -341,8 +341,8 @@ def test_nobody_gives_themselves_more(place: Place) -> None:
     assert place.ask("post", "/v1/runs", place.token["bob"], json=run).status_code == 403
 
 
-def test_no_secret_is_in_any_answer_or_in_the_log(place: Place) -> None:
-    """Looks at all that the tests above were answered."""
+def test_no_secret_is_in_any_response_or_in_the_log(place: Place) -> None:
+    """Inspects all responses to the tests above."""
     said = "\n".join(place.answers) + place.log.getvalue()
     assert len(place.answers) > 500
     assert "request" in place.log.getvalue()

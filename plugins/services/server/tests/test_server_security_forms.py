@@ -1,4 +1,4 @@
-"""Hostile forms: multipart bodies that are malformed, endless or misleading are told so, and leave no file."""
+"""Hostile forms: malformed, endless or misleading multipart bodies are refused with a message, and leave no file."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ ODD_BUT_WHOLE = {"two tasks", "no name", "nested"}
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("path", ["/v1/submissions", "/v1/validations"])
-def test_a_malformed_form_is_told_so_and_leaves_nothing(
+def test_a_malformed_form_is_refused_and_leaves_nothing(
     local: LocalServer, http: httpx.Client, path: str, form: str
 ) -> None:
     content_type, body = FORMS[form]
@@ -99,7 +99,7 @@ def test_a_malformed_form_is_told_so_and_leaves_nothing(
     assert 400 <= answer.status_code < 500, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     left = {file for file in state_dir.rglob("*") if "sqlite" not in file.name and file.is_file()} - before
-    assert not left, "no file is left of what was refused"
+    assert not left, "a refused form leaves no file"
 
 
 @pytest.mark.parametrize(

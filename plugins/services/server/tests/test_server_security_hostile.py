@@ -34,7 +34,7 @@ HOSTILE_NAMES = [
 
 
 class Place:
-    """A server with a run that left files of hostile names, beside secrets that are nobody's."""
+    """A server with a run whose output files have hostile names, beside unrelated secrets."""
 
     def __init__(self, local: LocalServer) -> None:
         self.local = local
@@ -57,7 +57,7 @@ class Place:
         self.http = httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.token}"}, timeout=30)
 
     def raw(self, target: bytes, *, method: bytes = b"GET", headers: bytes = b"", body: bytes = b"") -> bytes:
-        """What is answered to a request whose target no client has tidied up."""
+        """Return the response to a request whose target no client has normalized."""
         host, _, port = self.local.url.removeprefix("http://").partition(":")
         with socket.create_connection((host, int(port)), timeout=30) as line:
             token = f"Authorization: Bearer {self.local.token}\r\n".encode()
@@ -68,7 +68,7 @@ class Place:
                 while part := line.recv(65536):
                     answer += part
             except (ConnectionResetError, BrokenPipeError):
-                pass  # it has said what it had to say, and does not read the rest
+                pass  # the server has responded and does not read the rest
             return answer
 
 
@@ -88,7 +88,7 @@ def status(answer: bytes) -> int:
 
 
 def encodings(name: str) -> list[bytes]:
-    """A name that climbs, in the forms in which filters were deceived before."""
+    """Return a name that climbs, in forms that have deceived filters before."""
     plain = name.encode()
     return [
         plain,
@@ -122,7 +122,7 @@ CLIMBS = [
 
 
 @pytest.mark.parametrize("climb", CLIMBS)
-def test_no_name_leads_out_of_a_runs_output_or_logs(place: Place, climb: str) -> None:
+def test_no_name_escapes_a_runs_output_or_logs(place: Place, climb: str) -> None:
     base = f"/v1/runs/{place.run_id}".encode()
     for name in encodings(climb):
         for folder in (b"/artifacts/", b"/logs/"):
@@ -136,18 +136,18 @@ def test_no_name_leads_out_of_a_runs_output_or_logs(place: Place, climb: str) ->
 
 
 @pytest.mark.parametrize("climb", ["..", "../..", "../../.server", ".server", ".", "", "*", "%2e%2e%2f.server"])
-def test_no_id_leads_to_another_folder(place: Place, climb: str) -> None:
+def test_no_id_escapes_to_another_folder(place: Place, climb: str) -> None:
     for name in encodings(climb):
         for rest in (b"", b"/artifacts", b"/logs/agent.log", b"/artifacts/secret.txt", b"/events", b"/archive"):
             answer = place.raw(b"/v1/runs/" + name + rest)
             assert SECRET.encode() not in answer
             assert status(answer) in (200, 307, 400, 404, 405, 406, 422), (name, rest, answer[:300])
-            if status(answer) == 200:  # `.` and `//` may be tidied up to the list of runs
+            if status(answer) == 200:  # `.` and `//` may be normalized to the list of runs
                 assert b'"items"' in answer
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
-def test_a_file_of_a_hostile_name_is_fetched_and_writes_no_header(place: Place, name: str) -> None:
+def test_a_file_with_a_hostile_name_is_fetched_and_injects_no_header(place: Place, name: str) -> None:
     from urllib.parse import quote
 
     answer = place.http.get(f"/v1/runs/{place.run_id}/artifacts/{quote(name, safe='')}")
@@ -162,7 +162,7 @@ def test_a_file_of_a_hostile_name_is_fetched_and_writes_no_header(place: Place, 
 
 
 @pytest.mark.parametrize("form", ["zip", "tar", "tar.gz"])
-def test_no_entry_of_an_archive_leads_out_of_where_it_is_unpacked(place: Place, form: str, tmp_path: Path) -> None:
+def test_no_archive_entry_escapes_the_extraction_folder(place: Place, form: str, tmp_path: Path) -> None:
     answer = place.http.get(f"/v1/runs/{place.run_id}/archive", params={"format": form})
     assert answer.status_code == 200
     if form == "zip":
@@ -210,18 +210,18 @@ BODIES: dict[str, bytes] = {
 
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("path", ["/v1/runs", "/v1/experiments", "/v1/builds", "/v1/tokens", "/v1/users"])
-def test_a_malformed_body_is_told_so(place: Place, path: str, body: str) -> None:
+def test_a_malformed_body_is_refused(place: Place, path: str, body: str) -> None:
     answer = place.http.post(path, content=BODIES[body], headers={"Content-Type": "application/json"})
     assert 400 <= answer.status_code < 500, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert "x-evil" not in answer.headers
-    assert len(answer.content) < 20_000, "what was sent is not sent back"
+    assert len(answer.content) < 20_000, "the request is not echoed"
 
 
 @pytest.mark.parametrize(
     "content_type", ["text/plain", "application/xml", "application/json; charset=utf-7", "", "x" * 900]
 )
-def test_a_body_of_another_kind_is_told_so(place: Place, content_type: str) -> None:
+def test_a_body_of_another_content_type_is_refused(place: Place, content_type: str) -> None:
     body = b'{"task": "nothing", "agent": "dummy"}'
     answer = place.http.post("/v1/runs", content=body, headers={"Content-Type": content_type})
     assert 400 <= answer.status_code < 500
@@ -240,7 +240,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(place: Place) -> 
 
 
 def test_a_body_without_end_is_cut_off(place: Place) -> None:
-    """In chunks, so that no length is said."""
+    """In chunks, so that no length is declared."""
     process = psutil.Process()
     before = process.memory_info().rss
     for path in ("/v1/runs", "/v1/submissions"):
@@ -252,7 +252,7 @@ def test_a_body_without_end_is_cut_off(place: Place) -> None:
         try:
             answer = place.http.post(path, content=endless(), headers={"Content-Type": "application/json"})
         except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
-            continue  # it was hung up on while it was still sending
+            continue  # the server closed the connection while it was still sending
         assert answer.status_code in (413, 415, 422), answer.text
     assert process.memory_info().rss - before < 60 << 20
 
@@ -293,7 +293,7 @@ def test_a_hostile_header_breaks_nothing(place: Place, headers: str) -> None:
 
 
 @pytest.mark.parametrize("key", [b"a\x80b", b"a" * 256, b"", b"a\tb"])
-def test_an_idempotency_key_of_another_form_is_refused(place: Place, key: bytes) -> None:
+def test_a_malformed_idempotency_key_is_refused(place: Place, key: bytes) -> None:
     body = b'{"task": "digits", "agent": "dummy", "sandbox": "process"}'
     more = b"Idempotency-Key: " + key + b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
     assert status(place.raw(b"/v1/runs", method=b"POST", headers=more, body=body)) == 422
@@ -314,7 +314,7 @@ HOSTILE_TEXTS = [
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
-def test_hostile_words_are_kept_as_they_are_or_refused(place: Place, text: str) -> None:
+def test_hostile_texts_are_stored_unchanged_or_refused(place: Place, text: str) -> None:
     run: dict[str, Any] = {"task": "digits", "agent": "dummy", "sandbox": "process"}
     made: list[httpx.Response] = [
         place.http.post("/v1/runs", json={**run, "labels": {text: text}}),

@@ -1,6 +1,6 @@
-"""Requests made up from the OpenAPI document: none ends in a 500, and all are answered as the document says.
+"""Requests generated from the OpenAPI document: none ends in a 500, and all responses conform to the document.
 
-`MLEREDUX_SCHEMATHESIS=full` tries many times as many, boundary values of each field among them.
+`MLEREDUX_SCHEMATHESIS=full` tries many times as many, including boundary values of each field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DELETES_WHO_ASKS = "^/v1/(tokens|users)/"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server with a finished run, whose ids and names are found in its answers and used again."""
+    """A server with a finished run, whose ids and names are taken from its responses and reused."""
     folder = Path(tmp_path_factory.mktemp("schemathesis"))
     options = ("--requests-per-minute", "1000000", "--workers", "1", "--log-level", "warning")
     env = {"MLEREDUX_PLUGINS": "mleredux_testing.toys"}
@@ -50,7 +50,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def made_up(server: ServerProcess, folder: Path, token: str, examples: int, *which: str) -> None:
-    """Let schemathesis ask, and fail with what it found."""
+    """Run schemathesis, and fail with its findings."""
     program = Path(sys.executable).with_name("schemathesis")
     command = [str(program), "run", f"{server.url}/openapi.json", "-H", f"Authorization: Bearer {token}"]
     command += ["--phases", "coverage,fuzzing" if FULL else "fuzzing", "-c", ",".join(CHECKS)]
@@ -61,12 +61,12 @@ def made_up(server: ServerProcess, folder: Path, token: str, examples: int, *whi
     assert server.process.poll() is None
 
 
-def test_what_an_admin_asks(server: ServerProcess, tmp_path: Path) -> None:
+def test_requests_of_an_admin(server: ServerProcess, tmp_path: Path) -> None:
     made_up(server, tmp_path, server.token, 6, "--exclude-path-regex", DELETES_WHO_ASKS)
     assert httpx.get(f"{server.url}/v1/me", headers=bearer(server.token), timeout=60).status_code == 200
 
 
-def test_what_a_user_asks(server: ServerProcess, tmp_path: Path) -> None:
+def test_requests_of_a_user(server: ServerProcess, tmp_path: Path) -> None:
     with httpx.Client(base_url=server.url, headers=bearer(server.token), timeout=30) as http:
         user = http.post("/v1/users", json={"name": "somebody"})
         assert user.status_code == 201, user.text
@@ -76,7 +76,7 @@ def test_what_a_user_asks(server: ServerProcess, tmp_path: Path) -> None:
     assert httpx.get(f"{server.url}/v1/me", headers=bearer(token), timeout=60).status_code == 200
 
 
-def test_what_takes_tokens_away(server: ServerProcess, tmp_path: Path) -> None:
+def test_requests_that_revoke_tokens(server: ServerProcess, tmp_path: Path) -> None:
     asked = {"name": "throwaway", "scopes": ["admin"]}
     made = httpx.post(f"{server.url}/v1/tokens", headers=bearer(server.token), json=asked, timeout=60)
     assert made.status_code == 201, made.text

@@ -1,4 +1,4 @@
-"""Predictions without an agent: handed in, graded in a process apart, checked for their form; bodies are hostile."""
+"""Predictions without an agent: submitted, graded in a separate process, validated; bodies are hostile."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def client(local: LocalServer) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def grading(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Iterator[httpx.Client]:
-    """The client of a whole server, with its workers."""
+    """The client of a complete server, with its workers."""
     runs = tmp_path_factory.mktemp("server") / "runs"
     with ServerProcess(runs, "--data-dir", str(data), "--workers", "1") as server:
         headers = {"Authorization": f"Bearer {server.token}"}
@@ -74,7 +74,7 @@ def submit(
     return client.post("/v1/submissions", headers=headers, **form)  # type: ignore[arg-type]
 
 
-def test_a_submission_is_graded_while_its_answer_waits(grading: httpx.Client, sample: bytes) -> None:
+def test_a_submission_is_graded_while_its_response_waits(grading: httpx.Client, sample: bytes) -> None:
     answer = submit(grading, sample, Prefer="respond-async, wait=60")
     assert (answer.status_code, answer.headers["preference-applied"]) == (201, "wait=60")
     made = answer.json()
@@ -86,14 +86,14 @@ def test_a_submission_is_graded_while_its_answer_waits(grading: httpx.Client, sa
     assert grading.get(answer.headers["location"]).json() == made
 
 
-def test_what_can_not_be_scored_has_a_report_that_says_why(grading: httpx.Client) -> None:
+def test_an_unscorable_submission_has_a_report_with_the_reason(grading: httpx.Client) -> None:
     made = submit(grading, b"no,such,columns\n1,2,3\n", Prefer="wait=60").json()
     assert made["status"] == "done"
     assert made["report"]["valid_submission"] is False
     assert made["message"] == made["report"]["message"] != ""
 
 
-def test_documents_of_technique_tasks_are_graded_too_and_prepared_before(grading: httpx.Client) -> None:
+def test_documents_of_technique_tasks_are_prepared_and_graded_too(grading: httpx.Client) -> None:
     made = submit(grading, b'{"nothing": true}', task=TECHNIQUE).json()
     assert made["status"] == "queued"
     assert "prepared" in made["message"]
@@ -104,7 +104,7 @@ def test_documents_of_technique_tasks_are_graded_too_and_prepared_before(grading
     assert (made["status"], made["report"]["valid_submission"]) == ("done", False)
 
 
-def test_faults_of_the_server_are_told_without_its_paths(grading: httpx.Client, data: Path) -> None:
+def test_server_errors_are_reported_without_paths(grading: httpx.Client, data: Path) -> None:
     answers = data / OTHER / "prepared" / "private"
     prepare(current().task(OTHER), current(), DataStore(data))
     public = (data / OTHER / "prepared" / "public" / "sample_submission.csv").read_bytes()
@@ -135,7 +135,9 @@ def test_a_submission_waits_in_the_queue_and_is_listed(client: httpx.Client, loc
     assert client.get("/v1/submissions", params={"task": "digits"}).json()["items"] == []
 
 
-def test_one_that_is_not_being_graded_can_be_deleted(client: httpx.Client, local: LocalServer, sample: bytes) -> None:
+def test_a_submission_that_is_not_being_graded_can_be_deleted(
+    client: httpx.Client, local: LocalServer, sample: bytes
+) -> None:
     found = submit(client, sample).json()["id"]
     with local.service.database.writing() as session:
         session.execute(update(Job).where(Job.id == found).values(state="started"))
@@ -147,7 +149,7 @@ def test_one_that_is_not_being_graded_can_be_deleted(client: httpx.Client, local
     assert not local.service.job_dir("grade", found).exists()
 
 
-def test_a_page_goes_on_although_its_last_submission_was_deleted(client: httpx.Client, sample: bytes) -> None:
+def test_paging_continues_after_the_last_submission_of_a_page_was_deleted(client: httpx.Client, sample: bytes) -> None:
     older, newer = (submit(client, sample).json()["id"] for _ in range(2))
     page = client.get("/v1/submissions", params={"limit": 1}).json()
     assert [one["id"] for one in page["items"]] == [newer]
@@ -156,7 +158,7 @@ def test_a_page_goes_on_although_its_last_submission_was_deleted(client: httpx.C
     assert [one["id"] for one in rest["items"]] == [older]
 
 
-def test_a_request_that_comes_again_makes_nothing_new(client: httpx.Client, sample: bytes) -> None:
+def test_a_repeated_request_creates_nothing_new(client: httpx.Client, sample: bytes) -> None:
     first = submit(client, sample, **{"Idempotency-Key": "one"})
     again = submit(client, sample, **{"Idempotency-Key": "one"})
     other = submit(client, sample + b"\n", **{"Idempotency-Key": "one"})
@@ -165,7 +167,7 @@ def test_a_request_that_comes_again_makes_nothing_new(client: httpx.Client, samp
     assert other.json()["type"] == "urn:mleredux:problem:idempotency-mismatch"
 
 
-def test_submissions_of_another_are_not_there(local: LocalServer, client: httpx.Client, sample: bytes) -> None:
+def test_submissions_of_other_users_are_not_found(local: LocalServer, client: httpx.Client, sample: bytes) -> None:
     found = submit(client, sample).json()["id"]
     with httpx.Client(
         base_url=local.url, headers={"Authorization": f"Bearer {local.user('mallory')}"}, timeout=60
@@ -182,7 +184,7 @@ def test_submissions_of_another_are_not_there(local: LocalServer, client: httpx.
     assert refused.status_code == 403
 
 
-def test_the_quota_of_disk_holds_for_submissions(local: LocalServer) -> None:
+def test_the_disk_quota_applies_to_submissions(local: LocalServer) -> None:
     token = local.user("small")
     with local.service.database.writing() as session:
         project = session.scalars(select(Project).where(Project.name == "small")).one()
@@ -228,7 +230,7 @@ def test_malformed_bodies_are_refused(
     _nothing_is_left(local)
 
 
-def test_too_large_a_file_is_refused_whether_its_size_was_told_or_not(local: LocalServer, client: httpx.Client) -> None:
+def test_too_large_a_file_is_refused_with_or_without_a_declared_size(local: LocalServer, client: httpx.Client) -> None:
     refused = submit(client, b"x" * (9 << 20))
     assert (refused.status_code, refused.json()["type"]) == (413, "urn:mleredux:problem:too-large")
 
@@ -247,7 +249,7 @@ def test_too_large_a_file_is_refused_whether_its_size_was_told_or_not(local: Loc
     _nothing_is_left(local)
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(local: LocalServer) -> None:
+def test_an_interrupted_upload_leaves_nothing(local: LocalServer) -> None:
     host, port = local.url.removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port))
     connection.putrequest("POST", "/v1/submissions")
@@ -258,13 +260,13 @@ def test_an_upload_that_breaks_off_leaves_nothing(local: LocalServer) -> None:
     connection.send(b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n' + b"x" * (1 << 20))
     uploads, deadline = local.service.settings.state_dir / "uploads", time.monotonic() + 60
     while not (uploads.is_dir() and list(uploads.iterdir())):
-        assert time.monotonic() < deadline, "nothing is taken in"
+        assert time.monotonic() < deadline, "nothing is received"
         time.sleep(0.01)
     connection.close()
     _nothing_is_left(local)
 
 
-def test_the_first_uploads_of_a_server_come_at_once_and_none_is_lost(
+def test_concurrent_first_uploads_of_a_server_are_not_lost(
     local: LocalServer, client: httpx.Client, sample: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slowly(folder: Path) -> bool:
@@ -279,7 +281,7 @@ def test_the_first_uploads_of_a_server_come_at_once_and_none_is_lost(
     assert [answer.status_code for answer in answers] == [202] * 6, [answer.text for answer in answers]
 
 
-def test_uploads_cost_no_memory(tmp_path: Path, data: Path) -> None:
+def test_uploads_use_constant_memory(tmp_path: Path, data: Path) -> None:
     with LocalServer(tmp_path / "runs", data_dir=data).running() as local:
         size, most = 256 << 20, 0
         head = f'--x\r\nContent-Disposition: form-data; name="task"\r\n\r\n{TASK}\r\n'
@@ -301,7 +303,7 @@ def test_uploads_cost_no_memory(tmp_path: Path, data: Path) -> None:
         assert most - before < 32 << 20
 
 
-def test_validation_says_whether_the_form_is_right_and_nothing_else(
+def test_validation_reports_the_format_and_nothing_else(
     local: LocalServer, client: httpx.Client, sample: bytes
 ) -> None:
     def check(content: bytes, task: str = TASK) -> Any:
@@ -311,7 +313,7 @@ def test_validation_says_whether_the_form_is_right_and_nothing_else(
     rows = list(csv.reader(sample.decode().splitlines()))
     short = "\n".join(",".join(row) for row in rows[:-1]).encode()
     assert check(short).json()["valid"] is False
-    large = sample + b"x" * (5 << 20)  # checked in a process apart
+    large = sample + b"x" * (5 << 20)  # checked in a separate process
     found = check(large).json()
     assert (set(found), found["valid"]) == ({"valid", "message"}, False)
     assert check(b"", task="no-such-task").status_code == 404

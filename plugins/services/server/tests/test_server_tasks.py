@@ -1,4 +1,4 @@
-"""What there is: tasks, techniques, agents, graders, sandboxes, as the command line tells them."""
+"""Tasks, techniques, agents, graders, sandboxes: the same as in the command line's output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mleredux_testing.server_local import LocalServer
 
 @pytest.fixture(scope="module", autouse=True)
 def quiet() -> Iterator[None]:
-    """The server is in this process: what it logs must not get among what the command line prints."""
+    """The server is in this process: its log must not mix with the output of the command line."""
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     yield
     structlog.reset_defaults()
@@ -27,7 +27,7 @@ def quiet() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """An admin's client of a server that looks for data where the command line does."""
+    """An admin's client of a server with the command line's data directory."""
     place = Path(tmp_path_factory.mktemp("local")) / "runs"
     with LocalServer(place, data_dir=default_data_dir()).running() as started:
         bearer = {"Authorization": f"Bearer {started.token}"}
@@ -36,13 +36,13 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def local(*arguments: str) -> object:
-    """What `mleredux … --json` prints here."""
+    """Return the output of `mleredux … --json` here."""
     answered = CliRunner().invoke(root, [*arguments, "--json"], catch_exceptions=False)
     return json.loads(answered.stdout)
 
 
 def all_pages(http: httpx.Client, path: str, **asked: object) -> list[dict[str, object]]:
-    """Items of all pages, by their `Link`s."""
+    """Return items of all pages, by their `Link`s."""
     items, url = [], str(httpx.URL(path, params={"limit": 7, **asked}))
     while url:
         answered = http.get(url)
@@ -68,14 +68,14 @@ def test_tasks_are_filtered_by_set_category_technique_and_text(http: httpx.Clien
     assert "digits" in [task["id"] for task in all_pages(http, "/v1/tasks", q="Digi")]
 
 
-def test_an_unknown_set_is_said_with_what_there_is(http: httpx.Client) -> None:
+def test_an_unknown_set_is_reported_with_the_known_ones(http: httpx.Client) -> None:
     answered = http.get("/v1/tasks", params={"set": "nowhere"})
     assert answered.status_code == 404
     assert "starter" in answered.json()["hint"]
 
 
 @pytest.mark.parametrize("task", ["digits", "cv@digits", "spaceship-titanic+private"])
-def test_a_task_is_shown_as_the_command_line_shows_it_but_for_paths(http: httpx.Client, task: str) -> None:
+def test_a_task_is_shown_as_on_the_command_line_without_paths(http: httpx.Client, task: str) -> None:
     answered = http.get(f"/v1/tasks/{task}").json()
     expected = local("show", task)
     assert isinstance(expected, dict)
@@ -84,13 +84,13 @@ def test_a_task_is_shown_as_the_command_line_shows_it_but_for_paths(http: httpx.
     assert answered == expected
 
 
-def test_an_unknown_task_is_not_found_and_near_names_are_told(http: httpx.Client) -> None:
+def test_an_unknown_task_is_not_found_and_similar_names_are_suggested(http: httpx.Client) -> None:
     answered = http.get("/v1/tasks/digit")
     assert (answered.status_code, answered.json()["type"]) == (404, "urn:mleredux:problem:not-found")
     assert "digits" in answered.json()["hint"]
 
 
-def test_a_task_without_an_obfuscated_description_says_so(http: httpx.Client) -> None:
+def test_a_missing_obfuscated_description_is_reported(http: httpx.Client) -> None:
     answered = http.get("/v1/tasks/digits", params={"obfuscated": True})
     assert answered.status_code in (200, 422)
     assert http.get("/v1/tasks/spaceship-titanic", params={"obfuscated": True}).json()["description"]
@@ -108,7 +108,7 @@ def test_agents_are_shown_without_variables_and_paths_of_the_server(http: httpx.
             assert f'"{private}' not in answered.text
 
 
-def test_an_agent_by_reference_is_never_fetched_by_looking_at_it(http: httpx.Client) -> None:
+def test_showing_an_agent_by_reference_never_fetches_it(http: httpx.Client) -> None:
     answered = http.get("/v1/agents/repo:https:nowhere.example@main")
     assert answered.status_code == 404
     assert "/v1/builds" in answered.json()["hint"]
@@ -122,7 +122,7 @@ def test_pages_end_and_foreign_cursors_are_refused(http: httpx.Client) -> None:
     assert http.get("/v1/tasks", params={"limit": 0}).status_code == 422
 
 
-def test_me_says_who_asks(http: httpx.Client) -> None:
+def test_me_returns_the_authenticated_user(http: httpx.Client) -> None:
     me = http.get("/v1/me").json()
     assert (me["user"]["name"], me["user"]["admin"]) == ("admin", True)
     assert me["token"]["scopes"] == ["admin"]

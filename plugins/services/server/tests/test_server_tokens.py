@@ -1,4 +1,4 @@
-"""Tokens: said once, hashed, never more than the one that made them, worthless the moment they are revoked."""
+"""Tokens: returned once, hashed, never with more permissions than their creator, revoked immediately."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def make(http: httpx.Client, status: int = 201, **asked: Any) -> dict[str, Any]:
 
 
 def of_id(http: httpx.Client, token_id: str) -> dict[str, Any]:
-    """A token as the list shows it."""
+    """Return a token as the list shows it."""
     items = http.get("/v1/tokens", params={"limit": 500}).json()["items"]
     return next(token for token in items if token["id"] == token_id)
 
 
-def test_a_token_works_is_said_once_and_only_its_hash_is_kept(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_token_works_is_returned_once_and_only_its_hash_is_stored(local: LocalServer, ann: httpx.Client) -> None:
     made = make(ann, name="for the notebook", scopes=["read", "run"])
     assert made["token"].startswith("mlr_")
     assert len(made["token"]) > 40
@@ -63,7 +63,7 @@ def test_a_token_works_is_said_once_and_only_its_hash_is_kept(local: LocalServer
 
 
 @pytest.mark.parametrize("scopes", [["grade"], ["read", "admin"], ["admin"]])
-def test_a_token_gives_nothing_that_it_has_not(ann: httpx.Client, scopes: list[str]) -> None:
+def test_a_token_can_not_grant_scopes_it_lacks(ann: httpx.Client, scopes: list[str]) -> None:
     refused = make(ann, 403, scopes=scopes)
     assert refused["type"] == "urn:mleredux:problem:forbidden"
 
@@ -75,7 +75,7 @@ def test_malformed_requests_are_refused(ann: httpx.Client, asked: dict[str, Any]
     make(ann, 422, **asked)
 
 
-def test_without_its_scope_a_token_is_refused_and_says_which(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_token_without_the_scope_is_refused_with_its_name(local: LocalServer, ann: httpx.Client) -> None:
     with client(local, make(ann, scopes=["read"])["token"]) as reader:
         for method, path in (
             ("POST", "/v1/tokens"),
@@ -91,7 +91,7 @@ def test_without_its_scope_a_token_is_refused_and_says_which(local: LocalServer,
         assert runner.get("/v1/runs").status_code == 403
 
 
-def test_a_revoked_token_is_worthless_at_once(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_revoked_token_is_invalid_immediately(local: LocalServer, ann: httpx.Client) -> None:
     made = make(ann)
     with client(local, made["token"]) as http:
         assert http.get("/v1/me").status_code == 200
@@ -112,7 +112,7 @@ def test_a_token_may_always_revoke_itself(local: LocalServer, ann: httpx.Client)
         assert http.get("/v1/me").status_code == 401
 
 
-def test_a_token_ends_when_it_says_and_none_outlives_its_maker(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_token_expires_on_time_and_does_not_outlive_its_creator(local: LocalServer, ann: httpx.Client) -> None:
     hour = make(ann, scopes=["read", "tokens"], expires_in=3600.0)
     with client(local, hour["token"]) as http:
         for asked in ({}, {"expires_in": 7200}):
@@ -128,7 +128,7 @@ def test_a_token_ends_when_it_says_and_none_outlives_its_maker(local: LocalServe
         assert datetime.fromisoformat(short["expires_at"]) <= now()
 
 
-def test_a_token_of_one_project_makes_none_for_others(
+def test_a_token_of_one_project_can_not_create_tokens_for_others(
     local: LocalServer, admin: httpx.Client, ann: httpx.Client
 ) -> None:
     me = ann.get("/v1/me").json()
@@ -149,7 +149,7 @@ def test_a_token_of_one_project_makes_none_for_others(
     assert make(ann, 404, project="prj_elsewhere")
 
 
-def test_admins_make_tokens_of_others_but_nobody_else_does(admin: httpx.Client, ann: httpx.Client) -> None:
+def test_only_admins_create_tokens_for_others(admin: httpx.Client, ann: httpx.Client) -> None:
     admin.post("/v1/users", json={"name": "carl"})
     assert make(admin, user="carl", scopes=["read", "run"])["user"] == "carl"
     assert make(admin, 403, user="carl", scopes=["admin"])["detail"]
@@ -163,16 +163,16 @@ def test_admins_make_tokens_of_others_but_nobody_else_does(admin: httpx.Client, 
     }
 
 
-def test_an_admin_scope_in_the_hands_of_others_is_worth_nothing(local: LocalServer, ann: httpx.Client) -> None:
+def test_an_admin_scope_of_a_non_admin_is_useless(local: LocalServer, ann: httpx.Client) -> None:
     made = make(ann)
-    with local.service.database.writing() as session:  # as if somebody had got it there
+    with local.service.database.writing() as session:  # simulate a compromised row
         session.execute(update(Token).where(Token.id == made["id"]).values(scopes=["admin"]))
     with client(local, made["token"]) as http:
         assert http.get("/v1/users").status_code == 403
         assert http.get("/v1/runs").status_code == 403
 
 
-def test_a_repeat_says_the_same_token_though_it_is_kept_nowhere(local: LocalServer, ann: httpx.Client) -> None:
+def test_a_repeat_returns_the_same_token_though_it_is_not_stored(local: LocalServer, ann: httpx.Client) -> None:
     key = {"Idempotency-Key": "one token"}
     asked = {"name": "again", "scopes": ["read"]}
     first, again = (ann.post("/v1/tokens", json=asked, headers=key) for _ in range(2))
@@ -187,7 +187,7 @@ def test_a_repeat_says_the_same_token_though_it_is_kept_nowhere(local: LocalServ
         assert (refused.status_code, refused.json()["type"]) == (409, "urn:mleredux:problem:conflict")
 
 
-def test_each_change_is_in_the_audit_without_secrets(local: LocalServer, ann: httpx.Client) -> None:
+def test_each_change_is_in_the_audit_log_without_secrets(local: LocalServer, ann: httpx.Client) -> None:
     made = make(ann)
     ann.delete(f"/v1/tokens/{made['id']}")
     me = ann.get("/v1/me").json()
@@ -202,14 +202,14 @@ def test_each_change_is_in_the_audit_without_secrets(local: LocalServer, ann: ht
 @pytest.mark.parametrize(
     "header", ["", "Basic YTpi", "Bearer", "Bearer mlr_", "Bearer xyz", "Bearer mlr_" + "x" * 5000]
 )
-def test_what_is_no_token_is_refused_with_a_challenge(local: LocalServer, header: str) -> None:
+def test_invalid_tokens_are_refused_with_a_challenge(local: LocalServer, header: str) -> None:
     refused = httpx.get(f"{local.url}/v1/me", headers={"Authorization": header} if header else {}, timeout=60)
     assert (refused.status_code, refused.json()["type"]) == (401, "urn:mleredux:problem:unauthenticated")
     assert "WWW-Authenticate" in refused.headers
     assert "xxxxx" not in refused.text
 
 
-def test_what_was_looked_up_before_a_change_is_not_remembered_after_it(
+def test_cached_lookups_are_dropped_after_a_change(
     local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = make(ann)
@@ -223,18 +223,18 @@ def test_what_was_looked_up_before_a_change_is_not_remembered_after_it(
         return found
 
     monkeypatch.setattr(tokens, "_look_up", meanwhile_revoked)
-    assert tokens.caller(made["token"]) is not None  # it was good when that began
+    assert tokens.caller(made["token"]) is not None  # it was valid when that began
     monkeypatch.undo()
     assert tokens.caller(made["token"]) is None
 
 
-def test_a_busy_database_keeps_nobody_waiting_who_only_reads(
+def test_a_busy_database_does_not_delay_readers(
     local: LocalServer, ann: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "BUSY_SECONDS", 60.0)  # so long does a writer wait
+    monkeypatch.setattr(engine, "BUSY_SECONDS", 60.0)  # a writer waits this long
     made = make(ann)
     with local.service.database.writing() as session, client(local, made["token"]) as http:
-        session.execute(text("SELECT 1"))  # somebody has the lock, and goes on
+        session.execute(text("SELECT 1"))  # a user holds the lock and continues
         began = time.monotonic()
         assert http.get("/v1/me").status_code == 200
         assert time.monotonic() - began < 20

@@ -1,4 +1,4 @@
-"""Users, projects and tokens: made, found, changed; the only place that does."""
+"""Create, look up and change users, projects and tokens. No other module does."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from mleredux_server.schemas.accounts import Quota
 from mleredux_server.security import SCOPES, Caller
 
 TRUSTED = Quota(queued_runs=None, sandboxes=None, networks=["none", "gateway", "open"])
-"""Of whoever runs the service."""
+"""The label of changes made by the server administrator."""
 
 
 def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota | None = None) -> User:
-    """A user with a project of their own, of the same name where that is free.
+    """Create a user with their own project, of the same name if it is available.
 
     Raises:
-        Problem: The name is taken.
+        Problem: The name is already in use.
     """
     if session.scalar(select(User).where(User.name == name)):
-        raise Problem("conflict", f"There is a user {name!r} already.")
+        raise Problem("conflict", f"User {name!r} already exists.")
     user = User(id=new_id("usr"), name=name, admin=admin)
     session.add(user)
     session.flush()
@@ -36,13 +36,13 @@ def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota 
 
 
 def make_project(session: Session, name: str, owner: User, quota: Quota) -> Project:
-    """A project that a user owns.
+    """Create a project owned by a user.
 
     Raises:
-        Problem: The name is taken.
+        Problem: The name is already in use.
     """
     if _project_named(session, name):
-        raise Problem("conflict", f"There is a project {name!r} already.")
+        raise Problem("conflict", f"Project {name!r} already exists.")
     project = Project(id=new_id("prj"), name=name, quota=quota.model_dump(mode="json"))
     session.add(project)
     session.flush()
@@ -64,19 +64,19 @@ def make_token(
     expires_at: datetime | None = None,
     value: str | None = None,
 ) -> tuple[Token, str]:
-    """A token of a user.
+    """Create a token for a user.
 
     Args:
-        session: To be committed by the caller.
-        user: Whose it is.
-        name: What it is for.
-        scopes: Of `SCOPES`.
-        project_id: Where it is good for one project only.
-        expires_at: When it ends.
-        value: The token itself, where it was chosen by somebody.
+        session: Committed by the caller.
+        user: The token's owner.
+        name: Its purpose.
+        scopes: Values of `SCOPES`.
+        project_id: The only project it is valid for; None for all of the user's projects.
+        expires_at: When the token expires.
+        value: The token itself, if it was chosen in advance.
 
     Returns:
-        What is kept of it, and the token itself, which is not kept.
+        The stored record, and the token itself, which is not stored.
     """
     assert set(scopes) <= set(SCOPES)
     said = value or new_token()
@@ -94,7 +94,7 @@ def make_token(
 
 
 def note(session: Session, caller: Caller | None, action: str, target: str) -> None:
-    """Write a change into the audit; None changes it from the command line."""
+    """Write a change to the audit log; a caller of None means the command line."""
     session.add(
         Audit(
             user_id=caller.user_id if caller else None,
@@ -106,13 +106,13 @@ def note(session: Session, caller: Caller | None, action: str, target: str) -> N
 
 
 def find_user(session: Session, asked: str) -> User | None:
-    """A user by id or name."""
+    """Return a user by id or name."""
     found: User | None = session.scalar(select(User).where((User.id == asked) | (User.name == asked)))
     return found
 
 
 def disable_user(session: Session, user: User) -> None:
-    """Let a user do nothing any more; what they made stays.
+    """Disable a user; what they created remains.
 
     Raises:
         Problem: They are the last admin.
@@ -126,17 +126,17 @@ def disable_user(session: Session, user: User) -> None:
 
 
 def set_quota(project: Project, change: Quota) -> None:
-    """Change the fields of a quota that were named."""
+    """Change the given fields of a quota."""
     named = {name: getattr(change, name) for name in change.model_fields_set}
     before = Quota.model_validate(project.quota).model_dump()
     project.quota = Quota.model_validate({**before, **named}).model_dump(mode="json")
 
 
 def set_member(session: Session, project: Project, user: User, role: str | None) -> None:
-    """Give a user a role in a project; None: none.
+    """Give a user a role in a project; None removes them.
 
     Raises:
-        Problem: No owner would be left.
+        Problem: No owner would remain.
     """
     session.refresh(project, with_for_update=True)
     member = session.get(Member, (project.id, user.id))
@@ -146,7 +146,7 @@ def set_member(session: Session, project: Project, user: User, role: str | None)
             raise Problem(
                 "conflict",
                 f"User {user.name} is the last owner of the project.",
-                hint="Make another one an owner first.",
+                hint="Make another user an owner first.",
             )
     if role is None:
         if member is not None:
@@ -158,7 +158,7 @@ def set_member(session: Session, project: Project, user: User, role: str | None)
 
 
 def default_project(session: Session, caller: Caller) -> Project | None:
-    """Where a caller's things are made if they name no project: in the one of their own name, else in their oldest."""
+    """Return the caller's default project: the one with their own name, else their oldest."""
     found: Project | None = session.scalar(
         select(Project)
         .join(Member, Member.project_id == Project.id)
@@ -170,10 +170,10 @@ def default_project(session: Session, caller: Caller) -> Project | None:
 
 
 def visible_project(session: Session, caller: Caller, asked: str) -> Project:
-    """A project by its id or name.
+    """Return a project by its id or name.
 
     Raises:
-        Problem: There is none that the caller may see.
+        Problem: The caller can see no such project.
     """
     found: Project | None = session.scalar(select(Project).where((Project.id == asked) | (Project.name == asked)))
     if found is None or not caller.sees(found.id):

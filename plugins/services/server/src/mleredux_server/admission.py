@@ -1,4 +1,4 @@
-"""What a project's quota allows, asked when something is made; what must wait is the scheduler's."""
+"""What a project's quota allows, checked when something is created; the scheduler decides what must wait."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mleredux_server.schemas.accounts import ISOLATED, Quota, Usage
 from mleredux_server.schemas.runs import HowToRun
 
 _LEAST = {"memory_mb": 63}
-"""No run is given less; where a quota has less, it is refused."""
+"""The minimum limit of a run; where the quota has less left, the run is refused."""
 _MOST_WAITING = {"build": (100, "builds"), "grade": (1000, "submissions")}
-"""Jobs of one project that may be unfinished, and what they are called."""
+"""Maximum number of unfinished jobs of one project by type, and the name of the type."""
 
 
 def usage_of(session: Session, project: Project) -> Usage:
@@ -55,14 +55,14 @@ def fit_to_quota(
     sandboxes: Sequence[str],
     installed: Mapping[str, Capabilities],
 ) -> None:
-    """Let what nobody asked for keep to a quota: an agent's own limits, and where it runs.
+    """Fit defaults that the request did not set to a quota: the agent's own limits, and the sandbox.
 
     Args:
-        quota: Of the project.
-        fields: Of the run, as the agent would have them; changed in place.
-        asked: What was asked for; that is not changed.
-        sandboxes: Where else the agent runs, best first.
-        installed: What each sandbox can do.
+        quota: The project's quota.
+        fields: The run's fields with the agent's defaults; changed in place.
+        asked: What was requested explicitly; it is not changed.
+        sandboxes: Other sandboxes that can run the agent, best first.
+        installed: Capabilities of each sandbox.
     """
     limits: Limits = fields["limits"]
     most = {"cpus": quota.cpus, "memory_mb": quota.memory_mb, "time_limit": quota.max_time_limit}
@@ -80,7 +80,7 @@ def fit_to_quota(
 
 
 def allows(quota: Quota, sandbox: str, installed: Mapping[str, Capabilities]) -> bool:
-    """Whether agents of a project with this quota may run in a sandbox."""
+    """Return whether agents of a project with this quota may run in a sandbox."""
     if quota.sandboxes is None or sandbox in quota.sandboxes:
         return True
     return ISOLATED in quota.sandboxes and sandbox in installed and installed[sandbox].isolated
@@ -89,55 +89,57 @@ def allows(quota: Quota, sandbox: str, installed: Mapping[str, Capabilities]) ->
 def check_quota(
     session: Session, project: Project, asked: Sequence[dict[str, Any]], installed: Mapping[str, Capabilities]
 ) -> None:
-    """Whether runs with these fields may be made in a project.
+    """Check whether runs with these fields may be created in a project.
 
-    Where the project's LLM tokens are limited, what is left of them is shared among the runs that ask for no number of
-    their own, so that all together can't use more.
+    Where the project's LLM tokens are limited, the remaining ones are divided among the runs that request no number, so
+    that all runs together can't exceed the quota.
 
     Raises:
-        Problem: They may not, however long one waits.
+        Problem: They may not, no matter how long they wait.
     """
     quota, usage = Quota.model_validate(project.quota), usage_of(session, project)
     if quota.queued_runs is not None and usage.queued_runs + len(asked) > quota.queued_runs:
         raise _exceeded(
-            project, f"{quota.queued_runs} queued runs", f"{usage.queued_runs} wait, {len(asked)} are asked"
+            project, f"{quota.queued_runs} queued runs", f"{usage.queued_runs} are queued, {len(asked)} are requested"
         )
     disk = usage.disk_mb
     for fields in asked:
         limits: Limits = fields["limits"]
         if not allows(quota, fields["sandbox"], installed):
-            raise _exceeded(project, only_sandboxes(quota), f"{fields['sandbox']} was asked for")
+            raise _exceeded(project, only_sandboxes(quota), f"{fields['sandbox']} was requested")
         if fields["network"] not in quota.networks:
-            raise _exceeded(project, _only("network", quota.networks), f"{fields['network']} was asked for")
+            raise _exceeded(project, _only("network", quota.networks), f"{fields['network']} was requested")
         for name in ("cpus", "memory_mb", "gpus"):
             most = getattr(quota, name)
             if most is not None and getattr(limits, name) > most:
-                raise _exceeded(project, f"{most:g} {name}", f"the run asks for {getattr(limits, name):g}")
+                raise _exceeded(project, f"{most:g} {name}", f"the run requests {getattr(limits, name):g}")
         if quota.max_time_limit is not None and limits.time_limit > quota.max_time_limit:
-            raise _exceeded(project, f"{quota.max_time_limit:g} s a run", f"the run asks for {limits.time_limit:g}")
+            raise _exceeded(project, f"{quota.max_time_limit:g} s per run", f"the run requests {limits.time_limit:g}")
         disk += limits.disk_mb
     if quota.disk_mb is not None and disk > quota.disk_mb:
-        raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with what is asked, it would have {disk}")
+        raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with this request, it would use {disk}")
     if quota.llm_tokens is not None:
         _reserve_tokens(project, quota.llm_tokens, usage.llm_tokens, asked)
 
 
 def check_waiting(session: Session, project: Project, kind: str) -> None:
-    """Whether one more job that is no run may wait in a project.
+    """Check whether one more job other than a run may be queued in a project.
 
     Raises:
-        Problem: Too many wait already.
+        Problem: Too many are queued already.
     """
     most, what = _MOST_WAITING[kind]
     unfinished = (Job.project_id == project.id, Job.kind == kind, Job.state != "ended")
     if (session.scalar(select(func.count()).where(*unfinished)) or 0) >= most:
         raise Problem(
-            "quota-exceeded", f"{most} {what} of project {project.name} wait already.", hint="Wait for some of them."
+            "quota-exceeded",
+            f"Project {project.name} already has {most} {what} queued.",
+            hint="Wait for some of them to finish.",
         )
 
 
 def _reserve_tokens(project: Project, most: int, used: int, asked: Sequence[dict[str, Any]]) -> None:
-    """Set each run's limit of LLM tokens, so that their sum is not above what is left."""
+    """Set each run's limit of LLM tokens, so that their sum does not exceed what is left."""
     metered = [fields for fields in asked if fields["network"] == "gateway"]
     if not metered:
         return
@@ -152,7 +154,7 @@ def _reserve_tokens(project: Project, most: int, used: int, asked: Sequence[dict
 
 
 def only_sandboxes(quota: Quota) -> str:
-    """Where a quota lets agents run, in words."""
+    """Describe where a quota allows agents to run."""
     names = quota.sandboxes or ()
     ids = [name for name in names if name != ISOLATED]
     if ISOLATED not in names:
@@ -172,5 +174,5 @@ def _exceeded(project: Project, most: str, found: str) -> Problem:
     return Problem(
         "quota-exceeded",
         f"The quota of project {project.name} allows {most}; {found}.",
-        hint="Ask for less, delete runs that are no longer needed, or ask who runs the server for more.",
+        hint="Request less, delete runs that are no longer needed, or ask the server administrator for more.",
     )

@@ -1,4 +1,4 @@
-"""The application: its parts put together."""
+"""The application, assembled from its parts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ API_VERSION = 1
 
 
 def make_service(settings: Settings, catalogue: Catalogue) -> Service:
-    """Open what a service works with; the tables are brought up to date.
+    """Open the service's resources; migrations run automatically.
 
     Raises:
         MlereduxError: The database can't be used.
@@ -62,7 +62,7 @@ def make_service(settings: Settings, catalogue: Catalogue) -> Service:
 
 
 def create_app(service: Service) -> FastAPI:
-    """The application of a service."""
+    """Create the application of a service."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -73,10 +73,10 @@ def create_app(service: Service) -> FastAPI:
             await run_in_threadpool(service.scheduler.stop)
         service.database.close()
 
-    app = FastAPIOffline(  # its page of docs, into which tokens are typed, takes no script from elsewhere
+    app = FastAPIOffline(  # users enter tokens into its docs page, so it loads no third-party scripts
         title="mleredux",
         version=__version__,
-        summary="Let machine-learning agents do real ML engineering, and learn from what they leave.",
+        summary="Run ML-engineering agents on benchmark tasks and grade their submissions.",
         lifespan=lifespan,
         docs_url="/docs",
         redoc_url=None,
@@ -109,7 +109,7 @@ def create_app(service: Service) -> FastAPI:
 
     @app.get("/v1", tags=["about"])
     def about() -> dict[str, Any]:
-        """What answers here."""
+        """Add the routes, error handlers and middleware."""
         return {"name": "mleredux", "version": __version__, "api": API_VERSION}
 
     middleware.install(app, service)

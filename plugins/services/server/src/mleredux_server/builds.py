@@ -1,4 +1,4 @@
-"""Making builds: an agent's environment ahead of its runs."""
+"""Create builds: agents' environments, built ahead of their runs."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _CONTEXT = Build(context=Path())
 
 
 def answer_of(view: BuildView) -> Answer:
-    """The answer to a request for a build."""
+    """Return the response to a request for a build."""
     return Answer(202, {"Location": f"/v1/builds/{view.id}"}, view.model_dump_json())
 
 
 def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim | None) -> BuildView:
-    """Let an agent's environment be built.
+    """Create a build of an agent's environment.
 
     Raises:
-        Problem: It may not be, for this caller or project.
+        Problem: This caller or project may not build it.
         MlereduxError: There is no such agent or sandbox.
     """
     sandbox = _check(service, caller, asked)
@@ -51,7 +51,7 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
             raise Problem(
                 "quota-exceeded",
                 f"The quota of project {project.name} allows {only_sandboxes(quota)}, not {sandbox}.",
-                hint="Ask who runs the server.",
+                hint="Ask the server administrator.",
             )
         check_waiting(session, project, "build")
 
@@ -67,7 +67,7 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
 
 
 def build_is_over(service: Service, found: str) -> Over | None:
-    """Whether nothing more will be written to the log of a build."""
+    """Return whether the log of a build is complete."""
     with service.database.reading() as session:
         row = session.get(BuildRow, found)
     if row is None:
@@ -76,7 +76,7 @@ def build_is_over(service: Service, found: str) -> Over | None:
 
 
 def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
-    """The sandbox to build for; what can be said without fetching anything is checked."""
+    """Return the sandbox to build for; checks what can be checked without fetching anything."""
     catalogue, installed = service.catalogue, service.catalogue.capabilities()
     if asked.sandbox is not None:
         catalogue.sandbox(asked.sandbox)
@@ -88,6 +88,6 @@ def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
     agent = catalogue.agent(asked.agent, asked.options)
     if not caller.all_projects:
         check_made(catalogue, service.settings, asked.agent, asked.options)
-    # Nothing is made ahead where nothing is isolated: the interpreter is there.
+    # Without isolation there is nothing to build: the interpreter exists already.
     wanted = agent if asked.sandbox else agent.model_copy(update={"isolated": True})
     return choose(wanted, installed, asked.sandbox)

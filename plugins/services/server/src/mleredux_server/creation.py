@@ -1,4 +1,4 @@
-"""Making jobs: rows and folders, so that a kill at any moment leaves either a whole job or none."""
+"""Create jobs: rows and folders, so that a kill at any time leaves either a complete job or none."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ def make_jobs(
     answer: Callable[[list[_Row]], Answer] | None = None,
     claim: Claim | None = None,
 ) -> list[_Row]:
-    """Make all jobs or none.
+    """Create all jobs or none.
 
-    Rows come first, as `creating`; then the folders; then the jobs become `queued`. What a kill leaves as `creating`
-    was never acknowledged and is removed at the next start.
+    Rows come first, as `creating`; then the folders; then the jobs become `queued`. Jobs that a kill leaves `creating`
+    were never acknowledged and are removed at the next start.
 
     Args:
         service: The service.
-        caller: Who asks.
-        ids: Of the jobs.
-        project: Id or name of where they are made; None for the caller's own.
+        caller: The requesting user.
+        ids: Ids of the jobs.
+        project: Id or name of the project; None for the caller's own.
         rows: Checks what the project allows and adds the rows: the jobs, and those that it returns.
-        folders: Makes the jobs' folders.
-        answer: Makes the answer that a repeat of the request gets.
-        claim: Of a request that brought an Idempotency-Key; needs `answer`.
+        folders: Creates the jobs' folders.
+        answer: Builds the response for a repeated request.
+        claim: For a request with an Idempotency-Key; needs `answer`.
 
     Returns:
         What `rows` returned.
 
     Raises:
-        Replayed: The request came before.
-        Problem: There is no such project, or it does not allow it.
-        MlereduxError, OSError: A folder can't be made.
+        Replayed: The request is a repeat.
+        Problem: The project does not exist, or does not allow it.
+        MlereduxError, OSError: A folder can't be created.
     """
     try:
         with service.database.writing() as session:
             if claim is not None:
                 claim.take(session)
             home = project_for(session, caller, project)
-            session.refresh(home, with_for_update=True)  # so that nobody else's jobs slip under the quota meanwhile
+            session.refresh(home, with_for_update=True)  # so that concurrent requests can't exceed the quota
             made = rows(session, home)
         folders()
         with service.database.writing() as session:
@@ -73,11 +73,11 @@ def make_jobs(
             if claim is not None and answer is not None:
                 claim.keep(session, answer(made))
     except SQLAlchemyError:
-        service.left.append((list(ids), claim))  # it may be committed: who knows, while the database does not answer
+        service.left.append((list(ids), claim))  # it may be committed: unknown while the database does not respond
         raise
     except (MlereduxError, OSError):
         service.left.append((list(ids), claim))
-        with suppress(SQLAlchemyError):  # then the scheduler does it, once the database answers
+        with suppress(SQLAlchemyError):  # then the scheduler does it, once the database responds
             settle_left(service)
         raise
     service.wake.set()
@@ -96,18 +96,18 @@ def make_job(
     answer: Callable[[_OneRow], Answer],
     claim: Claim | None,
 ) -> _OneRow:
-    """Make one job that is no run, as `make_jobs` does.
+    """Create one job other than a run, as `make_jobs` does.
 
     Args:
         service: The service.
-        caller: Who asks.
-        row: What is shown of it; whose it is, is filled in.
-        job: What a worker does; its id and times are the row's.
-        project: Id or name of where it is made; None for the caller's own.
-        check: Whether the project allows it.
-        fill: Writes what the worker needs into the job's folder.
-        answer: Makes the answer that a repeat of the request gets.
-        claim: Of a request that brought an Idempotency-Key.
+        caller: The requesting user.
+        row: The displayed record; its owner is filled in.
+        job: The worker's job; it gets the row's id and times.
+        project: Id or name of the project; None for the caller's own.
+        check: Checks whether the project allows it.
+        fill: Writes the worker's input into the job's folder.
+        answer: Builds the response for a repeated request.
+        claim: For a request with an Idempotency-Key.
     """
 
     def rows(session: Session, home: Project) -> list[_OneRow]:
@@ -137,24 +137,24 @@ def make_job(
 
 
 def project_for(session: Session, caller: Caller, asked: str | None) -> Project:
-    """The project that something is made in: the one that is named, or the caller's own.
+    """Return the project to create something in: the named one, or the caller's own.
 
     Raises:
-        Problem: There is none that they may see.
+        Problem: They can see no such project.
     """
     if asked is not None:
         return visible_project(session, caller, asked)
     mine = default_project(session, caller)
     if mine is None:
-        raise Problem("forbidden", "You are in no project.", hint="Ask who runs the server for one.")
+        raise Problem("forbidden", "You are not a member of any project.", hint="Ask the server administrator for one.")
     return mine
 
 
 def settle_left(service: Service) -> None:
-    """Drop what requests left that failed half-way.
+    """Remove what partially failed requests created.
 
     Raises:
-        SQLAlchemyError: The database does not answer; what is left stays noted.
+        SQLAlchemyError: The database does not respond; the remaining ids stay recorded.
     """
     while service.left:
         ids, claim = service.left[0]
@@ -164,12 +164,12 @@ def settle_left(service: Service) -> None:
                 uncreated += session.scalars(select(Job.id).where(Job.id.in_(some), Job.state == "creating"))
         if uncreated:
             drop_uncreated(service, uncreated, claim)
-        with suppress(IndexError, ValueError):  # another thread may have done the same
+        with suppress(IndexError, ValueError):  # another thread may have done so already
             service.left.remove((ids, claim))
 
 
 def drop_uncreated(service: Service, ids: Sequence[str], claim: Claim | None = None) -> None:
-    """Remove jobs that were never acknowledged, experiments of theirs, and the claim of who asked for them."""
+    """Remove jobs that were never acknowledged, their experiments, and the claim of the request."""
     with service.database.reading() as session:
         kinds = [
             (str(job_id), str(kind))

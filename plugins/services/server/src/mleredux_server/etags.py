@@ -1,4 +1,4 @@
-"""ETags: the hash of what was answered. Answers that did not change are not sent again (304)."""
+"""ETags: the hash of the response. Unchanged responses are not sent again (304)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _JSON = "application/json"
 
 
 class EntityTags:
-    """Gives each JSON answer to a GET its ETag, and answers 304 where the client has it already."""
+    """Add an ETag to each JSON response to a GET, and return 304 if the client's copy is current."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http" or scope["method"] != "GET":
             await self.app(scope, receive, send)
             return
@@ -55,17 +55,17 @@ class EntityTags:
 
 
 def tag_of(body: bytes) -> str:
-    """The strong ETag of a representation."""
+    """Return the strong ETag of a representation."""
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 def matches(given: str, tag: str, *, weakly: bool = False) -> bool:
-    """Whether a header `If-Match` or `If-None-Match` names a tag.
+    """Return whether a header `If-Match` or `If-None-Match` matches a tag.
 
     Args:
         given: The header.
         tag: The current one.
-        weakly: Whether `W/"…"` is as good as `"…"`.
+        weakly: Whether `W/"…"` matches `"…"`.
     """
     if given.strip() == "*":
         return True
@@ -74,18 +74,20 @@ def matches(given: str, tag: str, *, weakly: bool = False) -> bool:
 
 
 def require_match(request: Request, current: BaseModel) -> None:
-    """Refuse a change by somebody who has not seen the current state. To be called inside the changing transaction.
+    """Refuse a change by a client that has not seen the current state. Call it inside the changing transaction.
 
     Args:
-        request: Its `If-Match` is looked at; without one, everything goes.
-        current: What a GET of it answers now.
+        request: Its `If-Match` is checked; without one, every change is allowed.
+        current: What a GET of the resource returns now.
 
     Raises:
-        Problem: It is another state.
+        Problem: The state is a different one.
     """
     given = request.headers.getlist("if-match")
     if given and not matches(", ".join(given), tag_of(current.model_dump_json().encode())):
-        raise Problem("precondition-failed", "It was changed since you got it.", hint="Get it again, and decide again.")
+        raise Problem(
+            "precondition-failed", "The resource has changed since you fetched it.", hint="Fetch it again and retry."
+        )
 
 
 def _wants_tag(headers: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the service can do its work now."""
+"""Whether the service can work now."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LONGEST_ROUND = 15.0
 
 
 class Check(BaseModel):
-    """One thing that must be well.
+    """One check.
 
     Attributes:
-        message: What is wrong, or how it is.
+        message: What is wrong, or the current state.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Check(BaseModel):
 
 
 class Readiness(BaseModel):
-    """Whether all is well."""
+    """Whether all checks pass."""
 
     status: str
     checks: list[Check]
@@ -47,10 +47,10 @@ class _Known:
 
 
 class Health:
-    """Checks what the service needs; askers share one look, since they need no token.
+    """Check what the service needs; concurrent callers share one result, since they need no token.
 
     Args:
-        service: What is looked at.
+        service: The service to check.
     """
 
     def __init__(self, service: Service) -> None:
@@ -59,7 +59,7 @@ class Health:
         self._looking = anyio.Lock()
 
     async def ready(self) -> Readiness:
-        """How all is, at most a second ago."""
+        """Return the state, at most one second old."""
         async with self._looking:
             if time.monotonic() >= self._known.until:
                 found = await run_sync(self.look)
@@ -68,7 +68,7 @@ class Health:
         return Readiness(status="ok" if all(check.ok for check in checks) else "failing", checks=list(checks))
 
     def look(self) -> list[Check]:
-        """Look at everything now."""
+        """Run all checks now."""
         looks: dict[str, Callable[[], str]] = {
             "database": self._database,
             "disk": self._disk,
@@ -99,7 +99,7 @@ class Health:
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(bytes(4096))
         except OSError as error:
-            raise _Failing(f"The runs directory can't be written: {error.strerror}.") from error
+            raise _Failing(f"The runs directory is not writable: {error.strerror}.") from error
         if free < floor:
             raise _Failing(f"{free} MB are free in the runs directory; less than {floor}.")
         return f"{free} MB are free in the runs directory."
@@ -107,23 +107,23 @@ class Health:
     def _dispatcher(self) -> str:
         scheduler = self._service.scheduler
         if scheduler is None:
-            return "There is none here."
+            return "Not enabled."
         if not scheduler.alive():
-            raise _Failing("The dispatcher does not run.")
+            raise _Failing("The dispatcher is not running.")
         age = time.monotonic() - scheduler.tally.round_at
         if age > _LONGEST_ROUND:
-            raise _Failing(f"The dispatcher got nothing done for {age:.0f} seconds.")
-        return f"It went round {age:.1f} seconds ago."
+            raise _Failing(f"The dispatcher has made no progress for {age:.0f} seconds.")
+        return f"Last round {age:.1f} seconds ago."
 
     def _workers(self) -> str:
         scheduler = self._service.scheduler
         if scheduler is None:
-            return "There are none here."
+            return "Not enabled."
         found = scheduler.tally.workers
-        if scheduler.tally.workers_died and not sum(found.values()):  # all may be those of an earlier server
+        if scheduler.tally.workers_died and not sum(found.values()):  # all may belong to an earlier server
             raise _Failing("No worker process stays alive.")
         return f"{found['busy']} busy, {found['idle']} idle."
 
 
 class _Failing(Exception):
-    """What is wrong, in a sentence that anybody may read: no names of hosts, files, users."""
+    """A public sentence on what is wrong: without names of hosts, files, users."""

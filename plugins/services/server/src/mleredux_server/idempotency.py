@@ -1,7 +1,7 @@
-"""`Idempotency-Key`: a creating request that comes again gets its first answer again, and makes nothing.
+"""`Idempotency-Key`: a repeated creating request gets the first response again, and creates nothing.
 
-A key's row is made in the transaction that makes the rows of what was asked for, and gets the answer in the transaction
-that acknowledges them. So there is no moment at which a kill leaves something made that a repeat would make again.
+A key's row is created in the same transaction as the requested rows, and gets the response in the transaction that
+acknowledges them. So there is no moment at which a kill leaves something that a repeated request would create again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mleredux_server.security import Caller
 HEADER = "Idempotency-Key"
 KEPT = timedelta(hours=48)
 GIVEN_UP = timedelta(minutes=15)
-"""After this, a first request without an answer is taken for dead."""
+"""After this time, a first request without a response is considered dead."""
 _LONGEST_KEY = 255
 _PLAIN_BODY = 32_768
 _PACKED = "zlib:"
@@ -34,10 +34,10 @@ _PACKED = "zlib:"
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that can be given again.
+    """A response that can be sent again.
 
     Attributes:
-        headers: Those that belong to it: `Location`, `ETag`.
+        headers: Its `Location` and `ETag`.
         body: JSON.
     """
 
@@ -46,13 +46,13 @@ class Answer:
     body: str
 
     def response(self, *, replayed: bool = False) -> Response:
-        """As it is sent."""
+        """Return it as a response."""
         more = {"Idempotency-Replayed": "true"} if replayed else {}
         return Response(self.body, self.status, {**self.headers, **more}, media_type="application/json")
 
 
 class Replayed(Exception):
-    """Not an error: the request came before, and this was its answer."""
+    """Not an error: the request is a repeat, and this was its response."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.status)
@@ -61,10 +61,10 @@ class Replayed(Exception):
 
 @dataclass(frozen=True)
 class Claim:
-    """A creating request that brought a key.
+    """A creating request with a key.
 
     Attributes:
-        request: Hash of method, path and what is asked for.
+        request: Hash of method, path and the request's content.
     """
 
     user_id: str
@@ -72,11 +72,11 @@ class Claim:
     request: str
 
     def look(self, session: Session) -> bool:
-        """Whether the request is new.
+        """Check whether the request is new.
 
         Raises:
-            Replayed: It is not; here is its answer.
-            Problem: The first one still goes on, or asked for something else.
+            Replayed: It is not; contains its response.
+            Problem: The first one is still in progress, or had different content.
         """
         row = session.get(Idempotency, (self.user_id, self.key), populate_existing=True)
         if row is None:
@@ -84,8 +84,8 @@ class Claim:
         if row.request != self.request:
             raise Problem(
                 "idempotency-mismatch",
-                "The Idempotency-Key was used for another request before.",
-                hint="Use a new key for each thing that is to be made.",
+                "The Idempotency-Key was already used for another request.",
+                hint="Use a new key for each new request.",
             )
         if row.status is not None:
             raise Replayed(Answer(row.status, dict(row.headers or {}), _unpacked(row.body or "")))
@@ -94,11 +94,11 @@ class Claim:
         return False
 
     def take(self, session: Session) -> None:
-        """Mark the key as used, in the transaction that makes what is asked for.
+        """Mark the key as used, in the transaction that creates what was requested.
 
         Raises:
-            Replayed: The request came before.
-            Problem: The first one still goes on, or asked for something else.
+            Replayed: The request is a repeat.
+            Problem: The first one is still in progress, or had different content.
         """
         if not self.look(session):
             self.release(session)
@@ -110,7 +110,7 @@ class Claim:
             raise _going_on() from error
 
     def keep(self, session: Session, answer: Answer) -> None:
-        """Keep the answer, in the transaction that acknowledges what was made."""
+        """Store the response, in the transaction that acknowledges what was created."""
         session.execute(
             update(Idempotency)
             .where(Idempotency.user_id == self.user_id, Idempotency.key == self.key)
@@ -118,17 +118,17 @@ class Claim:
         )
 
     def release(self, session: Session) -> None:
-        """Forget the key: nothing was made."""
+        """Forget the key: nothing was created."""
         session.execute(delete(Idempotency).where(Idempotency.user_id == self.user_id, Idempotency.key == self.key))
 
 
 def claim_of(request: Request, caller: Caller, *asked: BaseModel | str) -> Claim | None:
-    """The claim of a request that brings a key, else None.
+    """Return the claim of a request with a key, else None.
 
     Args:
         request: The request.
-        caller: Who asks; keys are their own.
-        asked: What tells this request from another one: the body's model, or fields and digests of uploads.
+        caller: The requesting user; keys are per user.
+        asked: What distinguishes this request: the body's model, or fields and digests of uploads.
 
     Raises:
         Problem: The key is malformed.
@@ -137,7 +137,7 @@ def claim_of(request: Request, caller: Caller, *asked: BaseModel | str) -> Claim
     if key is None:
         return None
     if not 0 < len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable():
-        raise Problem("invalid", f"The Idempotency-Key must be 1 to {_LONGEST_KEY} printable characters of ASCII.")
+        raise Problem("invalid", f"The Idempotency-Key must be 1 to {_LONGEST_KEY} printable ASCII characters.")
     digest = hashlib.sha256(f"{request.method} {request.url.path}".encode())
     for part in asked:
         text = part.model_dump_json() if isinstance(part, BaseModel) else part
@@ -146,11 +146,11 @@ def claim_of(request: Request, caller: Caller, *asked: BaseModel | str) -> Claim
 
 
 def look_first(database: Database, claim: Claim | None) -> None:
-    """Answer a repeat before anything is checked that may have changed since.
+    """Answer a repeated request before any check whose result may have changed since.
 
     Raises:
-        Replayed: The request came before.
-        Problem: The first one still goes on, or asked for something else.
+        Replayed: The request is a repeat.
+        Problem: The first one is still in progress, or had different content.
     """
     if claim is not None:
         with database.reading() as session:
@@ -158,7 +158,7 @@ def look_first(database: Database, claim: Claim | None) -> None:
 
 
 def install(app: FastAPI) -> None:
-    """Let the app give first answers again."""
+    """Make the app replay first responses."""
 
     async def replay(_request: Request, again: Exception) -> Response:
         assert isinstance(again, Replayed)
@@ -170,14 +170,14 @@ def install(app: FastAPI) -> None:
 def _going_on() -> Problem:
     return Problem(
         "idempotency-conflict",
-        "The first request with this Idempotency-Key still goes on.",
+        "The first request with this Idempotency-Key is still in progress.",
         hint="Send it again in a moment.",
         headers={"Retry-After": "1"},
     )
 
 
 def _packed(body: str) -> str:
-    """Long bodies are lists of much alike things."""
+    """Compress: long bodies are lists of similar items."""
     if len(body) <= _PLAIN_BODY:
         return body
     return _PACKED + base64.b85encode(zlib.compress(body.encode(), 6)).decode()

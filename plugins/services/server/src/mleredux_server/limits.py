@@ -1,4 +1,4 @@
-"""How often somebody may ask: so many requests a token, so many wrong tokens an address."""
+"""Rate limits: requests per token, wrong tokens per address."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MOST_KEYS = 50_000
 
 @dataclass(frozen=True)
 class Standing:
-    """How a caller stands with a limit after a request.
+    """The state of a rate limit after a request.
 
     Attributes:
-        limit: Requests of a window.
-        remaining: How many may follow at once.
-        reset: Seconds until all may.
-        wait: Seconds until the next may; 0 where it may now.
+        limit: Requests per window.
+        remaining: How many more are allowed now.
+        reset: Seconds until the full limit is available.
+        wait: Seconds until the next request is allowed; 0 if it is allowed now.
     """
 
     limit: int
@@ -33,7 +33,7 @@ class Standing:
     wait: float
 
     def headers(self) -> dict[str, str]:
-        """For the answer."""
+        """Return the response headers."""
         return {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
@@ -42,15 +42,15 @@ class Standing:
 
 
 class RateLimit:
-    """A leaking bucket for each key: `most` requests at once, and as many in each window after that.
+    """A leaking bucket for each key: bursts of `most` requests, and as many in each window after that.
 
-    One number a key is kept: when its bucket is empty again. The clock is one that nobody sets. To be used in one
-    thread, the event loop's.
+    One number per key is stored: when its bucket is empty again. The clock must be monotonic. Use it in one thread,
+    that of the event loop.
 
     Args:
-        most: Requests of a window.
-        seconds: The window.
-        clock: Seconds that only grow.
+        most: Requests per window.
+        seconds: Length of the window.
+        clock: Monotonic, in seconds.
     """
 
     def __init__(self, most: int, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -58,7 +58,7 @@ class RateLimit:
         self._empty_at: dict[str, float] = {}
 
     def hit(self, key: str) -> Standing:
-        """Count a request, unless it is one too many: that changes nothing."""
+        """Count a request, unless it exceeds the limit: that changes nothing."""
         now, each = self._clock(), self.seconds / self.most
         empty_at = max(self._empty_at.get(key, now), now)
         wait = empty_at + each - now - self.seconds
@@ -69,7 +69,7 @@ class RateLimit:
         return self._standing(empty_at - now, max(wait, 0.0) if wait > 1e-9 else 0.0)
 
     def look(self, key: str) -> Standing:
-        """How a key stands, counting nothing."""
+        """Return the state of a key, counting nothing."""
         now = self._clock()
         full = max(self._empty_at.get(key, now) - now, 0.0)
         wait = full + self.seconds / self.most - self.seconds
@@ -80,7 +80,7 @@ class RateLimit:
         return Standing(self.most, max(remaining, 0), full, wait)
 
     def _tidy(self, now: float) -> None:
-        """Forget empty buckets; where all are in use, the emptier half."""
+        """Remove empty buckets; if all are in use, the emptier half."""
         used = sorted(((at, key) for key, at in self._empty_at.items() if at > now), reverse=True)
         self._empty_at = {key: at for at, key in used[: _MOST_KEYS // 2]}
 
@@ -89,8 +89,8 @@ class Limits:
     """All limits of a service.
 
     Args:
-        requests_per_minute: Of one token.
-        wrong_tokens_per_minute: From one address.
+        requests_per_minute: Limit per token.
+        wrong_tokens_per_minute: Limit per address.
     """
 
     def __init__(self, requests_per_minute: int, wrong_tokens_per_minute: int = WRONG_TOKENS_PER_MINUTE) -> None:
@@ -98,10 +98,10 @@ class Limits:
         self.of_failures = RateLimit(wrong_tokens_per_minute)
 
     def count_request(self, request: Request, token_id: str) -> None:
-        """Count a request of a token; how it stands is for the answer's headers.
+        """Count a request of a token; the result goes into the response headers.
 
         Raises:
-            Problem: It is one too many.
+            Problem: The request exceeds the limit.
         """
         standing = self.of_token.hit(token_id)
         request.state.rate = standing
@@ -109,20 +109,20 @@ class Limits:
             raise _too_many("The token was used too often in the last minute.", standing.wait)
 
     def count_failure(self, request: Request) -> None:
-        """Count a request without a good token.
+        """Count a request without a valid token.
 
         Raises:
-            Problem: It is one too many from its address.
+            Problem: The request exceeds the limit of its address.
         """
         standing = self.of_failures.hit(address_of(request))
         if standing.wait:
             raise _guessing(standing.wait)
 
     def check_guess(self, request: Request) -> None:
-        """Refuse to look a token up that nobody showed before, from where too many wrong ones came.
+        """Refuse to look up an unknown token from an address that sent too many wrong ones.
 
         Raises:
-            Problem: Too many came.
+            Problem: The address sent too many.
         """
         standing = self.of_failures.look(address_of(request))
         if standing.wait:
@@ -130,7 +130,7 @@ class Limits:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from: an address, or a network of IPv6 that one customer has."""
+    """Return the origin of a request: an address, or the IPv6 network of one customer."""
     host = request.client.host if request.client else "unknown"
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -142,7 +142,7 @@ def address_of(request: Request) -> str:
 
 
 def _guessing(wait: float) -> Problem:
-    return _too_many("Too many requests without a good token came from your address in the last minute.", wait)
+    return _too_many("Too many requests without a valid token came from your address in the last minute.", wait)
 
 
 def _too_many(detail: str, wait: float) -> Problem:

@@ -1,4 +1,4 @@
-"""Starting to listen."""
+"""Start to listen."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SHORTEST = 24
 
 
 def first_token(service: Service, chosen: str | None) -> str | None:
-    """Where there is no user yet, make one who may do everything.
+    """Create the first admin if there are no users.
 
     Args:
         service: The service.
-        chosen: A token that was chosen; a random one is made where None.
+        chosen: A chosen token; None generates a random one.
 
     Returns:
-        The token to be shown; None where there are users already, or the token was chosen.
+        The token to display; None if there are users already, or the token was chosen.
 
     Raises:
         MlereduxError: The chosen token is too weak.
@@ -39,7 +39,7 @@ def first_token(service: Service, chosen: str | None) -> str | None:
     if chosen is not None and (not chosen.startswith(TOKEN_PREFIX) or not _SHORTEST <= len(chosen) <= 128):
         raise MlereduxError(
             f"MLEREDUX_SERVE_TOKEN must begin with {TOKEN_PREFIX} and have {_SHORTEST} to 128 characters.",
-            hint=f'Make one: echo "{TOKEN_PREFIX}$(openssl rand -hex 32)".',
+            hint=f'Generate one: echo "{TOKEN_PREFIX}$(openssl rand -hex 32)".',
         )
     with service.database.writing() as session:
         if session.scalar(select(User).limit(1)) is not None:
@@ -50,31 +50,31 @@ def first_token(service: Service, chosen: str | None) -> str | None:
 
 
 def bound(settings: Settings) -> socket.socket:
-    """A socket at the address to listen on; had before anything is made that a failed start would leave.
+    """Return a socket at the address to listen on; bound before anything that a failed start would leave is created.
 
     Raises:
-        MlereduxError: The address can't be had.
+        MlereduxError: The address can't be used.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol is named, or asyncio does not switch off Nagle's algorithm: each answer would take 40 ms more.
+    # The protocol is named, or asyncio does not disable Nagle's algorithm: each response would take 40 ms longer.
     server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         server_socket.bind((settings.host, settings.port))
     except OSError as error:
         raise MlereduxError(
-            f"Nothing can listen on {settings.host}:{settings.port}: {error.strerror}.", hint="Choose another --port."
+            f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.", hint="Choose another --port."
         ) from error
     return server_socket
 
 
 def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str], None]) -> None:
-    """Listen until the process is told to stop.
+    """Serve until the process is told to stop.
 
     Args:
-        app: What answers.
-        server_socket: One that is `bound`.
-        listening: Told the URL once it answers.
+        app: The application.
+        server_socket: From `bound`.
+        listening: Called with the URL once it responds.
     """
     host, port = server_socket.getsockname()[:2]
     url = f"http://[{host}]:{port}" if server_socket.family == socket.AF_INET6 else f"http://{host}:{port}"
@@ -92,7 +92,7 @@ def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str],
 
 @contextmanager
 def alone(settings: Settings) -> Iterator[None]:
-    """Be the only server of a runs directory.
+    """Lock a runs directory against other servers.
 
     Raises:
         MlereduxError: There is another one.
@@ -101,7 +101,7 @@ def alone(settings: Settings) -> Iterator[None]:
     lock = FileLock(settings.state_dir / "server.lock")
     if not lock.acquire():
         raise MlereduxError(
-            f"Another server works with {settings.runs_dir} already.", hint="Stop it first, or name another --runs-dir."
+            f"Another server already uses {settings.runs_dir}.", hint="Stop it first, or use another --runs-dir."
         )
     try:
         yield

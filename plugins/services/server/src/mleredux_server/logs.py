@@ -1,7 +1,6 @@
-"""The server's own log: a line an event, as text for people or as JSON; the log lines of libraries go through it too.
+"""The server's own log: one line per event, as text or JSON; it includes the log lines of libraries.
 
-Nothing that a client sends can begin a line, end one, or move the cursor of a terminal; tokens and passwords that slip
-into an event are masked.
+Client input can't begin a line, end one, or move the cursor of a terminal; tokens and passwords in events are masked.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ LEVELS = ("debug", "info", "warning", "error")
 Format = Literal["text", "json"]
 
 request_state: ContextVar[Mapping[str, Any] | None] = ContextVar("request_state", default=None)
-"""State of the request that is answered now: its `id` is in each of its log lines."""
+"""State of the current request: its `id` is in each of its log lines."""
 
 _EventDict = MutableMapping[str, Any]
 _FIRST = ("time", "level", "event")
@@ -38,12 +37,12 @@ _LONGEST = 8192
 
 
 def configure(form: Format = "text", level: str = "info", stream: TextIO | None = None) -> None:
-    """Let structlog, the standard library's loggers, warnings and dying threads write one log.
+    """Route structlog, the standard library's loggers, warnings and uncaught thread exceptions to one log.
 
     Args:
         form: `text` or `json`.
-        level: The least that is written, one of `LEVELS`.
-        stream: Where to; standard error where None.
+        level: The minimum level that is written, one of `LEVELS`.
+        stream: Output stream; None means standard error.
     """
     shared: list[structlog.typing.Processor] = [structlog.stdlib.add_log_level, _add_time, _add_request]
     structlog.configure(
@@ -54,7 +53,7 @@ def configure(form: Format = "text", level: str = "info", stream: TextIO | None 
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=False,  # the modules' loggers follow a later call
+        cache_logger_on_first_use=False,  # so that a later call affects the modules' loggers
     )
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.addFilter(_is_news)
@@ -79,13 +78,13 @@ def configure(form: Format = "text", level: str = "info", stream: TextIO | None 
 
 
 def as_json(_logger: Any, _method: str, event: _EventDict) -> str:
-    """One JSON object, in ASCII."""
+    """Render one JSON object, in ASCII."""
     ordered = {name: event[name] for name in _FIRST if name in event} | dict(event)
     return json.dumps(ordered, default=str)
 
 
 def as_text(_logger: Any, _method: str, event: _EventDict) -> str:
-    """`TIME LEVEL EVENT name=value …`; lines of an exception follow, indented."""
+    """Render `TIME LEVEL EVENT name=value …`; lines of an exception follow, indented."""
     rest = dict(event)
     time, level, what = (str(rest.pop(name, "")) for name in _FIRST)
     exception = rest.pop("exception", None)
@@ -97,7 +96,7 @@ def as_text(_logger: Any, _method: str, event: _EventDict) -> str:
 
 
 def masked(text: str) -> str:
-    """The text without tokens, passwords in URLs, and the like."""
+    """Mask tokens, passwords in URLs, and the like."""
     for pattern, shown in _SECRETS:
         text = pattern.sub(shown, text)
     return text
@@ -111,7 +110,7 @@ def _value(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Control characters, line separators, surrogates and marks that turn the writing direction are escaped."""
+    """Escape control characters, line separators, surrogates and bidirectional control characters."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
@@ -142,7 +141,7 @@ def _add_request(_logger: Any, _method: str, event: _EventDict) -> _EventDict:
 
 
 def _show_exception(_logger: Any, _method: str, event: _EventDict) -> _EventDict:
-    """The end of the traceback; values of variables are never in it."""
+    """Render the end of the traceback; it never includes values of variables."""
     found = event.pop("exc_info", None)
     if found is True:
         found = sys.exc_info()
@@ -154,7 +153,7 @@ def _show_exception(_logger: Any, _method: str, event: _EventDict) -> _EventDict
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Uvicorn tells once more what was logged with the request's id already."""
+    """Drop Uvicorn's duplicate of what was already logged with the request's id."""
     return not (record.name == "uvicorn.error" and str(record.msg).startswith("Exception in ASGI application"))
 
 

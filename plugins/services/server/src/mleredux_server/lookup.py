@@ -1,4 +1,4 @@
-"""Finding what a caller may see; what they may not see is not there."""
+"""Find what a caller may see; anything else is reported as not found."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _Row = TypeVar("_Row", BuildRow, Experiment, Submission)
 
 @dataclass(frozen=True)
 class SeenRun:
-    """A run that the caller may see.
+    """A run that is visible to the caller.
 
     Attributes:
-        ended: Whether its work is over and settled; a run that is asked to go on is not.
+        ended: Whether it has ended permanently; a run to be resumed has not.
     """
 
     id: str
@@ -41,10 +41,10 @@ class SeenRun:
 
 
 def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
-    """A run by its id.
+    """Return a run by its id.
 
     Raises:
-        Problem: There is none that the caller may see.
+        Problem: The caller can see no such run.
     """
     with service.database.reading() as session:
         row, job = session.get(RunRow, run_id), session.get(Job, run_id)
@@ -54,10 +54,10 @@ def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
 
 
 def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:
-    """A run by its id, as it is shown.
+    """Return a run's view by its id.
 
     Raises:
-        Problem: There is none that the caller may see.
+        Problem: The caller can see no such run.
     """
     with service.database.reading() as session:
         found = session.execute(shown_runs().where(RunRow.id == run_id)).one_or_none()
@@ -68,7 +68,7 @@ def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:
 
 
 def run_is_over(service: Service, run_id: str) -> Over | None:
-    """Whether nothing more will happen in a run: its job has ended, or it is gone."""
+    """Return whether a run is final: its job has ended, or it is deleted."""
     with service.database.reading() as session:
         row, job = session.get(RunRow, run_id), session.get(Job, run_id)
     if row is None or job is None:
@@ -77,10 +77,10 @@ def run_is_over(service: Service, run_id: str) -> Over | None:
 
 
 def seen(service: Service, caller: Caller, table: type[_Row], found: str) -> tuple[_Row, str]:
-    """A build, an experiment or a submission by its id, with the name of whose it is.
+    """Return a build, an experiment or a submission by its id, with the name of its owner.
 
     Raises:
-        Problem: There is none that the caller may see.
+        Problem: The caller can see no such record.
     """
     query = select(table, User.name).join(User, User.id == table.user_id).where(table.id == found)
     with service.database.reading() as session:
@@ -98,18 +98,18 @@ def newest(
     *where: ColumnElement[bool],
     project: str | None = None,
 ) -> tuple[list[tuple[_Row, str]], str | None]:
-    """A page of what the caller may see, newest first, with the names of whose it is; and the cursor of the next page.
+    """Return a page of what the caller may see, newest first, with the owners' names; and the cursor of the next page.
 
     Args:
-        session: To read with.
-        caller: Who asks.
-        table: Of what.
+        session: A session for reading.
+        caller: The requesting user.
+        table: The table to list.
         paging: Which page.
-        where: What they must be, too.
-        project: Id or name of the only project; all that the caller sees where None.
+        where: Additional conditions.
+        project: Id or name of the only project; None for all visible ones.
 
     Raises:
-        Problem: The cursor is none of this list's, or there is no such project.
+        Problem: The cursor is not from this list, or there is no such project.
     """
     query = select(table, User.name).join(User, User.id == table.user_id).where(*where)
     if project is not None:

@@ -1,7 +1,7 @@
-"""Numbers for Prometheus, in a registry of the service's own.
+"""Prometheus metrics, in the service's own registry.
 
-No label has a value that users choose: names of users, projects, tasks and agents would be without bound, and are
-nobody's business who may only see the numbers.
+No label has a value that users choose: names of users, projects, tasks and agents are unbounded, and must not be
+disclosed to clients that may only see the metrics.
 """
 
 from __future__ import annotations
@@ -34,31 +34,34 @@ JOB_KINDS = ("run", "grade", "build")
 
 
 class Metrics:
-    """What the service counts about itself.
+    """The service's own counters.
 
     Args:
-        service: Whose numbers these are.
+        service: The measured service.
 
     Attributes:
-        requests: Seconds that answers took, by route, method and class of status; those of event streams until they
-            began.
-        in_flight: Requests being answered.
-        followers: Event streams that are open.
+        requests: Response times in seconds, by route, method and class of status; for event streams until they
+            begin.
+        in_flight: Requests in progress.
+        followers: Open event streams.
     """
 
     def __init__(self, service: Service) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         self.requests = Histogram(
             "mleredux_http_request_duration_seconds",
-            "Seconds that answers took; of event streams, until they began.",
+            "Response time in seconds; for event streams, until they begin.",
             ("route", "method", "status"),
             buckets=_BUCKETS,
             registry=self.registry,
         )
-        self.in_flight = Gauge("mleredux_http_requests_in_flight", "Requests being answered.", registry=self.registry)
-        self.followers = Gauge("mleredux_event_streams", "Event streams that are open.", registry=self.registry)
+        self.in_flight = Gauge("mleredux_http_requests_in_flight", "Requests in progress.", registry=self.registry)
+        self.followers = Gauge("mleredux_event_streams", "Open event streams.", registry=self.registry)
         build = Gauge(
-            "mleredux_build_info", "What runs here.", ("version", "python", "database"), registry=self.registry
+            "mleredux_build_info",
+            "Versions of the running software.",
+            ("version", "python", "database"),
+            registry=self.registry,
         )
         build.labels(__version__, platform.python_version(), service.database.engine.dialect.name).set(1)
         ProcessCollector(registry=self.registry)
@@ -67,7 +70,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the database says at one moment."""
+    """A snapshot of the database's numbers."""
 
     runs: dict[str, int] = field(default_factory=dict)
     jobs: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -79,11 +82,11 @@ class Numbers:
 
 
 class Stored(Collector):
-    """Numbers of the database and of the machine, asked for at most once in some seconds.
+    """Numbers of the database and of the machine, queried at most once in some seconds.
 
     Args:
-        service: Whose numbers these are.
-        fresh: Seconds for which an answer is good.
+        service: The measured service.
+        fresh: Seconds for which a result is reused.
     """
 
     def __init__(self, service: Service, fresh: float = _FRESH_SECONDS) -> None:
@@ -92,23 +95,25 @@ class Stored(Collector):
         self._until, self._numbers, self._answers = 0.0, Numbers(), False
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing beforehand: registering must not ask the database."""
+        """Return nothing: registering must not query the database."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The numbers; the last ones that were had, where the database does not answer."""
+        """Return the numbers; the last known ones if the database does not respond."""
         numbers, answers = self._known()
-        yield _gauge("mleredux_database_up", "Whether the database answered.", answers)
+        yield _gauge("mleredux_database_up", "Whether the database responded.", answers)
         yield _by("mleredux_runs", "Runs in the store.", "status", RUN_STATUSES, numbers.runs)
         yield _by("mleredux_submissions", "Submissions without an agent.", "status", (), numbers.submissions)
         yield _by("mleredux_builds", "Builds of agents.", "status", (), numbers.builds)
-        for state, help_ in (("queued", "Jobs that wait."), ("started", "Jobs that are worked on.")):
+        for state, help_ in (("queued", "Queued jobs."), ("started", "Running jobs.")):
             counts = {kind: numbers.jobs.get((kind, state), 0) for kind in JOB_KINDS}
             yield _by(
                 f"mleredux_jobs_{'waiting' if state == 'queued' else 'running'}", help_, "kind", JOB_KINDS, counts
             )
         yield _gauge(
-            "mleredux_queue_oldest_wait_seconds", "Since the oldest waiting job was queued.", numbers.oldest_wait
+            "mleredux_queue_oldest_wait_seconds",
+            "Seconds since the oldest waiting job was queued.",
+            numbers.oldest_wait,
         )
         if numbers.slots is not None:
             yield from self._machine(numbers.slots)
@@ -122,8 +127,8 @@ class Stored(Collector):
             ("memory_bytes", "Memory", has.memory_mb * mib, sum(slot.memory_mb for slot in held) * mib),
             ("gpus", "GPUs", len(has.gpus), sum(len(slot.gpus) for slot in held)),
         ):
-            yield _gauge(f"mleredux_machine_{name}", f"{help_} that runs can have.", total)
-            yield _gauge(f"mleredux_machine_{name}_handed_out", f"{help_} that runs hold.", used)
+            yield _gauge(f"mleredux_machine_{name}", f"{help_} available to runs.", total)
+            yield _gauge(f"mleredux_machine_{name}_handed_out", f"{help_} held by runs.", used)
 
     def _known(self) -> tuple[Numbers, bool]:
         with self._lock:
@@ -139,7 +144,7 @@ class Stored(Collector):
     def _slots(self) -> tuple[Slot, ...] | None:
         try:
             return tuple(Slots(self._service.store.path, self._has).held())
-        except (MlereduxError, OSError):  # other numbers are good even where the ledger is damaged
+        except (MlereduxError, OSError):  # the other numbers are valid even if the ledger is damaged
             return None
 
     def _ask(self) -> Numbers:
@@ -171,25 +176,23 @@ def _by(name: str, help_: str, label: str, known: Iterable[str], counts: dict[st
 
 
 def _tallied(tally: Tally) -> Iterator[Metric]:
-    yield _by("mleredux_workers", "Worker processes that live.", "state", ("busy", "idle"), tally.workers)
+    yield _by("mleredux_workers", "Live worker processes.", "state", ("busy", "idle"), tally.workers)
     for name, help_, count in (
-        ("mleredux_workers_started", "Worker processes that were started.", tally.workers_started),
-        ("mleredux_workers_died", "Worker processes that ended with an error, or were killed.", tally.workers_died),
+        ("mleredux_workers_started", "Started worker processes.", tally.workers_started),
+        ("mleredux_workers_died", "Worker processes that failed or were killed.", tally.workers_died),
     ):
         yield CounterMetricFamily(name, help_, value=count)
     for name, help_, counts in (
-        ("mleredux_jobs_started", "Jobs handed to workers.", tally.started),
-        ("mleredux_jobs_retried", "Jobs queued again because their worker ended.", tally.retried),
+        ("mleredux_jobs_started", "Jobs assigned to workers.", tally.started),
+        ("mleredux_jobs_retried", "Jobs queued again because their worker exited.", tally.retried),
     ):
         family = CounterMetricFamily(name, help_, labels=["kind"])
         for kind in JOB_KINDS:
             family.add_metric([kind], counts[kind])
         yield family
-    ended = CounterMetricFamily("mleredux_jobs_ended", "Jobs that came to an end.", labels=["kind", "outcome"])
+    ended = CounterMetricFamily("mleredux_jobs_ended", "Ended jobs.", labels=["kind", "outcome"])
     for (kind, outcome), count in sorted(tally.ended.copy().items()):
         ended.add_metric([kind, outcome], count)
     yield ended
     age = max(time.monotonic() - tally.round_at, 0.0)
-    yield _gauge(
-        "mleredux_dispatcher_last_round_seconds", "Since the dispatcher last went round without an error.", age
-    )
+    yield _gauge("mleredux_dispatcher_last_round_seconds", "Seconds since the dispatcher's last successful round.", age)

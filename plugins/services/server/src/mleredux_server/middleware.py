@@ -1,4 +1,4 @@
-"""What every request passes first and every answer last: bounds, headers, and a sentence where something broke."""
+"""Middleware around every request: limits, headers, and a message for internal errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
 _UPLOADS = frozenset({"/v1/submissions", "/v1/validations"})
-"""Bodies of these are bounded where they are taken in."""
+"""Their bodies are limited where they are received."""
 _MOST_HEADERS = 100
 _MOST_HEADER_BYTES = 32 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")
@@ -32,17 +32,17 @@ _HEADERS = {
 }
 _POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 _PAGES = ("/docs", "/openapi.json")
-"""These work in a browser, with scripts."""
+"""Pages that need scripts in the browser."""
 
 
 def install(app: FastAPI, service: Service) -> None:
-    """Put all of it around an app."""
+    """Add the middleware to an app."""
     app.state.limits = Limits(service.settings.requests_per_minute)
     app.add_middleware(EntityTags)
     app.add_middleware(Guard, most_bytes=service.settings.max_body_kb * 1024)
 
     async def conflict(request: Request, _error: Exception) -> Response:
-        problem = Problem("conflict", "Somebody else did the same in this moment.", hint="Look what there is now.")
+        problem = Problem("conflict", "A concurrent request made the same change.", hint="Check the current state.")
         return answer(request, problem)
 
     async def unstorable(request: Request, _error: Exception) -> Response:
@@ -54,24 +54,24 @@ def install(app: FastAPI, service: Service) -> None:
 
 
 def request_id(scope: Scope) -> str | None:
-    """The id that the client gave the request, where it is a sane one."""
+    """Return the request id that the client sent, if it is valid."""
     given = Headers(scope=scope).get("x-request-id", "")
     return given if _REQUEST_ID.fullmatch(given) else None
 
 
 class Guard:
-    """Refuses requests that are too large or malformed, and completes the headers of answers.
+    """Refuse requests that are too large or malformed, and complete the headers of responses.
 
     Args:
-        app: What answers.
-        most_bytes: Of the body of a request that is no upload.
+        app: The application.
+        most_bytes: Maximum body size of requests other than uploads.
     """
 
     def __init__(self, app: ASGIApp, most_bytes: int) -> None:
         self.app, self.most_bytes = app, most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -98,14 +98,12 @@ class Guard:
         except _BodyTooLarge:
             if not answering.started:
                 await answering.say(_too_large(self.most_bytes))
-        except Exception as error:  # the last resort: a sentence, and the rest in the log
+        except Exception as error:  # last resort: a message to the client, details in the log
             _LOG.error("request failed", problem="internal", exc_info=error)
             if answering.started:
                 raise
             await answering.say(
-                Problem(
-                    "internal", "Something unforeseen went wrong.", hint="Tell who runs the server the request's id."
-                )
+                Problem("internal", "Internal error.", hint="Report the request's id to the server administrator.")
             )
 
     def _refused(self, scope: Scope) -> Problem | None:
@@ -114,7 +112,7 @@ class Guard:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _MOST_HEADER_BYTES:
             return Problem("too-large", f"The request's headers have more than {_MOST_HEADER_BYTES // 1024} KB.")
         if "\0" in scope["path"] or b"%00" in scope["query_string"] or b"\0" in scope["query_string"]:
-            return Problem("invalid", "The request's address has a NUL character in it.")
+            return Problem("invalid", "The request's URL contains a NUL character.")
         length = Headers(scope=scope).get("content-length", "0")
         if not _is_upload(scope) and length.isdecimal() and (len(length) > 18 or int(length) > self.most_bytes):
             return _too_large(self.most_bytes)
@@ -126,7 +124,7 @@ class _BodyTooLarge(Exception):
 
 
 class _Body:
-    """Counts a body as it comes, whatever its length was said to be."""
+    """Count a body as it arrives, regardless of its declared length."""
 
     def __init__(self, receive: Receive, most: int | None) -> None:
         self._receive, self._most, self._size = receive, most, 0
@@ -143,7 +141,7 @@ class _Body:
 
 
 class _Answering:
-    """Sends an answer with the headers that all have."""
+    """Send the response with the common headers."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
@@ -156,9 +154,9 @@ class _Answering:
         await self._send(message)
 
     async def say(self, problem: Problem) -> None:
-        """Answer with a problem, in place of whatever else would have come."""
+        """Respond with a problem instead of any other response."""
         self.said = True
-        if problem.slug == "too-large":  # what is still to come is not read
+        if problem.slug == "too-large":  # the remaining body is not read
             problem.headers["Connection"] = "close"
         self._scope.setdefault("state", {})
         await answer(Request(self._scope), problem)(self._scope, self._receive, self.send)
@@ -179,4 +177,4 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _too_large(most: int) -> Problem:
-    return Problem("too-large", f"The request's body has more than {most // 1024} KB.", hint="Send less.")
+    return Problem("too-large", f"The request's body has more than {most // 1024} KB.", hint="Send a smaller request.")

@@ -1,4 +1,4 @@
-"""`/openapi.json`: what FastAPI knows of the routes, and what holds for all of them: tokens, problems, headers."""
+"""`/openapi.json`: FastAPI's description of the routes, plus what all of them share: tokens, problems, headers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PROBLEM: dict[str, Any] = {
     "type": "object",
     "required": ["type", "title", "status", "detail", "hint", "instance"],
     "properties": {
-        "type": {"type": "string", "description": "`urn:mleredux:problem:` and a word that programs can go by."},
+        "type": {"type": "string", "description": "`urn:mleredux:problem:` followed by a machine-readable name."},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string", "description": "One sentence on what is wrong."},
@@ -21,7 +21,7 @@ _PROBLEM: dict[str, Any] = {
         "instance": {"type": ["string", "null"], "description": "The request's id, as in `X-Request-Id`."},
         "errors": {
             "type": "array",
-            "description": "What is wrong where, with status 422.",
+            "description": "The invalid fields, with status 422.",
             "items": {
                 "type": "object",
                 "required": ["field", "message"],
@@ -43,7 +43,7 @@ _SECURITY = {
 
 
 def install(app: FastAPI) -> None:
-    """Let the app describe itself so."""
+    """Make the app use this description."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -55,12 +55,12 @@ def install(app: FastAPI) -> None:
 
 
 def completed(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with tokens, and problems as answers, on all routes under `/v1`."""
+    """Return the document with tokens, and problems as responses, on all routes under `/v1`."""
     parts = document.setdefault("components", {})
     parts.setdefault("securitySchemes", {})["token"] = _SECURITY
     schemas = parts.setdefault("schemas", {})
     schemas["Problem"] = _PROBLEM
-    for name in ("HTTPValidationError", "ValidationError"):  # errors of ours look otherwise
+    for name in ("HTTPValidationError", "ValidationError"):  # our errors have another format
         schemas.pop(name, None)
     for path, operations in document["paths"].items():
         for operation in operations.values():

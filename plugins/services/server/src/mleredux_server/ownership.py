@@ -11,13 +11,13 @@ from mleredux_server.identity import new_id
 from mleredux_server.service import Service
 
 FILE = "installation"
-"""In the state folder, so that a runs directory may be moved."""
+"""In the state folder, so that a runs directory can be moved."""
 
 
 def bind(service: Service) -> None:
-    """Mark the database and the runs directory as each other's, where neither is marked yet.
+    """Mark the database and the runs directory as each other's, if neither is marked yet.
 
-    A database that was lost is made anew with the directory's mark.
+    A lost database is recreated with the directory's mark.
 
     Raises:
         MlereduxError: The database belongs to another runs directory.
@@ -29,7 +29,7 @@ def bind(service: Service) -> None:
         if there is not None and there != here:
             raise MlereduxError(
                 f"The database {service.database.shown} belongs to another runs directory than {service.store.path}.",
-                hint="Name that one with --runs-dir, or another --database.",
+                hint="Use that one with --runs-dir, or another --database.",
             )
         if there is None:
             here = here or new_id("ins")

@@ -40,14 +40,14 @@ STATUS = {
 
 
 class Problem(Exception):
-    """An error that is answered.
+    """An error sent as a response.
 
     Args:
         slug: A key of `STATUS`.
         detail: One sentence on what is wrong.
         hint: One sentence on what to do.
-        headers: Of the answer.
-        errors: What is wrong where, for `invalid`.
+        headers: Response headers.
+        errors: The invalid fields, for `invalid`.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class Problem(Exception):
 
     @property
     def status(self) -> int:
-        """Of the answer."""
+        """Its HTTP status."""
         return STATUS[self.slug]
 
 
 def not_found(kind: str, name: str) -> Problem:
-    """The same words whether it is not there or somebody else's."""
-    return Problem("not-found", f"There is no {kind} {name[:200]!r} that you may see.")
+    """The same text whether it does not exist or belongs to another user."""
+    return Problem("not-found", f"There is no {kind} {name[:200]!r} that you can see.")
 
 
 def answer(request: Request, problem: Problem) -> Response:
-    """The problem as an answer."""
+    """Return the problem as a response."""
     content: dict[str, Any] = {
         "type": f"urn:mleredux:problem:{problem.slug}",
         "title": HTTPStatus(problem.status).phrase,
@@ -91,7 +91,7 @@ def answer(request: Request, problem: Problem) -> Response:
 
 
 def of_error(error: Exception) -> Problem:
-    """What is answered where an error was not foreseen at its place."""
+    """Return the response to an error that was not handled earlier."""
     match error:
         case Problem():
             return error
@@ -107,27 +107,29 @@ def of_error(error: Exception) -> Problem:
         case DataError():
             return Problem(
                 "invalid",
-                "The request has a character or a number that the database can't look for.",
-                hint="Leave out characters of value zero.",
+                "The request contains a character or a number that the database does not support.",
+                hint="Remove NUL characters.",
             )
         case OperationalError() if _disk_full(error):
             return of_error(OSError(errno.ENOSPC, "full"))
         case OperationalError() | InterfaceError() | TimeoutError():
             return Problem(
                 "unavailable",
-                "The database does not answer now.",
+                "The database is not responding.",
                 hint="Try again in a moment; nothing was changed.",
                 headers={"Retry-After": "1"},
             )
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return Problem(
-                "no-space", "The server's disk is full; nothing was changed.", hint="Tell who runs it, or delete runs."
+                "no-space",
+                "The server's disk is full; nothing was changed.",
+                hint="Contact the server administrator, or delete runs.",
             )
-    return Problem("internal", "Something unforeseen went wrong.", hint="Tell who runs the server the request's id.")
+    return Problem("internal", "Internal error.", hint="Report the request's id to the server administrator.")
 
 
 def install(app: FastAPI) -> None:
-    """Let the app answer all errors so."""
+    """Register the error handlers."""
 
     async def handle(request: Request, error: Exception) -> Response:
         problem = of_error(error)

@@ -1,7 +1,7 @@
-"""Which agents somebody may name who does not run the server: none that read this machine's files or its network.
+"""Which agents users who do not administer the server may name: none that read the server's files or its network.
 
-Agents that are installed are trusted. What is checked is what a request adds: a repository that is fetched from here,
-and options that name folders, images, packages or variables of this machine.
+Installed agents are trusted. Only additions of a request are checked: a repository to fetch, and options that name
+folders, images, packages or variables of this machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mleredux_server.settings import Settings
 
 _REPO = "repo:"
 _SHAPE = re.compile(r"[!-\[\]-~]{1,1000}")
-"""Printable ASCII without spaces and backslashes, so that nobody reads an address otherwise than git does."""
+"""Printable ASCII without spaces and backslashes, so that no client parses an address differently from git."""
 _SCP = re.compile(r"[\w.-]+@(?P<host>[\w.-]+):[^/].*")
 _NPM = re.compile(r"(@[A-Za-z0-9~-][\w.~-]*/)?[A-Za-z0-9~-][\w.~-]*@[\w.^~*-]+")
 _DEBIAN = re.compile(r"[a-z0-9][a-z0-9+.-]*(=[\w.+:~-]+)?")
@@ -35,7 +35,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def check_agent(service: Service, caller: Caller, reference: str, options: Mapping[str, Any]) -> None:
-    """Whether the caller may name this agent with these options; to be asked before anything is made of it.
+    """Check whether the caller may name this agent with these options; call it before anything is created from it.
 
     Raises:
         Problem: They may not.
@@ -48,10 +48,10 @@ def check_agent(service: Service, caller: Caller, reference: str, options: Mappi
 
 
 def pin_agent(service: Service, caller: Caller, reference: str, options: Mapping[str, Any]) -> str:
-    """As `check_agent`, of what a reference stands for now.
+    """Check as `check_agent` does, for what a reference resolves to now.
 
     Returns:
-        The reference to go on with: a branch has become its commit, so that what was checked is what is run.
+        The reference to continue with: a branch is resolved to its commit, so that what was checked is what runs.
     """
     if ":" not in reference:
         check_agent(service, caller, reference, options)
@@ -66,13 +66,13 @@ def pin_agent(service: Service, caller: Caller, reference: str, options: Mapping
 def check_agent_reference(
     caller: Caller, reference: str, settings: Settings, *, known: Iterable[str] = frozenset()
 ) -> None:
-    """Whether the caller may name this agent; nothing is fetched for the answer.
+    """Check whether the caller may name this agent, without fetching anything.
 
     Args:
-        caller: Who asks; whoever runs the server may name anything.
+        caller: The requesting user; admins may name anything.
         reference: An id, or `scheme:…`.
-        settings: With the hosts that are allowed.
-        known: Ids of agents that are installed.
+        settings: With the allowed hosts.
+        known: Ids of installed agents.
 
     Raises:
         Problem: They may not.
@@ -80,10 +80,10 @@ def check_agent_reference(
     if caller.all_projects or ":" not in reference or reference.partition("@")[0] in known:
         return
     if not reference.startswith(_REPO):
-        raise _forbidden(f"Agents by {reference.partition(':')[0][:40]!r} lie on the server itself.")
+        raise _forbidden(f"Agents by {reference.partition(':')[0][:40]!r} are on the server itself.")
     place = reference.removeprefix(_REPO).partition("#")[0]
     if not _SHAPE.fullmatch(place):
-        raise _forbidden("The repository's address has characters that addresses have not.")
+        raise _forbidden("The repository's URL has invalid characters.")
     if found := _SCP.fullmatch(place):
         _check_listed(found["host"], settings)
         return
@@ -91,34 +91,34 @@ def check_agent_reference(
 
 
 def check_address(url: str, settings: Settings) -> None:
-    """Whether the server may fetch from an address for somebody else.
+    """Check whether the server may fetch from an address for a user.
 
     Raises:
-        Problem: It may not: it is no https, has credentials, or its host is not one that everybody could ask.
+        Problem: It may not: it is not https, has credentials, or its host is not public.
     """
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port
     except ValueError:
-        raise _forbidden("The address is malformed.") from None
+        raise _forbidden("The URL is malformed.") from None
     if parts.scheme in ("ssh", "git+https") and host:
         _check_listed(host, settings)
     elif parts.scheme != "https" or not host:
-        raise _forbidden("Only addresses that begin with https:// are fetched; paths of the server are not.")
+        raise _forbidden("Only https:// URLs are allowed, not paths of the server.")
     if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
-        raise _forbidden("The address holds credentials.")
+        raise _forbidden("The URL contains credentials.")
     if settings.repo_hosts:
         _check_listed(host, settings)
     else:
         if port not in (None, _HTTPS_PORT):
-            raise _forbidden(f"Nothing is fetched from port {port}.")
+            raise _forbidden(f"Port {port} is not allowed.")
         _check_public(host)
 
 
 def check_made(catalogue: Catalogue, settings: Settings, reference: str, options: Mapping[str, Any]) -> None:
-    """Whether an agent, as its options make it, reads anything of this machine that it does not read without them.
+    """Check whether an agent's options make it read anything of this machine that it does not read without them.
 
-    A repository that is not here yet is fetched for the answer.
+    A repository that is not cached is fetched.
 
     Raises:
         Problem: It does.
@@ -136,23 +136,23 @@ def check_made(catalogue: Catalogue, settings: Settings, reference: str, options
     if (build.context, build.dockerfile, build.packages) != (before.context, before.dockerfile, before.packages):
         raise _forbidden("The options name folders or packages of the server.")
     if build.image != before.image and not any(fnmatchcase(build.image or "", one) for one in settings.agent_images):
-        raise _forbidden(f"The image {(build.image or '')[:100]!r} is not one that the server offers.")
+        raise _forbidden(f"The image {(build.image or '')[:100]!r} is not allowed on this server.")
     for item in _added(build.npm, before.npm):
         if not _NPM.fullmatch(item):
-            raise _forbidden(f"{item[:100]!r} is no package of npm with a version.")
+            raise _forbidden(f"{item[:100]!r} is not a valid npm package with a version.")
     for item in _added(build.debian, before.debian):
         if not _DEBIAN.fullmatch(item):
-            raise _forbidden(f"{item[:100]!r} is no package of Debian.")
+            raise _forbidden(f"{item[:100]!r} is not a valid Debian package.")
     for item in _added((*build.python, *build.python_alone), (*before.python, *before.python_alone)):
         if _PYTHON.fullmatch(item):
             continue
         if "://" not in item or "@" in item.partition("://")[0] or not _SHAPE.fullmatch(item):
-            raise _forbidden(f"{item[:100]!r} is neither a requirement with a version nor an address.")
+            raise _forbidden(f"{item[:100]!r} is neither a requirement with a version nor a URL.")
         check_address(item, settings)
 
 
 def _usual(catalogue: Catalogue, reference: str) -> Agent:
-    """The agent without options; as it is declared, where it can't do without."""
+    """Return the agent without options; as declared, if it requires some."""
     try:
         return catalogue.agent(reference, {})
     except MlereduxError:
@@ -162,7 +162,7 @@ def _usual(catalogue: Catalogue, reference: str) -> Agent:
 def _check_variables(made: Agent, usual: Iterable[str], settings: Settings) -> None:
     taken = {*made.pass_env, *made.secrets} - set(usual) - set(settings.agent_variables)
     if taken:
-        raise _forbidden(f"The agent takes variables of the server that it is not given: {', '.join(sorted(taken))}.")
+        raise _forbidden(f"The agent uses variables of the server that are not allowed: {', '.join(sorted(taken))}.")
 
 
 def _added(now: Iterable[str], before: Iterable[str]) -> list[str]:
@@ -172,22 +172,22 @@ def _added(now: Iterable[str], before: Iterable[str]) -> list[str]:
 
 def _check_listed(host: str, settings: Settings) -> None:
     if host.lower() not in (one.lower() for one in settings.repo_hosts):
-        raise _forbidden(f"Nothing is fetched from {host[:100]!r} in this way.")
+        raise _forbidden(f"Fetching from {host[:100]!r} is not allowed.")
 
 
 def _check_public(host: str) -> None:
-    """Each of its addresses must be one that anybody can reach. git looks it up again: who must be sure lists hosts."""
+    """Check that each address is public. git resolves the host again; for a strict guarantee, list allowed hosts."""
     try:
         found = socket.getaddrinfo(host, _HTTPS_PORT, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise _forbidden(f"The host {host[:100]!r} is not known.") from None
+        raise _forbidden(f"The host {host[:100]!r} can't be resolved.") from None
     for *_, address in found:
         if not _is_public(str(address[0])):
-            raise _forbidden(f"Nothing is fetched from {host[:100]!r}: it lies in the server's own network.")
+            raise _forbidden(f"Fetching from {host[:100]!r} is not allowed: it is in the server's own network.")
 
 
 def _is_public(address: str) -> bool:
-    """Whether an address, and one that is written inside it, is of the public network."""
+    """Return whether an address, and any address embedded in it, is public."""
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
         if found.ipv4_mapped is not None:
@@ -201,4 +201,4 @@ def _is_public(address: str) -> bool:
 
 
 def _forbidden(detail: str) -> Problem:
-    return Problem("forbidden", detail, hint="Name an agent that is installed, or ask who runs the server to allow it.")
+    return Problem("forbidden", detail, hint="Use an installed agent, or ask the server administrator to allow it.")

@@ -1,4 +1,4 @@
-"""Each request gets an id, is logged, counted and timed; one wrapper around the application does it all."""
+"""Give each request an id, log, count and time it; one wrapper around the application does it all."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class Observing:
-    """The ids of requests, the access log, and the numbers of requests.
+    """The ids of requests, the access log, and the request metrics.
 
     Args:
-        app: What answers.
-        metrics: Where it is counted.
+        app: The application.
+        metrics: Counts the requests.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and tell of it once it is over."""
+        """Handle a request, and log it when it is done."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -50,7 +50,7 @@ class Observing:
                     self.metrics.followers.inc()
             await send(message)
 
-        # Never reset: a request has a context of its own, and what fails is told further out.
+        # Never reset: each request has its own context, and errors are logged by an outer layer.
         request_state.set(state)
         self.metrics.in_flight.inc()
         try:
@@ -61,7 +61,7 @@ class Observing:
             if streams:
                 self.metrics.followers.dec()
             route, method = route_of(scope), scope["method"] if scope["method"] in _METHODS else "other"
-            shown = status or 500  # an error that nobody handled is answered outside
+            shown = status or 500  # an unhandled error is answered by an outer layer
             self.metrics.requests.labels(route, method, f"{shown // 100}xx").observe(first if streams else took)
             self._tell(scope, state, route, method, shown, took)
 
@@ -80,6 +80,6 @@ class Observing:
 
 
 def route_of(scope: Scope) -> str:
-    """The template of the route, `/v1/runs/{run_id}`; `none` where none was looked for, or none has that path."""
+    """The route's template, `/v1/runs/{run_id}`; `none` if no route matched."""
     route = scope.get("route")
     return str(getattr(route, "path_format", None) or getattr(route, "path", None) or "none")

@@ -27,11 +27,11 @@ _NOT_SHOWN = {"request", "log_bytes"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which runs, and in which order.
+    """Filters and order of a list.
 
     Attributes:
-        labels: `name:value`; a run must have all of them.
-        after, before: Of `created_at`, neither included.
+        labels: `name:value`; all must match.
+        after, before: Exclusive bounds of `created_at`.
     """
 
     task: str | None = None
@@ -48,7 +48,7 @@ class Wanted:
 
 
 def runs_page(session: Session, caller: Caller, wanted: Wanted, paging: Paging) -> tuple[list[RunView], str | None]:
-    """A page of runs that the caller may see, and the cursor of the next.
+    """Return a page of runs visible to the caller, and the next cursor.
 
     Raises:
         Problem: A filter or the cursor is malformed, or there is no such project.
@@ -69,7 +69,7 @@ def runs_page(session: Session, caller: Caller, wanted: Wanted, paging: Paging) 
 
 
 def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condition]:
-    """What a run must be.
+    """Return the conditions of a query.
 
     Raises:
         Problem: A label is malformed, or there is no such project.
@@ -93,7 +93,7 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
     for label in wanted.labels:
         name, colon, value = label.partition(":")
         if not colon:
-            raise Problem("invalid", f"The label {label[:200]!r} has no value.", hint="Write label=NAME:VALUE.")
+            raise Problem("invalid", f"The label {label[:200]!r} has no value.", hint="Use label=NAME:VALUE.")
         having = select(RunLabel.run_id).where(RunLabel.name == name, RunLabel.value == value)
         found.append(RunRow.id.in_(having))
     if wanted.after is not None:
@@ -104,7 +104,7 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
 
 
 def shown_runs() -> Select[RunRow, str, Job]:
-    """Runs with the names of their users and their jobs. Outer joins keep the runs in front in every plan."""
+    """Select runs with their users' names and their jobs. Outer joins keep the runs first in every query plan."""
     columns = [column for column in RunRow.__mapper__.column_attrs if column.key not in _NOT_SHOWN]
     return (
         select(RunRow, User.name, Job)
@@ -139,7 +139,7 @@ def _ordered(
 def _by_score(
     session: Session, where: Sequence[_Condition], backward: bool, place: list[Any] | None, limit: int
 ) -> Sequence[_Shown]:
-    """Those with a score first, then the others, each part by its index: databases differ in where nulls belong."""
+    """Return runs with a score first, then the others, each by its index: databases order NULL differently."""
     rows: list[_Shown] = []
     if place is None or place[1] is not None:
         at = None if place is None else (_number(place[1]), place[2])
@@ -153,17 +153,17 @@ def _by_score(
 
 
 def _one_of(column: InstrumentedAttribute[str], values: Sequence[str]) -> _Condition:
-    """Equality where there is one value: then an index gives the order too."""
+    """Use equality for a single value: then an index gives the order too."""
     if not values:
         return false()
     return column == values[0] if len(values) == 1 else column.in_(values)
 
 
 def cursor_time(value: Any) -> datetime:
-    """A time of a cursor.
+    """Return a time from a cursor.
 
     Raises:
-        Problem: It is none.
+        Problem: It is not a time.
     """
     try:
         return _utc(datetime.fromisoformat(value))
@@ -178,7 +178,7 @@ def _number(value: Any) -> float:
 
 
 def _utc(time: datetime) -> datetime:
-    """Times without a zone are UTC."""
+    """Interpret times without a zone as UTC."""
     try:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:

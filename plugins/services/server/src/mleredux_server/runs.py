@@ -1,4 +1,4 @@
-"""Making runs: what is asked is checked, then all of it is made, or nothing."""
+"""Create runs: the request is checked, then everything is created, or nothing."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ from mleredux_server.security import Caller
 from mleredux_server.service import Service
 
 MOST_RUNS = 5000
-"""Of one experiment."""
+"""Maximum number of runs of one experiment."""
 _MOST_CONTEXT = 50_000_000
-"""Characters of context that the runs of an experiment keep, each its own."""
+"""Total characters of context of an experiment's runs; each run stores its own copy."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A run that was checked and is not made yet."""
+    """A run that was checked and is not created yet."""
 
     id: str
     request: RunRequest
     fields: dict[str, Any]
-    """For `RunStore.create`."""
+    """Arguments of `RunStore.create`."""
     sandboxes: tuple[str, ...] = ()
-    """Where else its agent runs, best first, where the request left that open."""
+    """Other sandboxes that can run its agent, best first, if the request named none."""
 
     @property
     def limits(self) -> Limits:
-        """What it may use."""
+        """The resources it may use."""
         limits: Limits = self.fields["limits"]
         return limits
 
 
 def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) -> Planned:
-    """Check what is asked against what is installed and what the machine has.
+    """Check a request against the installed plugins and the machine's resources.
 
     Args:
         service: The service.
-        request: What is asked.
-        slots: What the machine has, where many runs are planned; looked up where None.
+        request: The requested run.
+        slots: The machine's resources, passed if many runs are planned; looked up if None.
 
     Raises:
-        MlereduxError: It can't be done here.
+        MlereduxError: It can't run here.
     """
     fields = plan(
         service.catalogue,
@@ -79,22 +79,22 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
 
 
 def plan_matrix(service: Service, asked: ExperimentRequest) -> list[Planned]:
-    """Check a matrix of runs; each task with each agent once, for seeds change nothing.
+    """Check a matrix of runs; each task with each agent once, as seeds make no difference.
 
     Raises:
         Problem: It has no runs, or too many.
-        MlereduxError: One of them can't be done here.
+        MlereduxError: One of them can't run here.
     """
     tasks = service.catalogue.task_names(asked.tasks, asked.sets)
     agents, seeds = list(dict.fromkeys(asked.agents)), list(dict.fromkeys(asked.seeds))
     size = len(tasks) * len(agents) * len(seeds)
     if not size:
-        raise Problem("invalid", "An experiment needs a task.", hint="Name `tasks`, or `sets` of them.")
+        raise Problem("invalid", "An experiment needs a task.", hint="Set `tasks` or `sets`.")
     if size > MOST_RUNS or size * len(asked.context or "") > _MOST_CONTEXT:
         raise Problem(
             "too-large",
-            f"The experiment has {size} runs; it may have {MOST_RUNS}, and fewer with a long context.",
-            hint="Split it into several.",
+            f"The experiment has {size} runs; the maximum is {MOST_RUNS}, less with a long context.",
+            hint="Split it into several experiments.",
         )
     how = {name: getattr(asked, name) for name in HowToRun.model_fields}
     slots, planned = Slots(service.store.path), []
@@ -129,22 +129,22 @@ def make_runs(
     claim: Claim | None = None,
     answer: Callable[[list[RunRow]], Answer] | None = None,
 ) -> list[RunRow]:
-    """Make all runs or none.
+    """Create all runs or none.
 
     Args:
         service: The service.
-        caller: Who asks.
-        planned: What is to be made.
-        how: What is asked of all of them.
-        experiment: The matrix they belong to, to be made too; its project is filled in.
-        retry_of: The run that they are a new attempt of.
-        claim: Of a request that brought an Idempotency-Key; needs `answer`.
-        answer: Makes the answer that a repeat of that request gets.
+        caller: The requesting user.
+        planned: The runs to create.
+        how: Settings common to all of them.
+        experiment: The matrix they belong to, created with them; its project is filled in.
+        retry_of: The run that they retry.
+        claim: For a request with an Idempotency-Key; needs `answer`.
+        answer: Builds the response for a repeated request.
 
     Raises:
-        Replayed: The request came before.
+        Replayed: The request is a repeat.
         Problem: A quota does not allow it.
-        MlereduxError: A directory can't be made.
+        MlereduxError: A directory can't be created.
     """
 
     installed = service.catalogue.capabilities()
@@ -179,7 +179,7 @@ def make_runs(
 
 
 def _make_directory(store: RunStore, one: Planned) -> Run:
-    """As `RunStore.create`, but for the index, which takes longest and makes anew what it lacks."""
+    """As `RunStore.create`, but without the index, which takes longest and restores missing entries itself."""
     return Run.create(store.path / one.id, RunSpec(id=one.id, created_at=now(), **one.fields))
 
 

@@ -1,4 +1,4 @@
-"""Who asks, and what they may."""
+"""Authentication and authorization."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SCOPES = ("read", "run", "grade", "tokens", "admin")
 _CACHED_SECONDS = 5.0
 _MOST_CACHED = 10_000
 _USE_NOTED = timedelta(minutes=5)
-"""How exact `last_used_at` is."""
+"""Precision of `last_used_at`."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks.
+    """The authenticated user of a request.
 
     Attributes:
-        scopes: Of the token; `admin` implies all.
+        scopes: The token's scopes; `admin` implies all.
         projects: Ids of the projects whose runs they see, each with their role there.
-        bound_to: The only project that the token is good for, where there is one.
-        expires_at: When the token ends.
+        bound_to: The only project that the token is valid for, if limited to one.
+        expires_at: When the token expires.
     """
 
     user_id: str
@@ -51,20 +51,20 @@ class Caller:
 
     @property
     def all_projects(self) -> bool:
-        """Whether they see everything."""
+        """Whether they can see everything."""
         return self.admin and "admin" in self.scopes
 
     def may(self, scope: str) -> bool:
-        """Whether the token has a scope."""
+        """Return whether the token has a scope."""
         return scope in self.scopes or self.all_projects
 
     def sees(self, project_id: str) -> bool:
-        """Whether a project's things are theirs to see."""
+        """Return whether they may see a project's resources."""
         return self.all_projects or project_id in self.projects
 
 
 class Tokens:
-    """Looks tokens up; what was found is remembered for some seconds, so that not each request asks the database."""
+    """Looks up tokens; results are cached for some seconds, so that not every request queries the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -75,12 +75,12 @@ class Tokens:
         self._changes = 0
 
     def forget(self) -> None:
-        """After tokens, users or members changed."""
+        """Clear the cache after tokens, users or members changed."""
         self._changes += 1
         self._known.clear()
 
     def caller(self, token: str) -> Caller | None:
-        """Whose token that is, where it is good."""
+        """Return the owner of a token, if it is valid."""
         hashed, changes = hash_of(token), self._changes
         if (known := self.remembered(token)) is not None:
             return known
@@ -93,19 +93,19 @@ class Tokens:
             if len(kept) >= _MOST_CACHED:
                 kept.clear()
         self._good.add(hashed)
-        if changes == self._changes:  # else what was found may be gone already
+        if changes == self._changes:  # else the result may be outdated already
             self._known[hashed] = (time.monotonic() + _CACHED_SECONDS, found)
         return found
 
     def remembered(self, token: str) -> Caller | None:
-        """As `caller`, where the database need not be asked."""
+        """As `caller`, if the database need not be queried."""
         until, caller = self._known.get(hash_of(token), (0.0, None))
         if caller is None or until <= time.monotonic() or _ended(caller.expires_at):
             return None
         return caller
 
     def was_good(self, token: str) -> bool:
-        """Whether somebody showed it before, so that it is no guess."""
+        """Return whether the token was used before, so that it is not a guess."""
         return hash_of(token) in self._good
 
     def _look_up(self, hashed: str) -> Caller | None:
@@ -133,7 +133,7 @@ class Tokens:
         )
 
     def _note_use(self, token: Token) -> None:
-        """Besides: a database that others write to keeps nobody waiting who only reads."""
+        """Record the use in the background: a database with other writers must not delay readers."""
         recent = token.last_used_at is not None and now() - token.last_used_at < _USE_NOTED
         if recent or token.id in self._noting:
             return
@@ -142,7 +142,7 @@ class Tokens:
 
     def _write_use(self, token_id: str) -> None:
         try:
-            # What is lost is noted with one of the next uses.
+            # Lost updates are recorded with a later use.
             with suppress(SQLAlchemyError), self._database.writing() as session:
                 session.execute(update(Token).where(Token.id == token_id).values(last_used_at=now()))
         finally:
@@ -154,16 +154,16 @@ def _ended(expires_at: datetime | None) -> bool:
 
 
 def bearer_of(request: Request) -> str:
-    """The token that a request brings; empty where there is none."""
+    """Return the token of a request; empty if there is none."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
 async def authenticate(request: Request) -> Caller:
-    """The caller of a request.
+    """Return the caller of a request.
 
     Raises:
-        Problem: There is no token, it is not good, or it is used too often.
+        Problem: The token is missing, invalid, or used too often.
     """
     known: Caller | None = getattr(request.state, "caller", None)
     if known is not None:
@@ -189,8 +189,8 @@ async def authenticate(request: Request) -> Caller:
         limits.count_failure(request)
         raise Problem(
             "unauthenticated",
-            "The token is not known, or no longer good.",
-            hint="Ask for a new one.",
+            "Invalid or expired token.",
+            hint="Request a new one.",
             headers={"WWW-Authenticate": 'Bearer realm="mleredux", error="invalid_token"'},
         )
     request.state.caller = caller
@@ -204,12 +204,12 @@ def _limits_of(request: Request) -> Limits:
 
 
 def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
-    """A dependency: the caller, whose token has that scope."""
+    """Return a dependency: the caller, whose token must have that scope."""
 
     async def check(request: Request) -> Caller:
         caller = await authenticate(request)
         if not caller.may(scope):
-            raise Problem("forbidden", f"The token lacks the scope {scope}.", hint="Use one that has it.")
+            raise Problem("forbidden", f"The token lacks the scope {scope}.", hint="Use a token that has it.")
         return caller
 
     return check

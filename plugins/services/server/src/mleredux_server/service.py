@@ -1,4 +1,4 @@
-"""What all parts of a running service share."""
+"""The shared state of a running service."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from mleredux_server.settings import Settings
 
 
 class Scheduler(Protocol):
-    """What executes the jobs of a service, from the application's start to its end."""
+    """Executes the jobs of a service, from the application's start to its end."""
 
     tally: Tally
 
     def start(self) -> None:
-        """Find what is worked on, then begin."""
+        """Find running jobs, then start."""
 
     def stop(self) -> None:
-        """Hand out no more; what is worked on goes on."""
+        """Stop assigning jobs; running ones continue."""
 
     def alive(self) -> bool:
-        """Whether it works."""
+        """Return whether it is running."""
 
 
 @dataclass
@@ -38,8 +38,8 @@ class Service:
 
     Attributes:
         wake: Set when there may be something to schedule.
-        scheduler: What executes jobs; without one they stay queued.
-        left: Ids of jobs that a failed request may have left half-made, and its claim; the scheduler looks after them.
+        scheduler: Executes jobs; without one they stay queued.
+        left: Ids of jobs that a failed request may have left incomplete, and its claim; the scheduler removes them.
     """
 
     settings: Settings
@@ -52,13 +52,13 @@ class Service:
     left: list[tuple[list[str], Claim | None]] = field(default_factory=list)
 
     def job_dir(self, kind: str, job_id: str) -> Path:
-        """Folder of a job: a run's own directory, or one in the state folder."""
+        """Return the folder of a job: a run's own directory, or one in the state folder."""
         if kind == "run":
             return self.store.path / job_id
         return self.settings.state_dir / f"{kind}s" / job_id
 
 
 def service_of(request: Request) -> Service:
-    """The service that a request came to."""
+    """Return the service that handles a request."""
     found: Service = request.app.state.service
     return found

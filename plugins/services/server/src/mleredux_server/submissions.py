@@ -1,4 +1,4 @@
-"""Predictions without an agent: taken in, graded by a job, checked for their form."""
+"""Predictions without an agent: received, graded by a job, validated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _checking = threading.BoundedSemaphore(2)
 
 
 def make_submission(service: Service, caller: Caller, upload: Upload, claim: Claim | None) -> SubmissionView:
-    """Keep a file, and let it be graded.
+    """Store a file and queue its grading.
 
     Raises:
         Problem: A quota does not allow it, or there is no such project.
@@ -41,7 +41,7 @@ def make_submission(service: Service, caller: Caller, upload: Upload, claim: Cla
     row = Submission(id=new_id("sub"), task=task.id, size=upload.size, sha256=upload.sha256)
     row.created_at, row.status = now(), "queued"
     if not is_prepared(service, task):
-        row.message = "The task's data are prepared first, which may take long."
+        row.message = "The task's data is prepared first, which may take a long time."
     job = Job(kind="grade", memory_mb=min(_GRADER_MB, machine_slots().memory_mb // 2), disk_mb=-(-upload.size // 2**20))
     name = f"submission{Path(task.submission.file).suffix}"
     project = upload.fields.get("project") or None
@@ -61,15 +61,15 @@ def make_submission(service: Service, caller: Caller, upload: Upload, claim: Cla
 
 
 def answer_of(view: SubmissionView, status: int = 202) -> Answer:
-    """The answer to a submission."""
+    """Return the response to a submission."""
     return Answer(status, {"Location": f"/v1/submissions/{view.id}"}, view.model_dump_json())
 
 
 def delete_submission(service: Service, caller: Caller, found: str) -> None:
-    """Remove a submission that nobody works on.
+    """Delete a submission that is not being graded.
 
     Raises:
-        Problem: It is not there, or is being graded.
+        Problem: It does not exist, or is being graded.
     """
     with service.database.writing() as session:
         row, job = session.get(Submission, found), session.get(Job, found)
@@ -84,7 +84,7 @@ def delete_submission(service: Service, caller: Caller, found: str) -> None:
 
 
 def is_prepared(service: Service, task: Task) -> bool:
-    """Whether a task's data are there."""
+    """Return whether a task's data is prepared."""
     try:
         return service.data.find(task) is not None
     except MlereduxError:
@@ -92,7 +92,7 @@ def is_prepared(service: Service, task: Task) -> bool:
 
 
 def check_form(service: Service, upload: Upload) -> Verdict:
-    """Whether a file is well-formed; the answers are not opened.
+    """Check whether a file is well-formed; the answers are not opened.
 
     Raises:
         Problem: The task is not prepared here, or too many are being checked.
@@ -106,8 +106,8 @@ def check_form(service: Service, upload: Upload) -> Verdict:
     if prepared is None:
         raise Problem(
             "conflict",
-            f"The data of task {task.id} are not prepared on this server yet.",
-            hint="A submission of it, or a run, prepares them; ask again after one.",
+            f"The data of task {task.id} is not prepared on this server yet.",
+            hint="A submission or a run prepares it; try again after one.",
         )
     if not _checking.acquire(timeout=2):
         raise Problem("too-many-requests", "Other files are being checked.", headers={"Retry-After": "2"})
@@ -123,7 +123,7 @@ def _check_quota(session: Session, project: Project, size: int) -> None:
     if quota.disk_mb is not None and used > quota.disk_mb:
         raise Problem(
             "quota-exceeded",
-            f"The quota of project {project.name} allows {quota.disk_mb} MB of disk; with this it would have {used}.",
-            hint="Delete runs and submissions that are no longer needed, or ask who runs the server for more.",
+            f"The quota of project {project.name} allows {quota.disk_mb} MB of disk; it would use {used}.",
+            hint="Delete runs and submissions that are no longer needed, or ask the server administrator for more.",
         )
     check_waiting(session, project, "grade")

@@ -1,4 +1,4 @@
-"""Rows of the database as what goes over the wire."""
+"""Convert rows of the database to response models."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ def as_view(model: type[_View], row: Base, **told: Any) -> _View:
 
 
 def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
-    """A run as it is shown."""
+    """Return a run's view."""
     name = user if isinstance(user, str) else user.name
     return as_view(RunView, row, user=name, waiting_for=_waiting_for(row, job))
 
 
 def _waiting_for(row: RunRow, job: Job | None) -> str | None:
-    if job is None:  # of a run that has just been made
+    if job is None:  # a newly created run
         return TURN if row.status == "queued" else None
     return (job.waiting_for or TURN) if job.state == "queued" else None
 
 
 def run_made(row: RunRow, user: str) -> Answer:
-    """The answer to who made a run."""
+    """Return the response to the request that created a run."""
     shown = run_view(row, user, None)
     return Answer(201, {"Location": f"/v1/runs/{shown.id}"}, shown.model_dump_json())
 
 
 def experiment_detail(experiment: Experiment, user: str, runs: list[RunView]) -> ExperimentDetail:
-    """A matrix with its runs."""
+    """Return a matrix with its runs."""
     return as_view(ExperimentDetail, experiment, user=user, counts=dict(Counter(run.status for run in runs)), runs=runs)
 
 
 def user_view(user: User) -> UserView:
-    """A user as they are shown."""
+    """Return a user's view."""
     return as_view(UserView, user)
 
 
 def token_view(token: Token, user: str) -> TokenView:
-    """A token as it is shown."""
+    """Return a token's view."""
     return as_view(TokenView, token, user=user)
 
 
 def project_view(session: Session, project: Project, caller: Caller) -> ProjectView:
-    """A project as it is shown to somebody."""
+    """Return a project's view for a caller."""
     quota = Quota.model_validate(project.quota)
     return as_view(
         ProjectView, project, role=caller.projects.get(project.id), quota=quota, usage=usage_of(session, project)

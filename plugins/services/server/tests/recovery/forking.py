@@ -1,6 +1,6 @@
-"""Servers that start in a moment: forked from a process that has imported everything, then the program as it is.
+"""Servers that start fast: forked from a process that has imported everything, then the program unchanged.
 
-Run as a program it is told on standard input what to start, and says the process ids.
+Run as a program, it reads on standard input what to start, and prints the process ids.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mleredux_testing.server import ServerProcess
 
 
 class ForkedServer(ServerProcess):
-    """As `ServerProcess`; each start is a new process of its own, killed as any other."""
+    """As `ServerProcess`; each start is a new process, killed as any other."""
 
     def __init__(self, runs_dir: Path, *options: str, env: dict[str, str]) -> None:
         super().__init__(runs_dir, *options, env=env)
@@ -49,7 +49,7 @@ class ForkedServer(ServerProcess):
             time.sleep(0.02)
 
     def stop(self, seconds: float = 60) -> int:
-        """Ask it to end, and wait for it."""
+        """Ask it to stop, and wait for it."""
         self._send(signal.SIGTERM)
         until = time.monotonic() + seconds
         while self._lives():
@@ -64,7 +64,7 @@ class ForkedServer(ServerProcess):
             time.sleep(0.01)
 
     def close(self) -> None:
-        """End what it is forked from."""
+        """End the process it is forked from."""
         self.kill()
         self._zygote.kill()
         self._zygote.wait()
@@ -86,7 +86,7 @@ def serve_forked() -> None:
     import mleredux_testing.toys  # noqa: F401
     from mleredux._core.cli import main
 
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for them
     while line := sys.stdin.readline():
         asked = json.loads(line)
         if (pid := os.fork()) == 0:

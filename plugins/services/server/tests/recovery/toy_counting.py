@@ -1,4 +1,4 @@
-"""A plugin for tests of recovery: an agent that counts its starts, and stages that last a moment."""
+"""A plugin for tests of recovery: an agent that counts its starts, and stages that take some time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mleredux._core.store import Run
 mleredux_contract = 2
 
 _COUNT = 'echo $$ >> "$COUNTS/$MLEREDUX_RUN_ID"'
-# The seed says how long it works, in tenths of a second; 9999: until it is told to go on.
+# The seed sets how long it runs, in tenths of a second; 9999: until it is told to continue.
 _WORK = """
 while [ $MLEREDUX_SEED -eq 9999 ] && [ ! -e "$COUNTS/go on" ]; do sleep 0.1; done
 [ $MLEREDUX_SEED -eq 9999 ] || sleep $(($MLEREDUX_SEED / 10)).$(($MLEREDUX_SEED % 10))
@@ -32,7 +32,7 @@ def mleredux_register_agents() -> list[Agent]:
         ),
         Agent(
             id="contained",
-            title="Says in its log that it started; for tests",
+            title="Logs its start; for tests",
             command=("sh", "-c", "echo started\n" + _WORK),
             isolated=True,
             limits=Limits(time_limit=300, memory_mb=256, cpus=1, grace=1),

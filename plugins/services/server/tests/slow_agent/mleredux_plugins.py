@@ -1,4 +1,4 @@
-"""An agent for tests of faults: it works for as many tenths of a second as its seed says, then submits the sample."""
+"""An agent for tests of faults: it runs for tenths of a second given by its seed, then submits the sample."""
 
 from __future__ import annotations
 

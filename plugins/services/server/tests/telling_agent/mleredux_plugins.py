@@ -1,4 +1,4 @@
-"""An agent that tells its key in pieces, and goes on when the test has looked: it waits for files in its output."""
+"""An agent that prints its key in pieces, and continues when the test has checked: it waits for files in its output."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mleredux_register_agents() -> Iterable[Agent]:
     return [
         Agent(
             id="telling",
-            title="Tells its key",
+            title="Prints its key",
             command=("python", "-c", CODE),
             limits=Limits(time_limit=300, cpus=0.5, memory_mb=256, disk_mb=100),
             secrets=("TELLING_KEY",),

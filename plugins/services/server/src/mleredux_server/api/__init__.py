@@ -1,1 +1,1 @@
-"""The routes of `/v1`, one file a noun."""
+"""The routes of `/v1`, one module per resource."""

@@ -1,4 +1,4 @@
-"""`/v1/agents`, `/v1/techniques`, `/v1/graders`, `/v1/sandboxes`: what else is installed beside tasks."""
+"""`/v1/agents`, `/v1/techniques`, `/v1/graders`, `/v1/sandboxes`: the installed plugins other than tasks."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _SYSTEM = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/")
 
 @router.get("/agents")
 def list_agents(_caller: Reader, request: Request, paging: Pages) -> Page[AgentView]:
-    """Agents that are installed, in order of their ids."""
+    """List installed agents, in order of their ids."""
     items, cursor = _page(request, "agents", paging)
     return Page[AgentView](items=[AgentView(**row) for row in items], next=cursor)
 
 
 @router.get("/agents/{agent_id}")
 def get_agent(agent_id: str, _caller: Reader, request: Request) -> AgentDetail:
-    """An agent: its command, options, limits and environment."""
+    """Get an agent: its command, options, limits and environment."""
     catalogue = service_of(request).catalogue
     if ":" in agent_id:  # looking one up would fetch it
         raise Problem(
             "not-found",
             "Only agents that are installed on the server are shown here.",
-            hint="A build (`POST /v1/builds`) fetches another and says what became of it.",
+            hint="A build (`POST /v1/builds`) fetches other agents and reports the result.",
         )
     entry = catalogue.entries("agents").get(agent_id)
     agent = catalogue.agent(agent_id)
@@ -49,27 +49,27 @@ def get_agent(agent_id: str, _caller: Reader, request: Request) -> AgentDetail:
 
 @router.get("/techniques")
 def list_techniques(_caller: Reader, request: Request, paging: Pages) -> Page[TechniqueView]:
-    """Techniques that are installed, in order of their ids; `GET /v1/tasks?technique=` has the tasks that one makes."""
+    """List installed techniques, in order of their ids; `GET /v1/tasks?technique=` lists the tasks that one creates."""
     items, cursor = _page(request, "techniques", paging)
     return Page[TechniqueView](items=[TechniqueView(**row) for row in items], next=cursor)
 
 
 @router.get("/graders")
 def list_graders(_caller: Reader, request: Request, paging: Pages) -> Page[GraderView]:
-    """Graders that are installed, in order of their ids."""
+    """List installed graders, in order of their ids."""
     items, cursor = _page(request, "graders", paging)
     return Page[GraderView](items=[GraderView(**row) for row in items], next=cursor)
 
 
 @router.get("/sandboxes")
 def list_sandboxes(_caller: Reader, request: Request, paging: Pages) -> Page[SandboxView]:
-    """Sandboxes that are installed, in order of their ids."""
+    """List installed sandboxes, in order of their ids."""
     items, cursor = _page(request, "sandboxes", paging)
     return Page[SandboxView](items=[SandboxView(**row) for row in items], next=cursor)
 
 
 def shown_agent(agent: Agent) -> dict[str, Any]:
-    """An agent's record for whoever asks over HTTP: no variables, and no paths of this machine."""
+    """Return an agent's record without variables and without paths of this machine."""
     record = {name: value for name, value in agent_record(agent).items() if name not in ("env", "pass_env", "secrets")}
     record["build"]["context"] = None
     shown: dict[str, Any] = _without_paths(record)
@@ -77,7 +77,7 @@ def shown_agent(agent: Agent) -> dict[str, Any]:
 
 
 def _without_paths(value: Any) -> Any:
-    """Of paths of files of this machine, only the last part; those of the system are the same everywhere."""
+    """Shorten file paths of this machine to their last part; system paths are the same everywhere."""
     if isinstance(value, dict):
         return {key: _without_paths(part) for key, part in value.items()}
     if isinstance(value, list):

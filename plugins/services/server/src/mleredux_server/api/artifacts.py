@@ -25,10 +25,10 @@ router = APIRouter(prefix="/v1/runs/{run_id}", tags=["artifacts"])
 Reader = Annotated[Caller, Depends(needs("read"))]
 _LONG_PATH = 1000
 BINARY: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file, of its own media type.", "content": {"*/*": {}}},
-    206: {"description": "The part of it that was asked for by `Range`.", "content": {"*/*": {}}},
-    304: {"description": "It is what the caller has (`If-None-Match`)."},
-    416: {"description": "The file does not reach so far."},
+    200: {"description": "The file, with its own media type.", "content": {"*/*": {}}},
+    206: {"description": "The part requested by `Range`.", "content": {"*/*": {}}},
+    304: {"description": "The client's copy is current (`If-None-Match`)."},
+    416: {"description": "The range starts after the end of the file."},
 }
 
 ARCHIVE: dict[int | str, dict[str, Any]] = {
@@ -40,7 +40,7 @@ ARCHIVE: dict[int | str, dict[str, Any]] = {
 
 
 def manifests_of(request: Request) -> Manifests:
-    """The manifests that this server read lately."""
+    """A cache of manifests that this server read recently."""
     state = request.app.state
     if not hasattr(state, "manifests"):
         state.manifests = Manifests()
@@ -49,7 +49,7 @@ def manifests_of(request: Request) -> Manifests:
 
 
 def listing_of(request: Request, run: SeenRun) -> Listing:
-    """The files of a run: of its manifest, or what is there now."""
+    """List the files of a run: those of its manifest, or the current ones."""
     return manifests_of(request).of(run) or live(run)
 
 
@@ -60,7 +60,7 @@ def list_artifacts(
     request: Request,
     paging: Annotated[Paging, Depends()],
 ) -> Page[Artifact]:
-    """The files of a run, by path: those of its manifest, or what its folders hold while it goes on."""
+    """List the files of a run by path: those of its manifest, or the current ones while it is running."""
     run = run_of(service_of(request), caller, run_id)
     artifacts = list(listing_of(request, run).artifacts.values())
     begin = _begin(artifacts, paging)
@@ -73,7 +73,7 @@ def list_artifacts(
 
 
 def _begin(artifacts: list[Artifact], paging: Paging) -> int:
-    """Where in the list a page begins: after the path that the cursor names, or at a number for long paths."""
+    """Return where a page begins: after the path that the cursor names, or at an index for long paths."""
     found = paging.place(object)
     match found:
         case None:
@@ -88,7 +88,7 @@ def _begin(artifacts: list[Artifact], paging: Paging) -> int:
 @router.get("/artifacts/{path:path}", response_class=Response, responses=BINARY)
 @router.head("/artifacts/{path:path}", response_class=Response, responses=BINARY, include_in_schema=False)
 def get_artifact(run_id: str, path: str, caller: Reader, request: Request) -> Response:
-    """One file: whole, or the part that `Range` asks for. What a browser would run is given as text, to be saved."""
+    """Get one file, complete or the part that `Range` requests. Active content is sent as text, as a download."""
     run = run_of(service_of(request), caller, run_id)
     artifact, file = artifact_of(run, manifests_of(request), path, masks_of(request).cover(run))
     same = artifact.sha256 is not None and artifact.size == file.size and file.mask is None
@@ -107,15 +107,15 @@ def get_archive(
     run_id: str,
     caller: Reader,
     request: Request,
-    format: Annotated[Format, Query(description="Of the archive.")] = "zip",
-    prefix: Annotated[str, Query(max_length=4096, description="Only files whose paths begin so.")] = "",
+    format: Annotated[Format, Query(description="Archive format.")] = "zip",
+    prefix: Annotated[str, Query(max_length=4096, description="Only files whose paths begin with this.")] = "",
 ) -> Response:
-    """All files in one archive that is made while it is sent. What is unsafe in names is written as `%XX`."""
+    """Get all files in one archive, created while it is sent. Unsafe characters in names are written as `%XX`."""
     run = run_of(service_of(request), caller, run_id)
     wanted = [path for path in listing_of(request, run).artifacts if path.startswith(prefix)]
     if prefix and not wanted:
         raise Problem(
-            "not-found", f"No artifact of run {run.id} begins with {prefix[:200]!r}.", hint="See the list of them."
+            "not-found", f"No artifact of run {run.id} begins with {prefix[:200]!r}.", hint="See the list of artifacts."
         )
     headers = {
         "Content-Disposition": disposition(f"{run.id}.{format}", inline=False),

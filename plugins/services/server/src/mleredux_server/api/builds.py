@@ -1,4 +1,4 @@
-"""`/v1/builds`: environments of agents, made ahead of their runs."""
+"""`/v1/builds`: environments of agents, built ahead of their runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Runner = Annotated[Caller, Depends(needs("run"))]
 
 @router.post("", status_code=202, response_model=BuildView)
 def create_build(asked: BuildAsked, caller: Runner, request: Request) -> Response:
-    """Build an agent's environment. A reference is fetched by the job; until then `agent` is what was asked for."""
+    """Build an agent's environment. The job resolves the reference; until then `agent` is the requested one."""
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
@@ -38,7 +38,7 @@ def create_build(asked: BuildAsked, caller: Runner, request: Request) -> Respons
 
 @router.get("")
 def list_builds(caller: Reader, request: Request, paging: Annotated[Paging, Depends()]) -> Page[BuildView]:
-    """Builds that the caller may see, newest first."""
+    """List builds visible to the caller, newest first."""
     with service_of(request).database.reading() as session:
         rows, cursor = newest(session, caller, BuildRow, paging)
     return Page[BuildView](items=[as_view(BuildView, row, user=name) for row, name in rows], next=cursor)
@@ -46,14 +46,14 @@ def list_builds(caller: Reader, request: Request, paging: Annotated[Paging, Depe
 
 @router.get("/{build_id}")
 def get_build(build_id: str, caller: Reader, request: Request) -> BuildView:
-    """One build."""
+    """Get a build."""
     row, user = seen(service_of(request), caller, BuildRow, build_id)
     return as_view(BuildView, row, user=user)
 
 
 @router.get("/{build_id}/log", response_class=Response, responses=LOG)
 async def get_build_log(build_id: str, caller: Reader, request: Request, after: After = None) -> Response:
-    """The log of a build as it is, or live."""
+    """Get the log of a build as it is now, or live."""
     service = service_of(request)
     row, _ = await run_in_threadpool(seen, service, caller, BuildRow, build_id)
     over = partial(build_is_over, service, row.id)

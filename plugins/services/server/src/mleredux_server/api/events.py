@@ -1,4 +1,4 @@
-"""`/v1/runs/{id}/events`: what happens in a run, live or by pages."""
+"""`/v1/runs/{id}/events`: the events of a run, live or in pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1/runs/{run_id}", tags=["events"])
 Reader = Annotated[Caller, Depends(needs("read"))]
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "A page; with `Accept: text/event-stream` a live stream, which ends with `event: end`.",
+        "description": "A page; with `Accept: text/event-stream` a live stream that ends with `event: end`.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     }
 }
@@ -36,9 +36,9 @@ async def get_events(
     caller: Reader,
     request: Request,
     paging: Annotated[Paging, Depends()],
-    after: Annotated[int | None, Query(ge=-1, le=2**63 - 1, description="Only events with greater numbers.")] = None,
+    after: Annotated[int | None, Query(ge=-1, le=2**63 - 1, description="Only events with higher numbers.")] = None,
 ) -> Any:
-    """What happened in a run, in order: numbers without gap and without repeat."""
+    """List a run's events, in order: sequence numbers have no gaps and no duplicates."""
     service = service_of(request)
     run = await run_in_threadpool(run_of, service, caller, run_id)
     if wants_stream(request):
@@ -56,7 +56,7 @@ def _page(run: SeenRun, after: int, paging: Paging) -> Page[Event]:
         found = events_after(run.path, after, paging.limit + 1)
     except (OSError, DamagedLog) as error:
         raise Problem(
-            "conflict", f"The event log of run {run.id} can't be read.", hint="Tell who runs the server."
+            "conflict", f"The event log of run {run.id} can't be read.", hint="Contact the server administrator."
         ) from error
     shown = found[: paging.limit]
     if len(found) <= paging.limit:

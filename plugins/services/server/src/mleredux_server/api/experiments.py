@@ -1,4 +1,4 @@
-"""`/v1/experiments`: matrices of runs, made whole or not at all, and stopped."""
+"""`/v1/experiments`: matrices of runs, created all or none, and cancelled together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Runner = Annotated[Caller, Depends(needs("run"))]
 
 @router.post("", status_code=201, response_model=ExperimentDetail)
 def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request) -> Response:
-    """Make a run of each task with each agent and each seed: all of them, or none."""
+    """Create a run for each task, agent and seed: all of them, or none."""
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
@@ -62,7 +62,7 @@ def list_experiments(
     paging: Annotated[Paging, Depends()],
     project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
 ) -> Page[ExperimentView]:
-    """Experiments that the caller may see, newest first, without their runs."""
+    """List experiments visible to the caller, newest first, without their runs."""
     with service_of(request).database.reading() as session:
         rows, cursor = newest(session, caller, Experiment, paging, project=project)
         counts = _counts(session, [row.id for row, _ in rows])
@@ -74,13 +74,13 @@ def list_experiments(
 
 @router.get("/{experiment_id}")
 def get_experiment(experiment_id: str, caller: Reader, request: Request) -> ExperimentDetail:
-    """An experiment with all its runs, in the order they were asked for."""
+    """Get an experiment with all its runs, in the requested order."""
     return _detail(service_of(request), caller, experiment_id)
 
 
 @router.post("/{experiment_id}/cancel", status_code=202, responses={200: {"model": ExperimentDetail}})
 def cancel_experiment(experiment_id: str, caller: Runner, request: Request, response: Response) -> ExperimentDetail:
-    """Stop all runs of a matrix. 200 where all have ended already."""
+    """Cancel all runs of an experiment. 200 if all have ended already."""
     service = service_of(request)
     ids = [run.id for run in _detail(service, caller, experiment_id).runs]
     if not cancel_runs(service, caller, ids, experiment_id):
@@ -89,10 +89,10 @@ def cancel_experiment(experiment_id: str, caller: Runner, request: Request, resp
 
 
 def _detail(service: Service, caller: Caller, experiment_id: str) -> ExperimentDetail:
-    """An experiment as it is shown.
+    """Return an experiment's view.
 
     Raises:
-        Problem: There is none that the caller may see.
+        Problem: The caller can see no such experiment.
     """
     experiment, user = seen(service, caller, Experiment, experiment_id)
     query = shown_runs().where(RunRow.experiment_id == experiment_id).order_by(RunRow.created_at, RunRow.id)
@@ -102,7 +102,7 @@ def _detail(service: Service, caller: Caller, experiment_id: str) -> ExperimentD
 
 
 def _counts(session: Session, ids: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Runs of each experiment in each status."""
+    """Count the runs of each experiment by status."""
     query = (
         select(RunRow.experiment_id, RunRow.status, func.count())
         .where(RunRow.experiment_id.in_(ids))

@@ -1,4 +1,4 @@
-"""Without a token: whether the process lives, whether it can work, and its numbers."""
+"""Without a token: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ router = APIRouter(tags=["about"])
 
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """Whether the process lives."""
+    """Report that the process is alive."""
     return {"status": "ok"}
 
 
-@router.get("/readyz", responses={503: {"model": Readiness, "description": "Something is wrong"}})
+@router.get("/readyz", responses={503: {"model": Readiness, "description": "Not ready"}})
 async def readyz(request: Request, response: Response) -> Readiness:
-    """Whether runs can be made and worked on; 503 where not, with what is wrong."""
+    """Report whether runs can be created and executed; 503 if not, with the reasons."""
     health: Health = request.app.state.health
     found = await health.ready()
     response.status_code = 200 if found.status == "ok" else 503
@@ -34,7 +34,7 @@ async def readyz(request: Request, response: Response) -> Readiness:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus's text"}},
 )
 async def metrics(request: Request) -> Response:
-    """The service's numbers for Prometheus."""
+    """Return the service's metrics for Prometheus."""
     found: Metrics = request.app.state.metrics
     text = await run_in_threadpool(generate_latest, found.registry)
     return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})

@@ -1,4 +1,4 @@
-"""`/v1/runs/{id}/logs`: what agents and sandboxes print, live or as text."""
+"""`/v1/runs/{id}/logs`: the output of agents and sandboxes, live or as text."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from mleredux_server.streams.tail import Over
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["logs"])
 
 Reader = Annotated[Caller, Depends(needs("read"))]
-After = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="Of a stream: only what lies after this byte.")]
+After = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="Streams only: start after this byte.")]
 LOG: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The text; with `Accept: text/event-stream` a live stream, which ends with `event: end`.",
+        "description": "The text; with `Accept: text/event-stream` a live stream that ends with `event: end`.",
         "content": {
             "text/plain": {"schema": {"type": "string"}},
             "text/event-stream": {"schema": {"type": "string"}},
         },
     },
-    206: {"description": "The part of it that was asked for by `Range`."},
-    304: {"description": "It is what the caller has (`If-None-Match`)."},
-    416: {"description": "The log does not reach so far."},
+    206: {"description": "The part requested by `Range`."},
+    304: {"description": "The client's copy is current (`If-None-Match`)."},
+    416: {"description": "The range starts after the end of the log."},
 }
 _MOST_LOGS = 10_000
 
 
 @router.get("/logs")
 def list_logs(run_id: str, caller: Reader, request: Request, paging: Annotated[Paging, Depends()]) -> Page[LogView]:
-    """The logs of a run."""
+    """List the logs of a run."""
     run = run_of(service_of(request), caller, run_id)
     logs, cursor = paging.of_known(_logs(run), lambda log: log.name)
     return Page[LogView](items=list(logs), next=cursor)
@@ -57,9 +57,9 @@ def list_logs(run_id: str, caller: Reader, request: Request, paging: Annotated[P
 
 @router.get("/logs/{name}", response_class=Response, responses=LOG)
 async def get_log(run_id: str, name: str, caller: Reader, request: Request, after: After = None) -> Response:
-    """A log as it is, or live: bytes that are no UTF-8 are replaced in a stream, and kept in the text.
+    """Get a log as it is now, or live: bytes that are not UTF-8 are replaced in a stream, and unchanged in the text.
 
-    Secrets of the agent are masked, also while it runs: what may become one is shown when more has come.
+    The agent's secrets are masked, also while it runs: text that may be the start of one is sent once more has arrived.
     """
     service = service_of(request)
     run = await run_in_threadpool(run_of, service, caller, run_id)
@@ -86,10 +86,10 @@ async def log_answer(
     missing: Problem,
     cover: Cover | None = None,
 ) -> Response:
-    """A log as a stream or as text, as the request asks; read as the cover says.
+    """Return a log as a stream or as text, as the request asks; `cover` masks secrets.
 
     Raises:
-        Problem: It is not there, and nothing to be waited for.
+        Problem: It does not exist and will not appear.
     """
     if wants_stream(request):
         followed = Followed(folder, name, LogText(), over, project, cover)
@@ -102,7 +102,7 @@ async def log_answer(
 
 
 def _logs(run: SeenRun) -> list[LogView]:
-    """Regular files of the folder; links and the like are not logs."""
+    """List regular files of the folder; links and special files are not logs."""
     found: list[LogView] = []
     try:
         with os.scandir(os.fsencode(run.path / "logs")) as entries:
@@ -116,7 +116,7 @@ def _logs(run: SeenRun) -> list[LogView]:
 
 
 def _is_file(folder: Path, name: bytes) -> bool | None:
-    """Whether it is a regular file; None where nothing is there (yet)."""
+    """Return whether it is a regular file; None if it does not exist (yet)."""
     try:
         return stat.S_ISREG((folder / os.fsdecode(name)).lstat().st_mode)
     except OSError:
@@ -125,5 +125,5 @@ def _is_file(folder: Path, name: bytes) -> bool | None:
 
 def _no_log(run: SeenRun, name: str) -> Problem:
     if not run.ended:
-        return Problem("not-yet", f"Run {run.id} has no log {name[:200]!r} yet.", hint="Ask again, or follow it.")
+        return Problem("not-yet", f"Run {run.id} has no log {name[:200]!r} yet.", hint="Try again later, or follow it.")
     return Problem("not-found", f"Run {run.id} has no log {name[:200]!r}.", hint="See the list of its logs.")

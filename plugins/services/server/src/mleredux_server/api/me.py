@@ -1,4 +1,4 @@
-"""`/v1/me`: who asks, and what they may."""
+"""`/v1/me`: the authenticated user and their permissions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/me", tags=["accounts"])
 
 @router.get("")
 def get_me(caller: Annotated[Caller, Depends(authenticate)], request: Request) -> Me:
-    """Who the token belongs to, what it may, and the projects it is good for."""
+    """Get the token's user and scopes, and the projects it is valid for."""
     with service_of(request).database.reading() as session:
         token = session.scalars(select(Token).where(Token.id == caller.token_id)).one()
         mine = default_project(session, caller)

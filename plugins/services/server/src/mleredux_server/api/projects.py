@@ -1,4 +1,4 @@
-"""`/v1/projects`: who works together, and what they may use."""
+"""`/v1/projects`: members, roles and quotas."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Admin = Annotated[Caller, Depends(needs("admin"))]
 
 @router.post("", status_code=201, response_model=ProjectView)
 def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Response:
-    """Make a project. Only admins do: with projects of their own making, users would have any quota they like."""
+    """Create a project. Admins only: users who create projects could have any quota they like."""
     claim = claim_of(request, caller, asked)
     with service_of(request).database.writing() as session:
         if claim is not None:
@@ -46,7 +46,7 @@ def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Re
 
 @router.get("")
 def list_projects(caller: Reader, request: Request, paging: Annotated[Paging, Depends()]) -> Page[ProjectView]:
-    """One's projects, in order of their names; an admin's token sees all."""
+    """List the caller's projects, in order of their names; an admin's token sees all."""
     query = select(Project).order_by(Project.name).limit(paging.limit + 1)
     if not caller.all_projects:
         query = query.where(Project.id.in_(caller.projects))
@@ -60,22 +60,22 @@ def list_projects(caller: Reader, request: Request, paging: Annotated[Paging, De
 
 @router.get("/{project_id}")
 def get_project(project_id: str, caller: Reader, request: Request) -> ProjectView:
-    """A project, by id or name, with what it may use and uses now."""
+    """Get a project, by id or name, with its quota and current usage."""
     with service_of(request).database.reading() as session:
         return project_view(session, visible_project(session, caller, project_id), caller)
 
 
 @router.patch("/{project_id}")
 def change_project(project_id: str, asked: ProjectChange, caller: Keeper, request: Request) -> ProjectView:
-    """Rename a project (its owners), or change its quota (admins)."""
+    """Rename a project (owners), or change its quota (admins)."""
     with service_of(request).database.writing() as session:
         project = _owned(session, caller, project_id)
         require_match(request, project_view(session, project, caller))
         if asked.quota is not None and not caller.all_projects:
-            raise Problem("forbidden", "Only admins change quotas.", hint="Ask who runs the server.")
+            raise Problem("forbidden", "Only admins can change quotas.", hint="Ask the server administrator.")
         if asked.name is not None and asked.name != project.name:
             if session.scalar(select(Project.id).where(Project.name == asked.name)):
-                raise Problem("conflict", f"There is a project {asked.name!r} already.")
+                raise Problem("conflict", f"Project {asked.name!r} already exists.")
             note(session, caller, "project.rename", f"{project.id} {project.name} {asked.name}")
             project.name = asked.name
         if asked.quota is not None:
@@ -87,11 +87,11 @@ def change_project(project_id: str, asked: ProjectChange, caller: Keeper, reques
 
 @router.put("/{project_id}/members/{user_id}", status_code=204)
 def put_member(project_id: str, user_id: str, asked: Membership, caller: Keeper, request: Request) -> None:
-    """Let a user into a project, or give them another role there (its owners)."""
+    """Add a user to a project, or change their role in it (owners)."""
     with service_of(request).database.writing() as session:
         project, user = _owned(session, caller, project_id), _user(session, caller, user_id)
         if user.disabled_at is not None:
-            raise Problem("conflict", f"User {user.name} was removed.")
+            raise Problem("conflict", f"User {user.name} is disabled.")
         set_member(session, project, user, asked.role)
         note(session, caller, "member.put", f"{project.id} {user.id} {asked.role}")
     request.app.state.tokens.forget()
@@ -99,7 +99,7 @@ def put_member(project_id: str, user_id: str, asked: Membership, caller: Keeper,
 
 @router.delete("/{project_id}/members/{user_id}", status_code=204)
 def remove_member(project_id: str, user_id: str, caller: Keeper, request: Request) -> None:
-    """Let a user out of a project (its owners, and everybody themselves)."""
+    """Remove a user from a project (owners; users can remove themselves)."""
     with service_of(request).database.writing() as session:
         leaves = user_id == caller.user_id
         project = visible_project(session, caller, project_id) if leaves else _owned(session, caller, project_id)
@@ -110,16 +110,16 @@ def remove_member(project_id: str, user_id: str, caller: Keeper, request: Reques
 
 
 def _owned(session: Session, caller: Caller, asked: str) -> Project:
-    """A project that the caller may change; locked, where the database can."""
+    """Return a project that the caller may change; its row is locked if the database supports it."""
     project = visible_project(session, caller, asked)
     if not caller.all_projects and caller.projects.get(project.id) != "owner":
-        raise Problem("forbidden", f"Only owners change project {project.name}.", hint="Ask one of them.")
+        raise Problem("forbidden", f"Only owners can change project {project.name}.", hint="Ask one of them.")
     session.refresh(project, with_for_update=True)
     return project
 
 
 def _user(session: Session, caller: Caller, asked: str) -> User:
-    """A user by id; by name for admins, for others could try out names."""
+    """Return a user by id; by name for admins only, as others could guess names."""
     user = find_user(session, asked) if caller.all_projects else session.get(User, asked)
     if user is None:
         raise not_found("user", asked)

@@ -1,4 +1,4 @@
-"""What came of a run: its report, its rollout, its scores over time, what it used."""
+"""The results of a run: its report, its rollout, its scores over time, its resource usage."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ router = APIRouter(prefix="/v1/runs/{run_id}", tags=["results"])
 
 Reader = Annotated[Caller, Depends(needs("read"))]
 _MAX_BYTES = 64 << 20
-_NOT_YET: dict[int | str, dict[str, Any]] = {404: {"description": "There is no such run, or it has none (yet)."}}
+_NOT_YET: dict[int | str, dict[str, Any]] = {404: {"description": "The run does not exist, or has none (yet)."}}
 
 
 @router.get("/report", response_model=Report, responses=_NOT_YET)
 def get_report(run_id: str, caller: Reader, request: Request) -> Response:
-    """The grade."""
+    """Get the grade report."""
     return _document(run_of(service_of(request), caller, run_id), "report.json", "report", request)
 
 
 @router.get("/rollout", response_model=Trajectory, responses=_NOT_YET)
 def get_rollout(run_id: str, caller: Reader, request: Request) -> Response:
-    """The standard step-by-step trace."""
+    """Get the rollout: the standard step-by-step trace."""
     return _document(run_of(service_of(request), caller, run_id), "rollout.json", "rollout", request)
 
 
 @router.get("/scores", responses=_NOT_YET)
 def get_scores(run_id: str, caller: Reader, request: Request) -> Scores:
-    """The score over time: every version of the submission, oldest first."""
+    """Get the score over time: every version of the submission, oldest first."""
     run = run_of(service_of(request), caller, run_id)
     data = read_document(run, SCORES_FILE, _MAX_BYTES)
     if data is None:
@@ -56,7 +56,7 @@ def get_scores(run_id: str, caller: Reader, request: Request) -> Scores:
 
 @router.get("/resources", responses=_NOT_YET)
 def get_resources(run_id: str, caller: Reader, request: Request) -> Resources:
-    """What the agent used over its time, so far."""
+    """Get the agent's resource usage over time, so far."""
     run = run_of(service_of(request), caller, run_id)
     try:
         with open_inside(run.path, f"logs/{TIMELINE_FILE}".encode()) as file:
@@ -81,6 +81,6 @@ def _document(run: SeenRun, name: str, what: str, request: Request) -> Response:
 def _missing(run: SeenRun, what: str) -> Problem:
     if run.ended:
         return Problem(
-            "not-found", f"Run {run.id} ended ({run.status}) without {what}.", hint="Its message says why it ended."
+            "not-found", f"Run {run.id} ended ({run.status}) without {what}.", hint="Its message has the reason."
         )
-    return Problem("not-yet", f"Run {run.id} is {run.status} and has no {what} yet.", hint="Ask again when it is done.")
+    return Problem("not-yet", f"Run {run.id} is {run.status} and has no {what} yet.", hint="Try again when it is done.")

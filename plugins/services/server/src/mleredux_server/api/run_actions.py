@@ -20,7 +20,7 @@ Runner = Annotated[Caller, Depends(needs("run"))]
 
 @router.post("/{run_id}/cancel", status_code=202, responses={200: {"model": RunView}})
 def cancel_run(run_id: str, caller: Runner, request: Request, response: Response) -> RunView:
-    """Stop a run; what there is of it is kept. 200 where it has ended already."""
+    """Cancel a run; its files so far are kept. 200 if it has ended already."""
     service = service_of(request)
     run = run_shown(service, caller, run_id)
     if not cancel_runs(service, caller, [run.id], run.id):
@@ -30,7 +30,7 @@ def cancel_run(run_id: str, caller: Runner, request: Request, response: Response
 
 @router.post("/{run_id}/retry", status_code=202, response_model=RunView, responses={201: {"model": RunView}})
 def retry(run_id: str, caller: Runner, request: Request) -> Response:
-    """Let a run go on that failed by no fault of its agent (202), or make a new one of the same request (201)."""
+    """Resume a run that did not fail because of its agent (202), or create a new one with the same request (201)."""
     service = service_of(request)
     run = run_shown(service, caller, run_id)
     claim = claim_of(request, caller)
@@ -40,6 +40,6 @@ def retry(run_id: str, caller: Runner, request: Request) -> Response:
 
 @router.delete("/{run_id}", status_code=204)
 def delete(run_id: str, caller: Runner, request: Request) -> None:
-    """Remove a run and all it left; 409 while it is not at its end."""
+    """Delete a run and all its files; 409 while it is unfinished."""
     service = service_of(request)
     delete_run(service, caller, run_shown(service, caller, run_id).id)

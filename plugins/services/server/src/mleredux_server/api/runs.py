@@ -1,4 +1,4 @@
-"""`/v1/runs`: make, list, get."""
+"""`/v1/runs`: create, list, get."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Word = Annotated[str | None, Query(max_length=512)]
 
 @router.post("", status_code=201, response_model=RunView)
 def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
-    """Make a run; it waits until there is room for it."""
+    """Create a run; it is queued until resources are available."""
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
@@ -62,9 +62,9 @@ def list_runs(
     ] = None,
     created_after: datetime | None = None,
     created_before: datetime | None = None,
-    sort: Annotated[Sort, Query(description="Runs without a score come last, either way.")] = "-created_at",
+    sort: Annotated[Sort, Query(description="Runs without a score come last in both directions.")] = "-created_at",
 ) -> Page[RunView]:
-    """Runs that the caller may see, newest first."""
+    """List runs visible to the caller, newest first."""
     wanted = Wanted(
         task=task,
         agent=agent,
@@ -85,7 +85,7 @@ def list_runs(
 
 @router.get("/{run_id}")
 def get_run(run_id: str, caller: Reader, request: Request) -> RunDetail:
-    """One run, with its report once there is one."""
+    """Get a run, with its report once there is one."""
     service = service_of(request)
     view = run_shown(service, caller, run_id)
     return RunDetail(**view.model_dump(), report=_report(service, view.id))
@@ -95,8 +95,8 @@ def _report(service: Service, run_id: str) -> Report | None:
     try:
         return Run(service.store.path / run_id).report
     except NotFound:
-        return None  # its directory is made in this moment, or was taken away
+        return None  # its directory is being created, or was deleted
     except (MlereduxError, ValueError, OSError) as error:
         raise Problem(
-            "conflict", "What the run left can't be read.", hint="Tell who runs the server, or delete the run."
+            "conflict", "The run's files can't be read.", hint="Contact the server administrator, or delete the run."
         ) from error

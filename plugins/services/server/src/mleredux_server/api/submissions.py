@@ -28,14 +28,14 @@ Grader = Annotated[Caller, Depends(needs("grade"))]
 _LONGEST_WAIT = 60
 _FINAL = ("done", "failed")
 _GRADED: dict[int | str, dict[str, Any]] = {
-    201: {"model": SubmissionView, "description": "It was graded within the time of `Prefer: wait=SECONDS`."},
+    201: {"model": SubmissionView, "description": "Graded within the time given by `Prefer: wait=SECONDS`."},
     413: {"description": "The file is too large."},
 }
 
 
 @router.post("/submissions", status_code=202, response_model=SubmissionView, responses=_GRADED, openapi_extra=FORM)
 async def create_submission(caller: Grader, request: Request) -> Response:
-    """Hand in a file to be graded. With `Prefer: wait=SECONDS` (at most 60) the answer waits for the grade."""
+    """Submit a file for grading. With `Prefer: wait=SECONDS` (at most 60) the response waits for the grade."""
     service = service_of(request)
     async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
         claim = claim_of(request, caller, upload.text("task"), upload.fields.get("project", ""), upload.sha256)
@@ -56,7 +56,7 @@ def list_submissions(
     paging: Annotated[Paging, Depends()],
     task: Annotated[str | None, Query(max_length=512)] = None,
 ) -> Page[SubmissionView]:
-    """Submissions that the caller may see, newest first."""
+    """List submissions visible to the caller, newest first."""
     where = [] if task is None else [Submission.task == task]
     with service_of(request).database.reading() as session:
         rows, cursor = newest(session, caller, Submission, paging, *where)
@@ -65,20 +65,20 @@ def list_submissions(
 
 @router.get("/submissions/{submission_id}")
 def get_submission(submission_id: str, caller: Reader, request: Request) -> SubmissionView:
-    """One submission, with its report once it is graded."""
+    """Get a submission, with its report once it is graded."""
     row, user = seen(service_of(request), caller, Submission, submission_id)
     return as_view(SubmissionView, row, user=user)
 
 
 @router.delete("/submissions/{submission_id}", status_code=204)
 def remove_submission(submission_id: str, caller: Grader, request: Request) -> None:
-    """Remove a submission and its file; 409 while it is being graded."""
+    """Delete a submission and its file; 409 while it is being graded."""
     delete_submission(service_of(request), caller, submission_id)
 
 
 @router.post("/validations", responses={413: {"description": "The file is too large."}}, openapi_extra=FORM)
 async def validate_file(caller: Grader, request: Request) -> VerdictView:
-    """Whether a file is well-formed; nothing is kept, and nothing of its score is told."""
+    """Check whether a file is well-formed; the file is not stored, and its score is not disclosed."""
     service = service_of(request)
     async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
         verdict = await run_in_threadpool(check_form, service, upload)
@@ -86,7 +86,7 @@ async def validate_file(caller: Grader, request: Request) -> VerdictView:
 
 
 async def _graded(service: Service, request: Request, view: SubmissionView, seconds: int) -> SubmissionView:
-    """The submission as it is once it is graded, or when the time is over."""
+    """Return the submission when it is graded, or when the time is over."""
     deadline, pause = time.monotonic() + seconds, 0.05
     while view.status not in _FINAL and time.monotonic() < deadline and not await request.is_disconnected():
         await anyio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
@@ -102,7 +102,7 @@ def _reread(service: Service, view: SubmissionView) -> SubmissionView:
 
 
 def _wait_seconds(request: Request) -> int:
-    """Of `Prefer: wait=N` (RFC 7240)."""
+    """Parse `Prefer: wait=N` (RFC 7240)."""
     for part in ",".join(request.headers.getlist("prefer")).split(","):
         if found := re.fullmatch(r"\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(;.*)?", part, re.IGNORECASE):
             return min(_LONGEST_WAIT, int(found[1]))

@@ -1,4 +1,4 @@
-"""`/v1/tasks`: what there is to solve."""
+"""`/v1/tasks`: the tasks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def list_tasks(
     sets: Annotated[list[str] | None, Query(alias="set", max_length=20, description="Only tasks of this set.")] = None,
     category: Word = None,
     technique: Annotated[
-        str | None, Query(max_length=512, description="The tasks that this technique makes of them.")
+        str | None, Query(max_length=512, description="The tasks that this technique creates from them.")
     ] = None,
     q: Annotated[str | None, Query(max_length=512, description="Text in the id or the title.")] = None,
 ) -> Page[TaskView]:
-    """Tasks that are installed, in order of their ids."""
+    """List installed tasks, in order of their ids."""
     service = service_of(request)
     rows = list_records(service.catalogue, "tasks", sets=sets or (), category=category, technique=technique)
     if q:
@@ -45,7 +45,7 @@ def list_tasks(
 
 @router.get("/{task_id}")
 def get_task(task_id: str, _caller: Reader, request: Request, obfuscated: bool = False) -> TaskDetail:
-    """A task with its description; `cv@digits` and `spaceship-titanic+fixed` are tasks too."""
+    """Get a task with its description; `cv@digits` and `spaceship-titanic+fixed` are tasks too."""
     service = service_of(request)
     task = service.catalogue.task(task_id)
     record = task_record(task, obfuscated=obfuscated)

@@ -1,4 +1,4 @@
-"""`/v1/tokens`: keys of users. Their secrets are said once, and only hashes are kept."""
+"""`/v1/tokens`: API tokens of users. Their secrets are returned once; only hashes are stored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Keeper = Annotated[Caller, Depends(needs("tokens"))]
 
 @router.post("", status_code=201, response_model=NewToken)
 def create_token(asked: TokenRequest, caller: Keeper, request: Request) -> Response:
-    """Make a token that may at most what the one that asks may."""
+    """Create a token with no more permissions than the requesting one."""
     claim, salt = claim_of(request, caller, asked), secrets.token_hex(32)
     try:
         with service_of(request).database.writing() as session:
@@ -60,7 +60,7 @@ def create_token(asked: TokenRequest, caller: Keeper, request: Request) -> Respo
 
 @router.get("")
 def list_tokens(caller: Keeper, request: Request, paging: Annotated[Paging, Depends()]) -> Page[TokenView]:
-    """One's own tokens that were not revoked; an admin's token sees all users'."""
+    """List the caller's tokens that are not revoked; an admin's token sees those of all users."""
     query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
     if not caller.all_projects:
         query = query.where(Token.user_id == caller.user_id)
@@ -76,9 +76,9 @@ def list_tokens(caller: Keeper, request: Request, paging: Annotated[Paging, Depe
 
 @router.delete("/{token_id}", status_code=204)
 def revoke_token(token_id: str, caller: Annotated[Caller, Depends(authenticate)], request: Request) -> None:
-    """Make a token worthless at once. Every token may do so to itself."""
+    """Revoke a token immediately. Every token may revoke itself."""
     if token_id != caller.token_id and not caller.may("tokens"):
-        raise Problem("forbidden", "The token lacks the scope tokens.", hint="Use one that has it.")
+        raise Problem("forbidden", "The token lacks the scope tokens.", hint="Use a token that has it.")
     with service_of(request).database.writing() as session:
         token = session.get(Token, token_id)
         if token is None or token.revoked_at is not None or not _may_revoke(caller, token):
@@ -98,12 +98,12 @@ def _whose(session: Session, caller: Caller, asked: str | None) -> User:
     if asked is None or asked in (caller.user_id, caller.user_name):
         return session.get_one(User, caller.user_id)
     if not caller.all_projects:
-        raise Problem("forbidden", "Only admins make tokens of other users.")
+        raise Problem("forbidden", "Only admins can create tokens for other users.")
     user = find_user(session, asked)
     if user is None:
         raise not_found("user", asked)
     if user.disabled_at is not None:
-        raise Problem("conflict", f"User {user.name} was removed.")
+        raise Problem("conflict", f"User {user.name} is disabled.")
     return user
 
 
@@ -112,15 +112,15 @@ def _check_scopes(caller: Caller, user: User, asked: TokenRequest) -> None:
     if lacking:
         raise Problem(
             "forbidden",
-            f"The token that asks lacks {', '.join(sorted(set(lacking)))}, and can't give what it lacks.",
-            hint="Ask for fewer scopes, or use another token.",
+            f"This token lacks {', '.join(sorted(set(lacking)))} and can't grant scopes it lacks.",
+            hint="Request fewer scopes, or use another token.",
         )
     if "admin" in asked.scopes and not (user.admin and asked.project is None):
-        raise Problem("forbidden", "The scope admin is only for tokens of admins that are good for all projects.")
+        raise Problem("forbidden", "The scope admin is only for admins' tokens that are not limited to a project.")
 
 
 def _bound_to(session: Session, caller: Caller, user: User, asked: str | None) -> str | None:
-    """The only project of a new token."""
+    """Return the only project of a new token."""
     if asked is None:
         return caller.bound_to
     project = visible_project(session, caller, asked)
@@ -130,7 +130,7 @@ def _bound_to(session: Session, caller: Caller, user: User, asked: str | None) -
 
 
 def _end(caller: Caller, asked: TokenRequest) -> datetime | None:
-    """A token does not outlive the one that made it, but for an admin's."""
+    """Return the expiry: a token does not outlive the one that created it, unless that is an admin's."""
     end = now() + timedelta(seconds=asked.expires_in) if asked.expires_in is not None else None
     if caller.expires_at is None or caller.all_projects:
         return end
@@ -142,7 +142,7 @@ def _answer(token: NewToken) -> Answer:
 
 
 def _said_again(request: Request, claim: Claim | None, kept: Answer) -> Response:
-    """The first answer, whose token was not kept but can be made once more."""
+    """Rebuild the first response, whose token was not stored but can be derived again."""
     view = NewToken.model_validate_json(kept.body)
     value = _value(request, claim, view.token)
     with service_of(request).database.reading() as session:
@@ -150,14 +150,14 @@ def _said_again(request: Request, claim: Claim | None, kept: Answer) -> Response
     if token is None or token.hash != hash_of(value):
         raise Problem(
             "conflict",
-            "The new token was said to another token than this one, and is not kept.",
-            hint=f"Revoke {view.id}, and make another with a new Idempotency-Key.",
+            "The new token was returned to a different token and is not stored.",
+            hint=f"Revoke {view.id}, and create another with a new Idempotency-Key.",
         )
     return _answer(view.model_copy(update={"token": value})).response(replayed=True)
 
 
 def _value(request: Request, claim: Claim | None, salt: str) -> str:
-    """A token that can be said again to the same caller, though only its hash and the salt are kept."""
+    """Derive a token that can be returned again to the same caller, though only its hash and the salt are stored."""
     assert claim is not None
     mixed = hmac.new(bearer_of(request).encode(), f"{salt}\0{claim.key}".encode(), hashlib.sha256).digest()
     return TOKEN_PREFIX + base64.urlsafe_b64encode(mixed).decode().rstrip("=")

@@ -1,4 +1,4 @@
-"""`/v1/users`: who there is; for admins."""
+"""`/v1/users`: the users; for admins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Admin = Annotated[Caller, Depends(needs("admin"))]
 
 @router.post("", status_code=201, response_model=UserView)
 def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response:
-    """Make a user, with a project of their own; they have no token yet."""
+    """Create a user with their own project; they have no token yet."""
     claim = claim_of(request, caller, asked)
     with service_of(request).database.writing() as session:
         if claim is not None:
@@ -42,7 +42,7 @@ def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response
 
 @router.get("")
 def list_users(_caller: Admin, request: Request, paging: Annotated[Paging, Depends()]) -> Page[UserView]:
-    """All users, in order of their names."""
+    """List all users, in order of their names."""
     query = select(User).order_by(User.name).limit(paging.limit + 1)
     if place := paging.place(str):
         query = query.where(User.name > place[0])
@@ -54,19 +54,19 @@ def list_users(_caller: Admin, request: Request, paging: Annotated[Paging, Depen
 
 @router.get("/{user_id}")
 def get_user(user_id: str, caller: Annotated[Caller, Depends(authenticate)], request: Request) -> UserView:
-    """A user, by id or name; everybody may look at themselves."""
+    """Get a user, by id or name; users can get themselves."""
     with service_of(request).database.reading() as session:
         return user_view(_visible(session, caller, user_id))
 
 
 @router.delete("/{user_id}", status_code=204)
 def remove_user(user_id: str, caller: Admin, request: Request) -> None:
-    """Let a user do nothing any more; their tokens are worthless at once, their runs stay."""
+    """Disable a user; their tokens are revoked immediately, their runs remain."""
     with service_of(request).database.writing() as session:
         user = _visible(session, caller, user_id)
         require_match(request, user_view(user))
         if user.disabled_at is not None:
-            raise Problem("conflict", f"User {user.name} was removed already.")
+            raise Problem("conflict", f"User {user.name} is already disabled.")
         disable_user(session, user)
         note(session, caller, "user.disable", user.id)
     request.app.state.tokens.forget()

@@ -1,4 +1,4 @@
-"""What the commands of `mleredux server` share: opening the database, finding things in it, printing them."""
+"""What the commands of `mleredux server` share: opening the database, finding and printing records."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def placed(command: _Command) -> _Command:
-    """Options of every command: where the database is, and how to print."""
+    """Options shared by all commands: the database, and the output format."""
     database = click.option(
         "--database",
         metavar="URL",
         envvar="MLEREDUX_DATABASE",
-        help="As given to `serve`; SQLite in the runs directory without.",
+        help="Database URL as given to `serve`.  [default: SQLite in the runs directory]",
     )
     placed_command: _Command = runs_dir_option(database(json_option(command)))
     return placed_command
@@ -34,10 +34,10 @@ def placed(command: _Command) -> _Command:
 
 @contextmanager
 def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False) -> Iterator[Database]:
-    """The database, errors as sentences.
+    """Open the database; errors become messages.
 
     Raises:
-        MlereduxError: There is none, it is not up to date, or what was asked is refused.
+        MlereduxError: There is none, it is not up to date, or the request is refused.
     """
     from mleredux.plugin.artifact import default_runs_dir
     from sqlalchemy.exc import SQLAlchemyError
@@ -47,7 +47,7 @@ def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False)
     from mleredux_server.settings import Settings
 
     settings = Settings(runs_dir=Path(runs_dir or default_runs_dir()), database=database)
-    hint = "Name the --runs-dir or the --database of `serve`; `mleredux server migrate` makes the tables."
+    hint = "Name the --runs-dir or the --database of `serve`; `mleredux server migrate` creates the tables."
     if database is None and not migrate and not (settings.state_dir / "service.sqlite").is_file():
         raise MlereduxError(f"There is no service in {settings.runs_dir}.", hint=hint)
     found = Database(settings.database_url)
@@ -68,20 +68,20 @@ def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False)
 
 @contextmanager
 def reading(runs_dir: str | None, database: str | None) -> Iterator[Session]:
-    """A session that changes nothing; see `opened`."""
+    """A read-only session; see `opened`."""
     with opened(runs_dir, database) as found, found.reading() as session:
         yield session
 
 
 @contextmanager
 def writing(runs_dir: str | None, database: str | None) -> Iterator[Session]:
-    """A session that is committed whole or not at all; see `opened`."""
+    """A session that is committed as one transaction; see `opened`."""
     with opened(runs_dir, database) as found, found.writing() as session:
         yield session
 
 
 def checked(model: Any, **fields: Any) -> Any:
-    """A request as over HTTP, so that the same names are refused."""
+    """Validate a request as over HTTP, so that the same names are refused."""
     from pydantic import ValidationError
 
     try:
@@ -93,29 +93,29 @@ def checked(model: Any, **fields: Any) -> Any:
 
 
 def user_named(session: Session, name: str) -> User:
-    """A user by id or name."""
+    """Return a user by id or name."""
     from mleredux_server.accounts import find_user
 
     found = find_user(session, name)
     if found is None:
-        raise NotFound(f"There is no user {name!r}.", hint="See `mleredux server user list`.")
+        raise NotFound(f"User {name!r} not found.", hint="See `mleredux server user list`.")
     return found
 
 
 def project_named(session: Session, name: str) -> Project:
-    """A project by id or name."""
+    """Return a project by id or name."""
     from sqlalchemy import select
 
     from mleredux_server.database.tables import Project
 
     found = session.scalar(select(Project).where((Project.name == name) | (Project.id == name)))
     if found is None:
-        raise NotFound(f"There is no project {name!r}.", hint="See `mleredux server project list`.")
+        raise NotFound(f"Project {name!r} not found.", hint="See `mleredux server project list`.")
     return found
 
 
 def show_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
-    """A table, or JSON."""
+    """Print a table, or JSON."""
     if as_json:
         print_json(rows)
     else:
@@ -123,7 +123,7 @@ def show_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: boo
 
 
 def show_record(record: dict[str, Any], as_json: bool) -> None:
-    """A thing and its fields, or JSON."""
+    """Print a record's fields, or JSON."""
     if as_json:
         print_json(record)
         return
@@ -137,7 +137,7 @@ def show_record(record: dict[str, Any], as_json: bool) -> None:
 
 
 def done(record: dict[str, Any], sentence: str, as_json: bool) -> None:
-    """What was done, or JSON of it."""
+    """Print what was done, or JSON of it."""
     if as_json:
         print_json(record)
     else:
@@ -145,7 +145,7 @@ def done(record: dict[str, Any], sentence: str, as_json: bool) -> None:
 
 
 def revision_of(database: Database) -> str | None:
-    """The revision that the tables are at; None where there are none."""
+    """Return the revision of the tables; None if there are none."""
     from alembic.runtime.migration import MigrationContext
 
     with database.engine.connect() as connection:
@@ -153,7 +153,7 @@ def revision_of(database: Database) -> str | None:
 
 
 def _newest() -> str | None:
-    """The revision that this version of the code works with."""
+    """Return the revision that this version of the code requires."""
     from alembic.config import Config
     from alembic.script import ScriptDirectory
 

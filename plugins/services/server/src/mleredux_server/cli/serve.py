@@ -15,59 +15,59 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 @click.command("serve")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one."
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 chooses a free one."
 )
 @click.option(
     "--database",
     metavar="URL",
     envvar="MLEREDUX_DATABASE",
-    help="postgresql://USER:PASSWORD@HOST/NAME, better in MLEREDUX_DATABASE; SQLite in the runs directory without.",
+    help="postgresql://USER:PASSWORD@HOST/NAME, better in MLEREDUX_DATABASE.  [default: SQLite in the runs directory]",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=0), default=0, help="Processes that execute runs.  [default: one a CPU]"
+    "--workers", type=click.IntRange(min=0), default=0, help="Processes that execute runs.  [default: one per CPU]"
 )
-@click.option("--base-image", metavar="IMAGE", envvar="MLEREDUX_BASE_IMAGE", help="Base of images that are built.")
+@click.option("--base-image", metavar="IMAGE", envvar="MLEREDUX_BASE_IMAGE", help="Base image of built images.")
 @click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="Of the server's own log.",
+    help="Format of the server's log.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="The least that is logged.",
+    help="Minimum level that is logged.",
 )
 @click.option(
     "--requests-per-minute",
     type=click.IntRange(min=1),
     default=1200,
     show_default=True,
-    help="Of one token; more are answered with 429.",
+    help="Rate limit per token; further requests get 429.",
 )
 @click.option(
     "--max-upload-mb",
     type=click.IntRange(min=1),
     default=2048,
     show_default=True,
-    help="Size of a file that is handed in.",
+    help="Maximum size of a submitted file.",
 )
 @click.option(
     "--min-free-mb",
     type=click.IntRange(min=0),
     default=512,
     show_default=True,
-    help="Free disk space below which the server says that it is not ready.",
+    help="Free disk space below which the server reports that it is not ready.",
 )
 @click.option(
     "--repo-host",
     "repo_hosts",
     multiple=True,
     metavar="HOST",
-    help="Fetch agents' repositories for users from these hosts only; any public one without.",
+    help="Fetch users' agent repositories from these hosts only.  [default: any public host]",
 )
 @click.option(
     "--agent-image", "agent_images", multiple=True, metavar="PATTERN", help="Images that users may name in options."
@@ -77,15 +77,15 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     "agent_variables",
     multiple=True,
     metavar="NAME",
-    help="Variables of the server that agents of users' repositories may take.",
+    help="Environment variables of the server that users' agents may use.",
 )
 @runs_dir_option
 @data_dir_option
 @click.pass_context
 def command(ctx: click.Context, /, **asked: Any) -> None:
-    """Start the HTTP service: many users, many runs, nothing lost.
+    """Start the HTTP service.
 
-    The first start makes a user `admin` and prints their token, once.
+    The first start creates a user `admin` and prints their token, once.
     """
     from mleredux.plugin.artifact import default_runs_dir
 
@@ -105,6 +105,6 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         service.scheduler = Dispatcher(service)
         token = first_token(service, os.environ.get(TOKEN_VARIABLE))
         if token is not None:
-            click.echo("A user `admin` was made. This is their token; it is shown once, and can't be read back:")
+            click.echo("Created user `admin`. Store this token now; it can't be displayed again:")
             click.echo(f"Token: {token}")
         serve(create_app(service), server_socket, lambda url: click.echo(f"Listening on {url}"))

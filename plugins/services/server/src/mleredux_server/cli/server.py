@@ -1,4 +1,4 @@
-"""`mleredux server`: users, tokens and projects of a service, straight in its database, whether it runs or not."""
+"""`mleredux server`: administer users, tokens and projects of a service directly in its database."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _LISTS = ("sandboxes", "networks")
 
 @click.group("server")
 def command() -> None:
-    """Look after a service: users, tokens, projects, quotas; also while it runs."""
+    """Administer a service: users, tokens, projects, quotas; also while it runs."""
 
 
 @command.group()
 def token() -> None:
-    """Tokens: make, list, revoke."""
+    """Create, list and revoke tokens."""
 
 
 @command.group()
 def user() -> None:
-    """Users: make, list, disable."""
+    """Create, list and disable users."""
 
 
 @command.group()
 def project() -> None:
-    """Projects: make, list, show, change what they may use."""
+    """Create, list and show projects, and change their quotas."""
 
 
 @command.command()
 @placed
 def migrate(runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Bring the tables up to date; `serve` does so too when it starts."""
+    """Migrate the database; `serve` also does so when it starts."""
     with opened(runs_dir, database, migrate=True) as found:
         if as_json:
             print_json({"database": found.shown, "revision": revision_of(found)})
@@ -63,17 +63,17 @@ def migrate(runs_dir: str | None, database: str | None, as_json: bool) -> None:
 
 
 @token.command("create")
-@click.option("--user", "user_name", required=True, metavar="NAME", help="Whose it is to be.")
-@click.option("--name", default="cli", show_default=True, help="What it is for.")
+@click.option("--user", "user_name", required=True, metavar="NAME", help="The token's owner.")
+@click.option("--name", default="cli", show_default=True, help="Purpose of the token.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice(_SCOPES),
-    help="What it may; several times.  [default: read, run, grade; admin for admins]",
+    help="Scope to grant; repeatable.  [default: read, run, grade; admin for admins]",
 )
-@click.option("--expires", type=Duration(), metavar="TIME", help="How long it is good: 12h, 90d; for ever without.")
-@click.option("--project", "project_name", metavar="NAME", help="The only project it is to be good for.")
+@click.option("--expires", type=Duration(), metavar="TIME", help="Lifetime, e.g. 12h or 90d.  [default: no expiry]")
+@click.option("--project", "project_name", metavar="NAME", help="Limit the token to this project.")
 @placed
 def create_token(
     user_name: str,
@@ -85,7 +85,7 @@ def create_token(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Make a token and print it; it is shown once."""
+    """Create a token and print it; it is shown once."""
     from datetime import timedelta
 
     from mleredux_server.accounts import make_token, note
@@ -98,10 +98,10 @@ def create_token(
         chosen = scopes or (("admin",) if owner.admin and project_name is None else ("read", "run", "grade"))
         asked = checked(TokenRequest, name=name, scopes=list(chosen), expires_in=expires)
         if "admin" in chosen and (not owner.admin or project_name is not None):
-            raise MlereduxError("The scope admin is only for tokens of admins that are good for all projects.")
+            raise MlereduxError("The scope admin is only for admins' tokens that are not limited to a project.")
         bound = project_named(session, project_name) if project_name is not None else None
         if bound is not None and session.get(Member, (bound.id, owner.id)) is None:
-            raise MlereduxError(f"User {owner.name} is no member of project {bound.name}.")
+            raise MlereduxError(f"User {owner.name} is not a member of project {bound.name}.")
         made, said = make_token(
             session,
             owner,
@@ -116,15 +116,18 @@ def create_token(
     if as_json:
         print_json(record)
         return
-    click.echo(f"Token {record['id']} of {owner.name} ({', '.join(record['scopes'])}); it is shown once:", err=True)
+    click.echo(
+        f"Token {record['id']} of {owner.name} ({', '.join(record['scopes'])}); store it now; it is shown once:",
+        err=True,
+    )
     click.echo(said)
 
 
 @token.command("list")
-@click.option("--user", "user_name", metavar="NAME", help="Only those of this user.")
+@click.option("--user", "user_name", metavar="NAME", help="Only tokens of this user.")
 @placed
 def list_tokens(user_name: str | None, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """List tokens that were not revoked."""
+    """List tokens that are not revoked."""
     from sqlalchemy import select
 
     from mleredux_server.database.tables import Token, User
@@ -145,25 +148,25 @@ def list_tokens(user_name: str | None, runs_dir: str | None, database: str | Non
 @click.argument("token_id", metavar="ID")
 @placed
 def revoke_token(token_id: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Make a token worthless; a running server knows within five seconds."""
+    """Revoke a token; a running server applies this within five seconds."""
     from mleredux_server.accounts import note
     from mleredux_server.database.tables import Token, now
 
     with writing(runs_dir, database) as session:
         found = session.get(Token, token_id)
         if found is None or found.revoked_at is not None:
-            raise NotFound(f"There is no token {token_id!r}.", hint="See `mleredux server token list`.")
+            raise NotFound(f"Token {token_id!r} not found.", hint="See `mleredux server token list`.")
         found.revoked_at = now()
         note(session, None, "token.revoke", found.id)
-    done({"id": token_id, "revoked": True}, f"Token {token_id} is worthless now.", as_json)
+    done({"id": token_id, "revoked": True}, f"Revoked token {token_id}.", as_json)
 
 
 @user.command("create")
 @click.argument("name")
-@click.option("--admin", is_flag=True, help="Let them do and see everything.")
+@click.option("--admin", is_flag=True, help="Grant all permissions.")
 @placed
 def create_user(name: str, admin: bool, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Make a user, with a project of their own."""
+    """Create a user with their own project."""
     from mleredux_server.accounts import make_user, note
     from mleredux_server.schemas.accounts import UserRequest
     from mleredux_server.views import user_view
@@ -174,7 +177,7 @@ def create_user(name: str, admin: bool, runs_dir: str | None, database: str | No
         session.flush()
         note(session, None, "user.create", made.id)
         record = user_view(made).model_dump(mode="json")
-    done(record, f"User {name} was made. Next: mleredux server token create --user {name}", as_json)
+    done(record, f"Created user {name}. Next: mleredux server token create --user {name}", as_json)
 
 
 @user.command("list")
@@ -195,7 +198,7 @@ def list_users(runs_dir: str | None, database: str | None, as_json: bool) -> Non
 @click.argument("name")
 @placed
 def disable(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Let a user do nothing any more; their runs stay."""
+    """Disable a user; their runs remain."""
     from mleredux_server.accounts import disable_user, note
     from mleredux_server.views import user_view
 
@@ -205,15 +208,15 @@ def disable(name: str, runs_dir: str | None, database: str | None, as_json: bool
         note(session, None, "user.disable", found.id)
         session.flush()
         record = user_view(found).model_dump(mode="json")
-    done(record, f"User {name} may do nothing any more; their runs stay.", as_json)
+    done(record, f"Disabled user {name}; their runs remain.", as_json)
 
 
 @project.command("create")
 @click.argument("name")
-@click.option("--owner", required=True, metavar="USER", help="Who lets others in.")
+@click.option("--owner", required=True, metavar="USER", help="User who manages its members.")
 @placed
 def create_project(name: str, owner: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Make a project with the usual quota."""
+    """Create a project with the default quota."""
     from mleredux_server.accounts import make_project, note
     from mleredux_server.schemas.accounts import ProjectRequest, Quota
 
@@ -223,13 +226,13 @@ def create_project(name: str, owner: str, runs_dir: str | None, database: str | 
         session.flush()
         note(session, None, "project.create", made.id)
         record = _record(session, made)
-    done(record, f"Project {name} was made; {owner} is its owner.", as_json)
+    done(record, f"Created project {name}; {owner} is its owner.", as_json)
 
 
 @project.command("list")
 @placed
 def list_projects(runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """List projects with what they use."""
+    """List projects with their usage."""
     from sqlalchemy import select
 
     from mleredux_server.database.tables import Project
@@ -247,7 +250,7 @@ def list_projects(runs_dir: str | None, database: str | None, as_json: bool) -> 
 @click.argument("name")
 @placed
 def show_project(name: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Show a project: members, what it may use, what it uses."""
+    """Show a project: members, quota, usage."""
     with reading(runs_dir, database) as session:
         record = _record(session, project_named(session, name))
     show_record(record, as_json)
@@ -258,7 +261,7 @@ def show_project(name: str, runs_dir: str | None, database: str | None, as_json:
 @click.argument("changes", nargs=-1, required=True, metavar="FIELD=VALUE...")
 @placed
 def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Change what a project may use: `concurrent_runs=4 memory_mb=none sandboxes=isolated,process`."""
+    """Change a project's quota: `concurrent_runs=4 memory_mb=none sandboxes=isolated,process`."""
     from mleredux_server.accounts import note, set_quota
     from mleredux_server.schemas.accounts import Quota
 
@@ -275,7 +278,7 @@ def quota(name: str, changes: tuple[str, ...], runs_dir: str | None, database: s
 def _change(text: str) -> tuple[str, Any]:
     field, equals, value = text.partition("=")
     if not equals:
-        raise MlereduxError(f"{text!r} is no change.", hint="Write FIELD=VALUE, like cpus=8 or cpus=none.")
+        raise MlereduxError(f"{text!r} is not a valid change.", hint="Use FIELD=VALUE, like cpus=8 or cpus=none.")
     if value == "none":
         return field, None
     return field, [part for part in value.split(",") if part] if field in _LISTS else value

@@ -1,4 +1,4 @@
-"""The service's database: who there is, what was asked, what waits. Runs themselves are directories."""
+"""The service's database: users, requests and the queue. Runs themselves are directories."""
 
 from mleredux_server.database.engine import Database
 

@@ -1,4 +1,4 @@
-"""Opening the database, and bringing its tables up to date."""
+"""Open the database and run its migrations."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, S
 from sqlalchemy.orm import Session, sessionmaker
 
 BUSY_SECONDS = 5.0
-"""How long a writer waits for another before the request is answered with 503."""
+"""How long a writer waits for another before the request gets a 503."""
 _POOL: dict[str, Any] = {
     "pool_size": 10,
     "max_overflow": 30,
     "pool_timeout": BUSY_SECONDS,
-    "hide_parameters": True,  # values don't belong in errors, which are logged
+    "hide_parameters": True,  # errors are logged and must not contain values
 }
 
 _MIGRATING = threading.Lock()
-"""Alembic's context is one a process."""
+"""Alembic's context is global to the process."""
 _MIGRATION_LOCK = 0x6D6C6572
 
 
@@ -37,7 +37,7 @@ class Database:
     """The database of a service.
 
     Args:
-        url: Of SQLAlchemy's form, with a driver.
+        url: SQLAlchemy URL, with a driver.
 
     Raises:
         MlereduxError: There is no such database, or it can't be reached.
@@ -59,28 +59,28 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A session that changes nothing."""
+        """A read-only session."""
         with self._readers() as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A session that is committed at the end, whole or not at all; writers of SQLite come one after another.
+        """A session that is committed at the end as one transaction; SQLite writers are serialized.
 
         Raises:
-            OperationalError: Another writer did not end in time.
+            OperationalError: Another writer did not finish in time.
         """
         with self._turn(), self._writers.begin() as session:
             yield session
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Writers of SQLite wait for one another here: the database's own waiting is a lottery that some lose."""
+        """Serialize SQLite writers here: the database's own waiting is unfair and starves some of them."""
         if self.engine.dialect.name != "sqlite":
             yield
             return
         if not self._one_writes.acquire(timeout=BUSY_SECONDS):
-            late = sqlite3.OperationalError("another writer did not end in time")
+            late = sqlite3.OperationalError("another writer did not finish in time")
             raise OperationalError("BEGIN IMMEDIATE", None, late)
         try:
             yield
@@ -89,34 +89,35 @@ class Database:
 
     @property
     def shown(self) -> str:
-        """The URL without its password."""
+        """Return the URL without its password."""
         return self.url.render_as_string(hide_password=True)
 
     def migrate(self) -> None:
-        """Bring the tables up to date; new ones are made in an empty database.
+        """Run migrations; an empty database gets all tables.
 
         Raises:
-            MlereduxError: It can't be reached, or was made by a newer version.
+            MlereduxError: It can't be reached, or was created by a newer version.
         """
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         try:
             with _MIGRATING, self.engine.execution_options(writes=True).begin() as connection:
-                if self.engine.dialect.name == "postgresql":  # one after another, also from several processes
+                if self.engine.dialect.name == "postgresql":  # serialized across processes
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
                 before = MigrationContext.configure(connection).get_current_revision()
                 if before is not None and before not in known:
                     raise MlereduxError(
-                        f"The database {self.shown} was made by a newer version of mleredux-server.",
-                        hint="Install that version, or name another database.",
+                        f"The database {self.shown} was created by a newer version of mleredux-server.",
+                        hint="Upgrade mleredux-server, or use another database.",
                     )
                 config.attributes["connection"] = connection
                 command.upgrade(config, "head")
         except (SQLAlchemyError, OSError) as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0].rstrip(".")
             raise MlereduxError(
-                f"The database {self.shown} can't be used: {reason}.", hint="Look whether it runs, and at its URL."
+                f"The database {self.shown} can't be used: {reason}.",
+                hint="Check that it is running and that the URL is correct.",
             ) from error
 
     def close(self) -> None:
@@ -135,12 +136,12 @@ class Database:
 
 
 def _begin(connection: Connection) -> None:
-    """A writer takes the lock at once: one that read first could not go on after another had written."""
+    """Take the write lock on begin: a transaction that read first could not continue after another one wrote."""
     writes = connection.get_execution_options().get("writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    connection.isolation_level = None  # we begin transactions, not the driver, so that DDL is inside them
+    connection.isolation_level = None  # we begin transactions, not the driver, so that they include DDL
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")

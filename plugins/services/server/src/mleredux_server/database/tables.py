@@ -1,7 +1,7 @@
-"""All tables, on one page.
+"""All database tables.
 
 A *job* is anything a worker does: a run, the grading of a submission, the build of an agent. The scheduler knows only
-jobs; what a job is about lies in the table of its kind, under the same id.
+jobs; the details of a job are in the table of its type, under the same id.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ID = String(128)
 
 
 def now() -> datetime:
-    """This moment, in UTC."""
+    """Return the current time, in UTC."""
     return datetime.now(UTC)
 
 
@@ -44,7 +44,7 @@ class Installation(Base):
 
 
 class User(Base):
-    """Somebody with tokens."""
+    """A user with tokens."""
 
     __tablename__ = "users"
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
@@ -55,13 +55,13 @@ class User(Base):
 
 
 class Token(Base):
-    """A key of a user; only its hash is kept."""
+    """An API token; only its hash is stored."""
 
     __tablename__ = "tokens"
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), index=True)
     project_id: Mapped[str | None] = mapped_column(ForeignKey("projects.id"))
-    """Where it is good for one project only."""
+    """Set if it is valid for one project only."""
     name: Mapped[str] = mapped_column(String(128))
     hash: Mapped[str] = mapped_column(String(64), unique=True)
     scopes: Mapped[list[str]]
@@ -72,7 +72,7 @@ class Token(Base):
 
 
 class Project(Base):
-    """Owns runs; its members see them; quotas are its own."""
+    """A project: owns runs, which its members can see, and has its own quota."""
 
     __tablename__ = "projects"
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
@@ -80,13 +80,13 @@ class Project(Base):
     quota: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Fields of `mleredux_server.schemas.accounts.Quota`."""
     llm_tokens_used: Mapped[int] = mapped_column(BigInteger, default=0)
-    """By runs that have ended, deleted ones too."""
+    """Used by runs that have ended, including deleted ones."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     updated_at: Mapped[datetime] = mapped_column(default=now, onupdate=now)
 
 
 class Member(Base):
-    """A user in a project."""
+    """A user's membership in a project."""
 
     __tablename__ = "members"
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id", ondelete="CASCADE"), primary_key=True)
@@ -95,7 +95,7 @@ class Member(Base):
 
 
 class Job(Base):
-    """Something a worker does, and what the scheduler must know of it."""
+    """A worker's job, and what the scheduler must know about it."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -114,13 +114,13 @@ class Job(Base):
     memory_mb: Mapped[int] = mapped_column(default=0)
     gpus: Mapped[int] = mapped_column(default=0)
     disk_mb: Mapped[int] = mapped_column(default=0)
-    """What it may write while it is not ended; what it left, once it is."""
+    """Disk it may use until it has ended; disk it used, afterwards."""
     llm_tokens: Mapped[int | None] = mapped_column(BigInteger)
-    """Reserved of the project's quota while it is not ended."""
+    """Reserved from the project's quota until it has ended."""
     llm_tokens_counted: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Of what it used, what is in the project's `llm_tokens_used` already: a retried run ends twice."""
+    """Tokens already counted in the project's `llm_tokens_used`: a retried run ends twice."""
     attempts: Mapped[int] = mapped_column(default=0)
-    """Workers that took it up since it was queued by somebody."""
+    """Number of workers that started it since a user queued it."""
     cancel: Mapped[bool] = mapped_column(default=False)
     waiting_for: Mapped[str | None] = mapped_column(Text)
     worker_pid: Mapped[int | None]
@@ -144,7 +144,7 @@ class Experiment(Base):
 
 
 class RunRow(Base):
-    """What is listed and filtered of a run; the directory is the truth."""
+    """The listed and filtered fields of a run; the directory is authoritative."""
 
     __tablename__ = "runs"
     __table_args__ = (
@@ -175,7 +175,7 @@ class RunRow(Base):
     options: Mapped[dict[str, Any]]
     labels: Mapped[dict[str, Any]]
     request: Mapped[dict[str, Any]]
-    """As it was asked, for a new run of the same."""
+    """The request, to create a new run from."""
     status: Mapped[str] = mapped_column(String(16), default="queued")
     cause: Mapped[str | None] = mapped_column(String(32))
     message: Mapped[str | None] = mapped_column(Words)
@@ -183,7 +183,7 @@ class RunRow(Base):
     medal: Mapped[str | None] = mapped_column(String(16))
     valid: Mapped[bool | None]
     log_bytes: Mapped[int] = mapped_column(BigInteger, default=-1)
-    """Size of the event log when this row was last made of it."""
+    """Size of the event log when this row was last updated from it."""
     created_at: Mapped[datetime] = mapped_column(default=now)
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
@@ -191,7 +191,7 @@ class RunRow(Base):
 
 
 class RunLabel(Base):
-    """A run's label once more, to find runs by it; `RunRow.labels` is what is shown."""
+    """A run's label, for filtering; `RunRow.labels` is what is displayed."""
 
     __tablename__ = "run_labels"
     __table_args__ = (Index("ix_run_labels_name_value", "name", "value", "run_id"),)
@@ -201,7 +201,7 @@ class RunLabel(Base):
 
 
 class Submission(Base):
-    """Predictions that are graded without an agent."""
+    """Predictions graded without an agent."""
 
     __tablename__ = "submissions"
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
@@ -218,7 +218,7 @@ class Submission(Base):
 
 
 class BuildRow(Base):
-    """An agent's environment that is made ahead of its runs."""
+    """An agent's environment, built ahead of its runs."""
 
     __tablename__ = "builds"
     id: Mapped[str] = mapped_column(_ID, primary_key=True)
@@ -236,7 +236,7 @@ class BuildRow(Base):
 
 
 class Idempotency(Base):
-    """The first answer to a creating request, by its key."""
+    """The first response to a creating request, by its key."""
 
     __tablename__ = "idempotency"
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
@@ -244,14 +244,14 @@ class Idempotency(Base):
     request: Mapped[str] = mapped_column(String(64))
     """Hash of method, path and body."""
     status: Mapped[int | None]
-    """None while the first request goes on."""
+    """None while the first request is in progress."""
     headers: Mapped[dict[str, Any] | None] = mapped_column(JSON)
     body: Mapped[str | None] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(default=now, index=True)
 
 
 class Audit(Base):
-    """Who changed what."""
+    """The audit log."""
 
     __tablename__ = "audit"
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)

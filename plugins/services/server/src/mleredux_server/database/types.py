@@ -1,4 +1,4 @@
-"""Column types that mean the same in SQLite and in PostgreSQL."""
+"""Column types with the same semantics in SQLite and in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from sqlalchemy.types import TypeDecorator
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """Times with a zone, kept as UTC; SQLite keeps none."""
+    """Times with a zone, stored as UTC; SQLite stores none."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """To UTC, without its zone where the database can't keep one."""
+        """Convert to UTC, without the zone if the database can't store it."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("A time without a zone can't be kept.")
+            raise ValueError("A time without a zone can't be stored.")
         moved = value.astimezone(UTC)
         return moved.replace(tzinfo=None) if dialect.name == "sqlite" else moved
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """As UTC."""
+        """Return as UTC."""
         if value is None:
             return None
         found: datetime = value
@@ -34,16 +34,16 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class Words(TypeDecorator[str]):
-    """What a program said, of which a database may be unable to keep all: that becomes `U+FFFD`.
+    """Output of a program; characters that a database can't store become `U+FFFD`.
 
-    PostgreSQL keeps no NUL, and no database half of a surrogate pair; both are in logs that messages quote.
+    PostgreSQL stores no NUL, and no database stores unpaired surrogates; both occur in logs that messages quote.
     """
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Without what can't be kept."""
+        """Replace what can't be stored."""
         if value is None:
             return None
         return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,1 +1,1 @@
-"""Files of runs over HTTP: what agents left is hostile, names as well as contents."""
+"""Serve files of runs over HTTP: agents' output files are hostile, in names as well as contents."""

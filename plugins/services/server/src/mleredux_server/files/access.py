@@ -1,4 +1,4 @@
-"""Opening files below a run's directory: no link is followed, not even on the way, and nothing but files is opened."""
+"""Open files below a run's directory: no links are followed anywhere in the path, and only regular files are opened."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Cover:
-    """How files are read in which secrets may not be masked yet. What is given out of them is never changed by masking.
+    """How to read files whose secrets may not be masked yet. Data that was sent is never changed by later masking.
 
     Attributes:
         mask: Hides the secrets.
-        growing: Whether more may come: what may be the beginning of a secret, at the end of a file, is not there yet.
-        settled: Files that were not changed after this time are masked already, in nanoseconds; None: none are.
+        growing: Whether more may be appended: a possible beginning of a secret at the end of a file is held back.
+        settled: Files not modified after this time, in nanoseconds, are masked already; None: none are.
     """
 
     mask: Mask
@@ -31,13 +31,13 @@ class Cover:
 
 @dataclass(frozen=True)
 class Opened:
-    """A regular file that is open for reading.
+    """A regular file, open for reading.
 
     Attributes:
-        file: To be closed by whoever got this.
-        size: Bytes it had when it was opened, as far as they may be shown.
-        modified: When it was changed last, in nanoseconds.
-        mask: Hides what is secret in it, where it may hold secrets.
+        file: Must be closed by the receiver.
+        size: Its size when it was opened, as far as it may be shown.
+        modified: Time of the last modification, in nanoseconds.
+        mask: Masks its secrets, if it may hold any.
     """
 
     file: FileIO
@@ -47,7 +47,7 @@ class Opened:
     mask: Mask | None = None
 
     def read(self, offset: int, most: int) -> bytes:
-        """Up to `most` bytes from a place on; fewer only at the end."""
+        """Read up to `most` bytes from an offset; fewer only at the end."""
         if self.mask is None:
             return self._read(offset, most)
         most = min(most, self.size - offset)
@@ -61,7 +61,7 @@ class Opened:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         self.file.close()
 
     def __enter__(self) -> Opened:
@@ -75,12 +75,12 @@ def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
     """Open a file below a folder.
 
     Args:
-        root: The folder, ours.
-        path: Relative to it, with `/`; of `names.path_of`.
-        cover: How to read it, where it may hold secrets.
+        root: The folder; trusted.
+        path: Relative to it, with `/`; from `names.path_of`.
+        cover: How to read it, if it may hold secrets.
 
     Raises:
-        OSError: There is no regular file of that name, or a part of the way is a link.
+        OSError: There is no regular file of that name, or a part of the path is a link.
     """
     *folders, last = path.split(b"/")
     here = os.open(root, _FOLDER)
@@ -95,7 +95,7 @@ def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise OSError("is not a regular file")
+        raise OSError("not a regular file")
     size, modified, mask = status.st_size, status.st_mtime_ns, None
     if cover is not None and (cover.settled is None or modified > cover.settled):
         mask = cover.mask
@@ -106,10 +106,10 @@ def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
 
 
 def read_inside(root: Path, name: str, most: int) -> bytes | None:
-    """All bytes of a file of ours in a run's directory; None where there is none.
+    """Return all bytes of a trusted file in a run's directory; None if it does not exist.
 
     Raises:
-        OSError: It is no regular file, or has more than `most` bytes.
+        OSError: It is not a regular file, or has more than `most` bytes.
     """
     try:
         with open_inside(root, name.encode()) as file:

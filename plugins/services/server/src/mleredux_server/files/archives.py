@@ -1,4 +1,4 @@
-"""All files of a run in one archive that is made while it is sent: no copy on disk, and memory for one block."""
+"""All files of a run in one archive, created while it is sent: no copy on disk, and memory for one block."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Format = Literal["zip", "tar", "tar.gz"]
 MEDIA_TYPES: dict[Format, str] = {"zip": "application/zip", "tar": "application/x-tar", "tar.gz": "application/gzip"}
 _BLOCK = 64 << 10
 _LEVEL = 1
-"""Of compression: zeros of sparse files vanish all the same, and the server has other work to do."""
+"""Compression level: enough for zeros of sparse files, and cheap for the server."""
 
 
 async def archive(
     root: Path, paths: Iterable[str], form: Format, cover: Cover | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """The bytes of an archive.
+    """Generate the bytes of an archive.
 
     Args:
         root: The run's directory.
-        paths: As a manifest writes them; what is no regular file (any more) is left out.
-        form: Of the archive.
-        cover: How to read the files, where they may hold secrets.
+        paths: In the form of a manifest; anything that is not a regular file (any more) is skipped.
+        form: The archive's format.
+        cover: How to read the files, if they may hold secrets.
     """
     files = _files(root, paths, cover)
     making = _zip(files) if form == "zip" else _tar(files)
@@ -49,7 +49,7 @@ async def archive(
 
 
 def _some(making: Iterator[bytes]) -> bytes:
-    """The next bytes, about a piece; none at the end."""
+    """Return about one block of bytes; empty at the end."""
     parts: list[bytes] = []
     size = 0
     for part in making:
@@ -61,7 +61,7 @@ def _some(making: Iterator[bytes]) -> bytes:
 
 
 def _files(root: Path, paths: Iterable[str], cover: Cover | None) -> Generator[tuple[str, Opened], None, None]:
-    """Names in the archive, and the files, open while it is their turn."""
+    """Yield names in the archive and the files, each open until the next is requested."""
     for path in paths:
         where = path_of(path)
         try:
@@ -74,7 +74,7 @@ def _files(root: Path, paths: Iterable[str], cover: Cover | None) -> Generator[t
 
 
 def _content(file: Opened) -> Generator[bytes, None, None]:
-    """As many bytes as the file had when it was opened, or fewer."""
+    """Yield as many bytes as the file had when it was opened, or fewer."""
     offset = 0
     while offset < file.size and (block := file.read(offset, min(_BLOCK, file.size - offset))):
         offset += len(block)
@@ -101,7 +101,7 @@ def _tar(files: Iterable[tuple[str, Opened]]) -> Generator[bytes, None, None]:
             sent += len(block)
             yield block
         if sent < file.size:
-            raise Incomplete(f"{name} became shorter while it was sent")
+            raise Incomplete(f"{name} was truncated while it was sent")
         padding = b"\0" * (-sent % tarfile.BLOCKSIZE)
         yield padding
         total += len(header) + sent + len(padding)

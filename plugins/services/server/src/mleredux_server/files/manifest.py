@@ -1,4 +1,4 @@
-"""Which files a run has: those of its manifest, or, before there is one, what lies in its folders now."""
+"""Which files a run has: those of its manifest, or, before there is one, the current contents of its folders."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Listing:
     """The files of a run.
 
     Attributes:
-        artifacts: By their paths, in order.
-        final: Whether they are those of the manifest, with hashes.
+        artifacts: In order of their paths.
+        final: Whether they are from the manifest, with hashes.
     """
 
     artifacts: dict[str, Artifact] = field(default_factory=dict)
@@ -36,17 +36,17 @@ class Listing:
 
 
 class Manifests:
-    """Manifests that were read lately: fetching a thousand files of a run does not read one a thousand times."""
+    """A cache of manifests: fetching a thousand files of a run does not read its manifest a thousand times."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[tuple[int, int, int], Listing]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, run: SeenRun) -> Listing | None:
-        """The manifest's files; None where there is none yet, or the run goes on and will write another.
+        """Return the manifest's files; None if there is none yet, or the run is running and will write another.
 
         Raises:
-            Problem: It is damaged.
+            Problem: The manifest is damaged.
         """
         if not run.ended:
             return None
@@ -76,13 +76,13 @@ class Manifests:
             manifest = Manifest.model_validate_json(file.read(0, file.size))
         except (ValueError, ValidationError) as error:
             raise Problem(
-                "conflict", f"The manifest of run {run.id} is damaged.", hint="Tell who runs the server."
+                "conflict", f"The manifest of run {run.id} is damaged.", hint="Contact the server administrator."
             ) from error
         return Listing({artifact.path: artifact for artifact in manifest.artifacts}, final=True)
 
 
 def live(run: SeenRun) -> Listing:
-    """What lies in a run's folders now, as far as limits go; without hashes, as it may change."""
+    """List the current files of a run's folders, up to the limits; without hashes, as they may change."""
     found = {}
     for folder, producer in _LIVE_FOLDERS:
         for one in walk_files(run.path / folder, _LIVE):
@@ -93,10 +93,10 @@ def live(run: SeenRun) -> Listing:
 
 
 def artifact_of(run: SeenRun, manifests: Manifests, path: str, cover: Cover | None) -> tuple[Artifact, Opened]:
-    """One file of a run, open, to be read as the cover says.
+    """Open one file of a run, read as `cover` requires.
 
     Raises:
-        Problem: There is none of that path, or it is none that is given out.
+        Problem: There is no file of that path, or it is not public.
     """
     missing = Problem(
         "not-found", f"Run {run.id} has no artifact {path[:200]!r}.", hint="See the list of its artifacts."
@@ -120,7 +120,7 @@ def artifact_of(run: SeenRun, manifests: Manifests, path: str, cover: Cover | No
 
 
 def read_document(run: SeenRun, name: str, most: int) -> bytes | None:
-    """A file of ours that lies in a run's directory; None where there is none.
+    """Return a trusted file in a run's directory; None if it does not exist.
 
     Raises:
         Problem: It can't be read.
@@ -128,4 +128,6 @@ def read_document(run: SeenRun, name: str, most: int) -> bytes | None:
     try:
         return read_inside(run.path, name, most)
     except OSError as error:
-        raise Problem("conflict", f"{name} of run {run.id} can't be read.", hint="Tell who runs the server.") from error
+        raise Problem(
+            "conflict", f"{name} of run {run.id} can't be read.", hint="Contact the server administrator."
+        ) from error

@@ -1,4 +1,4 @@
-"""Which secrets a run's agent was given, so that its files can be read before they are masked on disk."""
+"""Which secrets a run's agent received, so that they are masked when its files are read before masking on disk."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _PLAIN = re.compile(
 
 
 class Masks:
-    """Masks of the runs that were asked for lately.
+    """A cache of the masks of recently requested runs.
 
     Args:
-        service: The service, whose environment is that of its workers.
+        service: The service; its environment is that of its workers.
     """
 
     def __init__(self, service: Service) -> None:
@@ -45,10 +45,10 @@ class Masks:
         self._lock = threading.Lock()
 
     def cover(self, run: SeenRun) -> Cover | None:
-        """How to read files of a run: those that an agent left or printed, and that are not masked yet.
+        """Return how to read files of a run: those that an agent wrote or printed, and that are not masked yet.
 
-        A run that was given up ends without being masked, so it is the manifest that tells which files are. One that is
-        worked on from elsewhere has no job of ours that goes on.
+        A run that was given up ends unmasked, so the manifest determines which files are masked. Runs of other programs
+        have no active job here.
         """
         mask = self.of(run)
         if not mask:
@@ -57,7 +57,7 @@ class Masks:
         return Cover(mask, growing=not over, settled=_settled(run) if over else None)
 
     def of(self, run: SeenRun) -> Mask:
-        """What hides the secrets of a run's agent."""
+        """Return what masks the secrets of a run's agent."""
         with self._lock:
             if run.id in self._known:
                 self._known.move_to_end(run.id)
@@ -70,7 +70,7 @@ class Masks:
         return mask
 
     def _make(self, run: SeenRun) -> Mask:
-        """Of an agent that is installed, exactly what is masked at the end; others would have to be fetched for it."""
+        """Return exactly what is masked at the end, for an installed agent; others would have to be fetched first."""
         try:
             spec = Run(run.path).spec
             if ":" not in spec.agent:
@@ -81,20 +81,20 @@ class Masks:
 
     @cached_property
     def _any(self) -> Mask:
-        """What hides all that might be a secret of an agent that is not known here."""
+        """Return a mask of everything that might be a secret of an agent that is not known here."""
         catalogue, found = self._service.catalogue, set[str]()
         for name in catalogue.entries("agents"):
             try:
                 found.update(_values(catalogue.agent(name).secrets))
             except MlereduxError:
-                continue  # a plugin that does not work gives nothing to agents
+                continue  # a broken plugin passes nothing to agents
         offered = self._service.settings.agent_variables
         found.update(value for name, value in os.environ.items() if _may_be_secret(name, value, name in offered))
         return Mask(found)
 
 
 def masks_of(request: Request) -> Masks:
-    """The masks of the server that a request came to."""
+    """Return the masks of the server that handles a request."""
     state = request.app.state
     if not hasattr(state, "masks"):
         state.masks = Masks(service_of(request))
@@ -107,12 +107,12 @@ def _values(names: Iterable[str]) -> set[str]:
 
 
 def _may_be_secret(name: str, value: str, offered: bool) -> bool:
-    """Whether a variable is one that an agent may have been given as a secret.
+    """Return whether an agent may have received a variable as a secret.
 
-    Args:
-        name: Of the variable.
+    name: The variable's name.
+        value: The variable's value.
         value: Of the variable.
-        offered: Whether agents of users may take it, by whatever name.
+        offered: Whether users' agents may use it, under any name.
     """
     if _NUMBER.fullmatch(value):
         return False
@@ -122,7 +122,7 @@ def _may_be_secret(name: str, value: str, offered: bool) -> bool:
 
 
 def _settled(run: SeenRun) -> int | None:
-    """When the manifest was written, by which all was masked; None where there is none."""
+    """Return when the manifest was written, by which time everything was masked; None if there is none."""
     try:
         return (run.path / MANIFEST).lstat().st_mtime_ns
     except OSError:

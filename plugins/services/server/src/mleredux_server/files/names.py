@@ -1,4 +1,4 @@
-"""Names of files that agents chose: from the text of a manifest to bytes, into headers, and into archives."""
+"""File names chosen by agents: from the text of a manifest to bytes, into headers, and into archives."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from urllib.parse import quote
 from mleredux.plugin.files import readable_path
 
 MAX_PATH = 4096
-"""Bytes that a path may have for the kernel; longer ones are not there."""
+"""Maximum length of a path in bytes for the kernel; longer ones can't exist."""
 MAX_NAME = 255
-"""Bytes that a name may have in file systems."""
+"""Maximum length of a name in bytes in file systems."""
 _ESCAPE = re.compile(r"\\(?:\\|x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|([tnr]))")
 _PLAIN = {"t": b"\t", "n": b"\n", "r": b"\r"}
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,100}/[A-Za-z0-9!#$&^_.+-]{1,100}")
@@ -20,11 +20,11 @@ _UNSAFE = frozenset('<>:"|?*\\')
 
 
 def path_of(text: str) -> bytes | None:
-    """The path below a run that a manifest writes so (`mleredux.plugin.files.readable_path`).
+    """Return the path below a run for its form in a manifest (`mleredux.plugin.files.readable_path`).
 
     Returns:
-        The path as bytes; None where no file may be named so: it is absolute, climbs, has empty parts, or is not
-        written as a manifest writes it.
+        The path as bytes; None if no file can have that name: it is absolute, climbs, has empty parts, or is not
+        in the form that a manifest uses.
     """
     if not text or len(text) > 4 * MAX_PATH or "\0" in text:
         return None
@@ -54,7 +54,7 @@ def _unescaped(byte: str | None, short: str | None, long: str | None, plain: str
 
 
 def disposition(path: str, *, inline: bool) -> str:
-    """A `Content-Disposition` that names the file (RFC 6266, RFC 8187); nothing of the name can end the header."""
+    """Return a `Content-Disposition` that names the file (RFC 6266, RFC 8187); no name can break out of the header."""
     name = path.rpartition("/")[2] or "file"
     plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)[:200]
     exact = quote(name[:200], safe="", errors="replace")
@@ -62,16 +62,16 @@ def disposition(path: str, *, inline: bool) -> str:
 
 
 def media_type_of(said: str) -> str:
-    """A media type that may stand in a header."""
+    """Return a media type that is safe in a header."""
     return said if _MEDIA_TYPE.fullmatch(said) else "application/octet-stream"
 
 
 def archive_name(path: str) -> str:
-    """A path as any program may unpack it: relative, without climbing, drives, devices and control characters.
+    """Return a path that any program can unpack: relative, without climbing, drives, devices and control characters.
 
-    What is unsafe is written as `%XX` of its UTF-8 bytes, as is `%` itself, so that no two names become one and
-    `urllib.parse.unquote` gives the manifest's path back; only of names that no file system would take then, the end
-    is replaced by a hash.
+    Unsafe characters are written as `%XX` of their UTF-8 bytes, as is `%` itself, so that names remain distinct and
+    `urllib.parse.unquote` restores the manifest's path; only if the result is too long for file systems, its end is
+    replaced by a hash.
     """
     return "/".join(_shortened(_archive_part(part)) for part in path.split("/"))
 

@@ -12,26 +12,26 @@ _TAG = re.compile(r'(W/)?"([^"]*)"')
 
 
 class Part(NamedTuple):
-    """What of a file is sent: from `start` to before `end`."""
+    """The part of a file to send: from `start` up to, not including, `end`."""
 
     start: int
     end: int
 
 
 def part_of(asked: str | None, if_range: str | None, size: int, etag: str) -> Part | None:
-    """Which part of a file is asked for.
+    """Return which part of a file is requested.
 
     Args:
         asked: The `Range` header.
-        if_range: The `If-Range` header; where it is not this tag, the whole file is sent.
-        size: Bytes of the file.
+        if_range: The `If-Range` header; if it is not this tag, the complete file is sent.
+        size: Size of the file in bytes.
         etag: With its quotes.
 
     Returns:
-        None where the whole file is to be sent, also where several ranges, other units, or nonsense are asked for.
+        None if the complete file is to be sent, also for several ranges, other units and invalid headers.
 
     Raises:
-        Problem: The file does not reach so far.
+        Problem: The range starts after the end of the file.
     """
     found = _ONE.fullmatch(asked.strip()) if asked else None
     if found is None or (if_range is not None and if_range.strip() != etag):
@@ -48,14 +48,14 @@ def part_of(asked: str | None, if_range: str | None, size: int, etag: str) -> Pa
     if start >= size:
         raise Problem(
             "range",
-            f"The file has {size} bytes; nothing lies in the range that is asked for.",
+            f"The file has {size} bytes; the requested range starts after its end.",
             headers={"Content-Range": f"bytes */{size}", "Accept-Ranges": "bytes"},
         )
     return Part(start, min(end, size))
 
 
 def is_known(if_none_match: str | None, etag: str) -> bool:
-    """Whether the caller has it already."""
+    """Return whether the client's copy is current."""
     if if_none_match is None:
         return False
     if if_none_match.strip() == "*":

@@ -1,4 +1,4 @@
-"""Sending files: whole, in ranges, or not at all where the caller has them."""
+"""Send files: complete, in ranges, or not at all if the client's copy is current."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _packers: RunVar[CapacityLimiter] = RunVar("mleredux_packers")
 
 
 def readers() -> CapacityLimiter:
-    """Threads that read files, apart from those that answer requests."""
+    """Threads that read files, separate from those that handle requests."""
     return _limiter(_readers, _READ_AT_ONCE)
 
 
 def packers() -> CapacityLimiter:
-    """Threads that make archives, which takes longer than reading."""
+    """Threads that create archives, which takes longer than reading."""
     return _limiter(_packers, _PACK_AT_ONCE)
 
 
@@ -46,7 +46,7 @@ def _limiter(kept: RunVar[CapacityLimiter], most: int) -> CapacityLimiter:
 
 
 def tag_of(file: Opened, sha256: str | None = None) -> str:
-    """The `ETag` of a file: its hash where that is known, else its size, time and place."""
+    """Return the `ETag` of a file: its hash if known, else its size, time and inode."""
     return f'"{sha256}"' if sha256 else f'"{file.size:x}-{file.modified:x}-{file.inode:x}"'
 
 
@@ -59,18 +59,18 @@ def send_file(
     sha256: str | None = None,
     ours: bool = False,
 ) -> Response:
-    """An answer with a file, which it closes.
+    """Return a response with a file, which it closes.
 
     Args:
-        request: With its ranges and conditions.
+        request: Its ranges and conditions apply.
         file: Open.
-        path: What it is called.
-        media_type: Of its content. What a browser would run is sent as text, to be saved.
-        sha256: Of its content, where known.
-        ours: Whether we made it: then a page may be shown, in a sandbox without scripts.
+        path: Its path.
+        media_type: Of its content. Active content is sent as text, as a download.
+        sha256: Of its content, if known.
+        ours: Whether mleredux wrote it: then a page may be displayed, in a sandbox without scripts.
 
     Raises:
-        Problem: The range that is asked for lies behind its end.
+        Problem: The requested range starts after its end.
     """
     handed_on = False
     try:
@@ -103,7 +103,7 @@ def send_file(
 
 
 async def pieces(file: Opened, start: int, end: int) -> AsyncGenerator[bytes, None]:
-    """The bytes of a file, read off the event loop; fewer where it became shorter."""
+    """Yield the bytes of a file, read off the event loop; fewer if it was truncated."""
     while start < end:
         most = min(PIECE, end - start)
         piece = await anyio.to_thread.run_sync(partial(file.read, start, most), limiter=readers())
@@ -114,7 +114,7 @@ async def pieces(file: Opened, start: int, end: int) -> AsyncGenerator[bytes, No
 
 
 def _shown(media_type: str, ours: bool) -> tuple[str, bool]:
-    """The type that is said, and whether a browser may show it."""
+    """Return the media type to send, and whether a browser may display it."""
     if media_type == _PAGE and ours:
         return "text/html; charset=utf-8", True
     if media_type in _INLINE:

@@ -1,4 +1,4 @@
-"""Taking a file in: streamed to disk as it arrives, with a bound on all of it."""
+"""Receive a file: streamed to disk as it arrives, with a limit on the complete upload."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ FORM = {
                     "properties": {
                         "task": {"type": "string", "description": "Its id."},
                         "file": {"type": "string", "format": "binary", "description": "The submission."},
-                        "project": {"type": "string", "description": "Id or name; your own without."},
+                        "project": {"type": "string", "description": "Id or name; your own by default."},
                     },
                 }
             }
         },
     }
 }
-"""Of OpenAPI: what an upload looks like."""
+"""OpenAPI schema of an upload."""
 _MOST_PARTS = 16
 _MOST_TEXT = 4096
 _BESIDES = 128 << 10
-"""Bytes of a form beside its file."""
+"""Bytes of a form besides its file."""
 _AT_ONCE = 256 << 10
 _IDLE_SECONDS = 60.0
 _MOST_OF_ONE = 8
@@ -59,7 +59,7 @@ class Upload:
     """A form with one file.
 
     Attributes:
-        path: Of the file, on our disk; gone after the request where nobody moved it.
+        path: The file on the server's disk; deleted after the request unless it was moved.
         size: In bytes.
         sha256: Of the file.
         fields: The form's other parts.
@@ -71,10 +71,10 @@ class Upload:
     fields: dict[str, str] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
-        """A field that must be there.
+        """Return a required field.
 
         Raises:
-            Problem: It is not.
+            Problem: It is missing.
         """
         found = self.fields.get(name, "")
         if not found or not found.isprintable():
@@ -83,7 +83,7 @@ class Upload:
 
 
 class _Form:
-    """What a parser of multipart forms calls; all limits are kept here and in the parser."""
+    """Callbacks of a multipart parser; all limits are enforced here and in the parser."""
 
     def __init__(self, upload: Upload, most: int) -> None:
         self._upload, self._most = upload, most
@@ -119,7 +119,7 @@ class _Form:
         self._name = options.get(b"name", b"").decode("utf-8", "replace")
         if self._name == "file":
             if self._has_file:
-                raise _wrong("file", "is there twice")
+                raise _wrong("file", "appears twice")
             self._has_file = True
             self._file = self._upload.path.open("xb")
 
@@ -152,29 +152,29 @@ class _Form:
             self._file = None
 
     def check(self) -> None:
-        """Whether all of it came.
+        """Check that the form is complete.
 
         Raises:
-            Problem: It did not.
+            Problem: It is incomplete.
         """
         if not self.ended:
-            raise Problem("invalid", "The form has no end.", hint="Send it again, whole.")
+            raise Problem("invalid", "The form is incomplete.", hint="Send the complete form again.")
         if not self._has_file:
             raise _wrong("file", "is missing")
 
 
 @asynccontextmanager
 async def received(request: Request, service: Service, caller: Caller, most: int) -> AsyncIterator[Upload]:
-    """Take a form in with one file; the file is removed at the end, where nobody moved it.
+    """Receive a form with one file; the file is removed at the end unless it was moved.
 
     Args:
-        request: With the form as its body.
-        service: Where to keep it.
-        caller: Who sends it.
-        most: Bytes that the file may have.
+        request: Its body is the form.
+        service: The service that stores it.
+        caller: The uploading user.
+        most: Maximum size of the file in bytes.
 
     Raises:
-        Problem: It is no such form, is too large, or breaks off.
+        Problem: It is not a valid form, is too large, or breaks off.
     """
     boundary = _boundary(request)
     announced = request.headers.get("content-length", "")
@@ -234,7 +234,7 @@ async def _read(request: Request, form: _Form, boundary: bytes, most: int) -> No
     except ParseError as error:
         raise Problem("invalid", "The form is malformed.", hint="Send it as multipart/form-data.") from error
     except (ClientDisconnect, TimeoutError) as error:
-        raise Problem("invalid", "The upload broke off.", hint="Send it again.") from error
+        raise Problem("invalid", "The upload was interrupted.", hint="Send it again.") from error
 
 
 def _boundary(request: Request) -> bytes:
@@ -243,30 +243,32 @@ def _boundary(request: Request) -> bytes:
     if kind != b"multipart/form-data" or not 0 < len(boundary) <= 70:
         raise Problem(
             "invalid",
-            "The body must be a form of the type multipart/form-data with its boundary.",
+            "The body must be a multipart/form-data form with its boundary.",
             hint="`curl -F task=… -F file=@…` sends one.",
         )
     return boundary
 
 
 def _folder(request: Request, service: Service, expected: int) -> Path:
-    """Where uploads arrive. What an earlier server left there belongs to nobody."""
+    """Return where uploads arrive. Files there from an earlier server are unused."""
     folder = service.settings.state_dir / _FOLDER
     state = request.app.state
-    with _beginning:  # else one of two that come first takes the folder away from the other
+    with _beginning:  # else one of two concurrent first uploads removes the other's folder
         if not hasattr(state, "uploading"):
             remove_tree(folder)
             state.uploading = {}
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     free = shutil.disk_usage(folder).free >> 20
     if free < service.settings.min_free_mb + (expected >> 20):
-        raise Problem("no-space", "The server's disk has too little room for it.", hint="Tell who runs the server.")
+        raise Problem(
+            "no-space", "The server's disk has too little free space.", hint="Contact the server administrator."
+        )
     return folder
 
 
 def too_large(most: int) -> Problem:
-    """More than is taken."""
-    return Problem("too-large", f"The file has more than {most >> 20} MB.", hint="Send less.")
+    """The error for a file above the limit."""
+    return Problem("too-large", f"The file has more than {most >> 20} MB.", hint="Send a smaller file.")
 
 
 def _wrong(name: str, what: str) -> Problem:

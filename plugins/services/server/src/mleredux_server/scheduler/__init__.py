@@ -1,1 +1,1 @@
-"""The scheduler: which queued jobs are handed to which workers, and what becomes of them."""
+"""The scheduler: assigns queued jobs to workers and follows them to their end."""

@@ -1,4 +1,4 @@
-"""What people do to runs: cancel, retry, delete. Each is safe to repeat, and after a kill in its middle."""
+"""User actions on runs: cancel, retry, delete. Each is idempotent, also after a kill in the middle of it."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from mleredux_server.service import Service
 from mleredux_server.views import run_made, run_view
 
 TRASH = "trash"
-_STOPPED = "Somebody stopped the run."
+_STOPPED = "A user cancelled the run."
 
 
 def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: str) -> int:
-    """Stop runs; those that nobody works on are cancelled when this returns.
+    """Cancel runs; those not running are cancelled when this returns.
 
     Args:
         service: The service.
-        caller: Who asks.
-        ids: Of runs that they may stop.
-        target: What is noted in the audit.
+        caller: The requesting user.
+        ids: Runs that they may cancel.
+        target: Recorded in the audit log.
 
     Returns:
-        How many were not at their end.
+        How many had not ended.
     """
     with service.database.writing() as session:
         asked = [
@@ -66,46 +66,46 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
             if unattended and give_up(run, Cause.CANCELLED, _STOPPED):
                 ended[run_id] = facts_of(run)
         except (NotFound, FileNotFoundError):
-            continue  # its directory is gone; the dispatcher ends it
+            continue  # its directory is missing; the dispatcher ends it
     if ended:
         with service.database.writing() as session:
             for run_id, facts in ended.items():
                 job = session.get(Job, run_id)
-                if job is not None and job.state != "started":  # else its worker finds that it has ended
+                if job is not None and job.state != "started":  # else its worker notices that it has ended
                     end_run(session, run_id, facts, 1)
     service.wake.set()
     return len(asked)
 
 
 def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None = None) -> Answer:
-    """Let a run go on that failed by no fault of its agent; make a new one of the same request else.
+    """Resume a run that did not fail because of its agent; otherwise create a new one with the same request.
 
     Args:
         service: The service.
-        caller: Who asks.
-        run_id: A run that they may see.
-        claim: Of a request that brought an Idempotency-Key.
+        caller: The requesting user.
+        run_id: A run visible to them.
+        claim: For a request with an Idempotency-Key.
 
     Returns:
-        202 with the run where it goes on, 201 with the new one else.
+        202 with the run if it is resumed, otherwise 201 with the new one.
 
     Raises:
-        Replayed: The request came before.
-        Problem: It is not at its end, or its directory is damaged.
-        MlereduxError: What it asks for can't be done here any more.
+        Replayed: The request is a repeat.
+        Problem: It has not ended, or its directory is damaged.
+        MlereduxError: What it requests is no longer possible here.
     """
     with service.database.reading() as session:
         row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
     if job.state != "ended":
-        raise Problem("conflict", f"Run {run_id} is {row.status}.", hint="Wait for its end, or cancel it first.")
+        raise Problem("conflict", f"Run {run_id} is {row.status}.", hint="Wait until it ends, or cancel it first.")
     try:
         run = run_at(service.store, run_id)
         if _goes_on(service, run):
             return _queue_again(service, caller, run, claim)
     except NotFound:
-        pass  # the directory is gone: what was asked is known all the same
+        pass  # the directory is missing, but the database has the request
     except ValueError as error:
-        raise Problem("conflict", f"Run {run_id} can't be read.", hint="Make a new one.") from error
+        raise Problem("conflict", f"Run {run_id} can't be read.", hint="Create a new run.") from error
     how = RunRequest.model_validate(row.request).model_copy(update={"project": row.project_id})
     check_agent(service, caller, how.agent, how.options)
 
@@ -119,15 +119,15 @@ def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None
 
 
 def delete_run(service: Service, caller: Caller, run_id: str) -> None:
-    """Remove a run and all it left.
+    """Delete a run and all its files.
 
     Raises:
-        Problem: It is not at its end.
+        Problem: It has not ended.
         OSError: Its directory can't be moved.
     """
     with service.database.reading() as session:
         row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
-    busy = Problem("conflict", f"Run {run_id} is {row.status}.", hint="Cancel it first, and wait for its end.")
+    busy = Problem("conflict", f"Run {run_id} is {row.status}.", hint="Cancel it first, and wait until it ends.")
     if job.state != "ended":
         raise busy
     path, trash = service.store.path / run_id, service.settings.state_dir / TRASH
@@ -138,13 +138,13 @@ def delete_run(service: Service, caller: Caller, run_id: str) -> None:
         if not run.lock.acquire():
             raise busy
         try:
-            path.rename(aside)  # gone at once, and whole: a kill leaves no half of it behind
+            path.rename(aside)  # atomic: a kill leaves no partial directory
         finally:
             run.lock.release()
     except FileNotFoundError:
         pass
     except MlereduxError:
-        if path.exists():  # damaged: nobody can work on it
+        if path.exists():  # damaged: it can't be running
             path.rename(aside)
     with service.database.writing() as session:
         session.execute(delete(RunRow).where(RunRow.id == run_id))
@@ -154,9 +154,9 @@ def delete_run(service: Service, caller: Caller, run_id: str) -> None:
 
 
 def _goes_on(service: Service, run: Run) -> bool:
-    """Whether its last end was none of the agent's doing, and nothing changed since."""
+    """Return whether its last end was not caused by the agent, and nothing changed since."""
     if run.alive:
-        raise Problem("conflict", f"Run {run.id} is worked on.", hint="Wait for its end, or cancel it first.")
+        raise Problem("conflict", f"Run {run.id} is running.", hint="Wait until it ends, or cancel it first.")
     state, cause = run.state, run.cause
     if not state.final:
         return True
@@ -179,7 +179,7 @@ def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None
     if most is not None and (waiting or 0) >= most:
         raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} queued runs.")
     if not run.lock.acquire():
-        raise Problem("conflict", f"Run {run.id} is worked on.", hint="Wait for its end, or cancel it first.")
+        raise Problem("conflict", f"Run {run.id} is running.", hint="Wait until it ends, or cancel it first.")
     try:
         run.forget_cancel()
         if run.state.final:
@@ -208,7 +208,7 @@ def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None
 
 
 def _foreign(service: Service, run_id: str) -> bool:
-    """Whether another program made the run, and the scheduler does not look after it."""
+    """Return whether another program created the run, and the scheduler does not manage it."""
     with service.database.reading() as session:
         return session.scalar(select(Job.state).where(Job.id == run_id)) == "ended"
 

@@ -1,7 +1,7 @@
-"""Runs that lie in the directory and have no row: of the command line, or of a database that was lost.
+"""Runs that have a directory and no row: from the command line, or after the database was lost.
 
-What the service made carries a note of who asked for what; such a run goes on where it is. What has none is another
-program's: it is listed and followed, and taken up only where somebody asks to retry it.
+Runs created by the service carry a record of their request; they are resumed where they stopped. Runs without one
+belong to another program: they are listed and followed, and started only if a user asks to retry them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTE_FILE = ".service.json"
 
 
 class Note(BaseModel):
-    """What the service notes in a run's directory, should the database be lost."""
+    """The request data that the service stores in a run's directory, in case the database is lost."""
 
     request: RunRequest
     labels: dict[Label, Label] = {}
@@ -27,7 +27,7 @@ class Note(BaseModel):
 
 
 def write_note(run: Run, request: RunRequest, retry_of: str | None) -> None:
-    """Note who asked for what.
+    """Record the request.
 
     Raises:
         OSError: The disk is full.
@@ -37,10 +37,10 @@ def write_note(run: Run, request: RunRequest, retry_of: str | None) -> None:
 
 
 def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Columns of a job and of a row for a run that has none.
+    """Return columns of a job and of a row for a run that has none.
 
     Raises:
-        ValueError: What it was asked makes no sense.
+        ValueError: Its request is invalid.
     """
     spec, note = run.spec, _note(run)
     limits = spec.limits
@@ -105,7 +105,7 @@ def _note(run: Run) -> Note | None:
 
 
 def _request(run: Run) -> RunRequest:
-    """As it would have been asked of the service."""
+    """Return the equivalent request to the service."""
     spec = run.spec
     limits = {key: value for key, value in spec.limits.model_dump().items() if key in LimitsAsked.model_fields}
     return RunRequest(

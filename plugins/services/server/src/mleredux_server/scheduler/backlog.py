@@ -1,4 +1,4 @@
-"""The queue as the dispatcher looks at it: a bounded number of runs, and what they wait for."""
+"""The queue as the dispatcher reads it: a bounded number of runs, and why they wait."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from mleredux_server.database.tables import Job, RunRow
 from mleredux_server.scheduler.decision import NOTHING, TURN, Demand, Waiting
 
 MOST = 2000
-"""Queued runs that are looked at, shared among the users who have some, …"""
+"""Queued runs that are read, divided among the users who have some, …"""
 _LEAST = 20
-"""… each of whom has so many in any case, the first in their order."""
+"""… but at least this many per user, the first in their order."""
 _AT_ONCE = 500
 _CANCELLED_PRIORITY = 200
 
 
 class Queued(NamedTuple):
-    """A queued run. What waits for its turn has no `waiting_for`: that needs not be written."""
+    """A queued run. Runs that only wait for their turn have no `waiting_for`: it need not be written."""
 
     id: str
     user_id: str
@@ -35,14 +35,14 @@ class Queued(NamedTuple):
     since: float
 
     def as_waiting(self) -> Waiting:
-        """As it is decided on: a run that is cancelled needs nothing, and is done with first."""
+        """Return it as input of the decision: a cancelled run needs no resources, and is handled first."""
         demand = NOTHING if self.cancel else Demand(self.cpus, self.memory_mb, self.gpus)
         priority = _CANCELLED_PRIORITY if self.cancel else self.priority
         return Waiting(self.id, self.user_id, self.project_id, demand, self.since, priority)
 
 
 def queued_runs(session: Session) -> list[Queued]:
-    """The first runs of each user who has some."""
+    """Return the first runs of each user who has some."""
     waits = (Job.state == "queued", Job.kind == "run")
     users = session.scalar(select(func.count(Job.user_id.distinct())).where(*waits)) or 0
     if not users:
@@ -70,10 +70,10 @@ def queued_runs(session: Session) -> list[Queued]:
 
 
 def held_back(session: Session, queued: Iterable[Queued], broken: Mapping[str, str]) -> dict[str, str]:
-    """The runs whose sandbox does not work, with the reason.
+    """Return the runs whose sandbox does not work, with the reason.
 
     Args:
-        broken: What is the matter, by sandbox.
+        broken: The reason, by sandbox.
     """
     ids = [run.id for run in queued if not run.cancel]
     held: dict[str, str] = {}
@@ -85,7 +85,7 @@ def held_back(session: Session, queued: Iterable[Queued], broken: Mapping[str, s
 
 
 def tell_waiting(database: Database, queued: Iterable[Queued], reasons: Mapping[str, str]) -> None:
-    """Write what runs wait for, where it changed: many with one reason at once, and never so many that others wait."""
+    """Write changed reasons for waiting: runs with one reason together, in batches that do not block other writers."""
     changed: dict[str | None, list[str]] = {}
     for run in queued:
         if run.id in reasons:

@@ -1,9 +1,9 @@
-"""Which queued runs start now. A pure function: no clock, no files, no database.
+"""Decide which queued runs start now. A pure function: no clock, no files, no database.
 
-Users take turns: next is whose running runs have the smallest share of the machine (the largest of their shares of
-CPUs, memory and GPUs, divided by the weight of the project; ties go to who waits longest), with their run of highest
-priority, oldest first. A run that finds no room is passed by those that fit; once it has waited for `patience` seconds
-at the head, its room is kept: runs that start from then on may only use what it leaves of the machine.
+Users take turns: next is the user whose running runs have the smallest share of the machine (the largest of their
+shares of CPUs, memory and GPUs, divided by the weight of the project; ties go to the longest waiting), with their run
+of highest priority, oldest first. Runs that fit may overtake one that does not; once it has waited for `patience`
+seconds at the head, resources are reserved for it: runs started from then on may only use the rest of the machine.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ WORKER = "a worker"
 
 
 class Demand(NamedTuple):
-    """What a run holds of the machine, or what is left of it."""
+    """The resources of the machine that a run holds, or that are free."""
 
     cpus: float = 0.0
     memory_mb: float = 0.0
     gpus: float = 0.0
 
     def plus(self, other: Demand) -> Demand:
-        """Both together."""
+        """The sum of both."""
         return Demand(self.cpus + other.cpus, self.memory_mb + other.memory_mb, self.gpus + other.gpus)
 
     def minus(self, other: Demand) -> Demand:
-        """What is left when the other is taken away."""
+        """The difference of both."""
         return Demand(self.cpus - other.cpus, self.memory_mb - other.memory_mb, self.gpus - other.gpus)
 
     def fits(self, room: Demand) -> bool:
-        """Whether there is room for it."""
+        """Return whether `self` fits."""
         return all(mine <= theirs + _ROUNDING for mine, theirs in zip(self, room, strict=True))
 
 
@@ -75,7 +75,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a project's running runs may have together; None: no limit."""
+    """Limits on a project's running runs together; None: no limit."""
 
     runs: int | None = None
     cpus: float | None = None
@@ -86,13 +86,13 @@ class Allowance:
 
 @dataclass(frozen=True)
 class World:
-    """What there is.
+    """The input of a decision.
 
     Attributes:
-        machine: In all.
+        machine: Total resources.
         elsewhere: Held by others than this server's runs.
-        workers: Free ones.
-        projects: What each may have; a project that is not in it has no limits.
+        workers: Number of free workers.
+        projects: Limits of each project; a project that is missing has none.
         served: When each user's latest run started, in seconds.
         now: In seconds.
     """
@@ -108,16 +108,16 @@ class World:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to start, in order, and why the others wait, in a few words each."""
+    """What to start, in order, and brief reasons why the others wait."""
 
     start: list[str]
     waiting_for: dict[str, str]
     kept_for: str | None = None
-    """The run whose room is kept."""
+    """The run that resources are reserved for."""
 
 
 class _Round:
-    """One decision being made."""
+    """One decision in progress."""
 
     def __init__(self, running: Iterable[Running], world: World) -> None:
         self.world = world
@@ -134,14 +134,14 @@ class _Round:
             self._count(run)
 
     def share(self, user: str) -> float:
-        """The user's dominant share of the machine, by the weight of their projects."""
+        """Return the user's dominant share of the machine, by the weight of their projects."""
         used = self.shares.get(user, Demand())
         return max(
             (mine / whole for mine, whole in zip(used, self.world.machine, strict=True) if whole > 0), default=0.0
         )
 
     def hindrance(self, run: Waiting) -> str | None:
-        """Why a run can't start now; None where it can."""
+        """Return why a run can't start now; None if it can."""
         if over := self._over_quota(run):
             return over
         if not run.demand.fits(self.world.machine):
@@ -169,7 +169,7 @@ class _Round:
             self.newcomers = self.newcomers.plus(run.demand)
 
     def _keep(self, run: Waiting) -> None:
-        """Keep room: what has started since then may not stand in its way once the others have ended."""
+        """Reserve resources: what has started since then may not block it once the others have ended."""
         self.kept = run
         from_then = run.since + self.world.patience
         for other in self._running:
@@ -200,19 +200,19 @@ class _Round:
 
 
 def decide(waiting: Sequence[Waiting], running: Iterable[Running], world: World) -> Decision:
-    """Which runs start now, and what the others wait for."""
+    """Decide which runs start now, and why the others wait."""
     at = _Round(running, world)
     lines: dict[str, list[Waiting]] = {}
     for run in waiting:
         lines.setdefault(run.user, []).append(run)
     for line in lines.values():
         line.sort(key=lambda run: (-run.priority, run.since, run.id), reverse=True)  # the next is the last
-    # Whoever looks on a run of theirs that can't start stands in line again with the next one.
+    # A user whose run can't start is sorted in again with their next run.
     turns = [_turn(at, user, line) for user, line in lines.items()]
     heapq.heapify(turns)
     started: list[str] = []
     reasons: dict[str, str] = {}
-    hindered: set[tuple[str, Demand]] = set()  # room only shrinks while we decide: others of the same kind wait too
+    hindered: set[tuple[str, Demand]] = set()  # room only shrinks during a decision: equal demands wait too
     while turns:
         *_, user = heapq.heappop(turns)
         run = lines[user].pop()
@@ -236,7 +236,7 @@ def _turn(at: _Round, user: str, line: list[Waiting]) -> tuple[float, float, flo
 
 
 def _lacking(demand: Demand, room: Demand, machine: Demand | None = None) -> str:
-    """`2 CPUs; 0 of 2 are free`."""
+    """Describe a shortage: `2 CPUs; 0 of 2 are free`."""
     for unit, wanted, free, whole in zip(("CPU", "MB of memory", "GPU"), demand, room, machine or room, strict=True):
         if wanted > free + _ROUNDING:
             several = "s" if unit.endswith("U") and wanted != 1 else ""

@@ -1,4 +1,4 @@
-"""The thread of the server that hands jobs to workers and follows them."""
+"""The server thread that assigns jobs to workers and follows them."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from mleredux_server.service import Service
 _LOG = structlog.get_logger()
 _TICK = 0.5
 _LOOK_AGAIN = 5.0
-"""Seconds after which the queue is read although nobody said that it changed: other programs free slots too."""
+"""Seconds between reads of the queue without a notification: other programs free slots too."""
 _REST, _LONGEST_REST = 3.0, 1.0
-"""After a look the dispatcher rests so many times as long as it took, at most so many seconds: however long the queue,
-most of the process is for answers."""
+"""After a round the dispatcher sleeps for its duration times this factor, up to a maximum: however long the queue,
+most of the process's time is for responses."""
 
 
 class Dispatcher:
-    """Hands queued jobs to workers and follows those that are worked on.
+    """Assigns queued jobs to workers and follows those that are running.
 
     Args:
-        service: The service; its `wake` is set where there may be something to do.
+        service: The service; its `wake` is set when there may be something to do.
 
     Attributes:
-        tally: What it did so far.
+        tally: Counters of its work.
     """
 
     def __init__(self, service: Service) -> None:
@@ -58,11 +58,11 @@ class Dispatcher:
         self._look_at = self._look_around_at = 0.0
 
     def start(self) -> None:
-        """Compare the database with the disk, then begin.
+        """Compare the database with the disk, then start.
 
         Raises:
             MlereduxError: The ledger of slots is damaged.
-            OperationalError: The database does not answer.
+            OperationalError: The database does not respond.
         """
         self._jobs.started = recover(self._service)
         self._pool.warm(len(self._jobs.started))
@@ -70,7 +70,7 @@ class Dispatcher:
         threading.Thread(target=sweep, args=(self._service,), name="sweeper", daemon=True).start()
 
     def stop(self) -> None:
-        """Hand out no more; workers finish what they work on, and the next server finds it."""
+        """Stop assigning jobs; workers finish their current jobs, and the next server finds them."""
         self._stopping.set()
         self._service.wake.set()
         if self._thread.is_alive():
@@ -78,7 +78,7 @@ class Dispatcher:
         self._pool.close()
 
     def alive(self) -> bool:
-        """Whether the thread lives."""
+        """Return whether the thread is alive."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
@@ -92,8 +92,8 @@ class Dispatcher:
                 self._tick(woken)
                 self.tally.round_at = time.monotonic()
                 self._stopping.wait(min(_LONGEST_REST, _REST * (self.tally.round_at - began)))
-            except Exception as error:  # a locked database, a full disk: the next round finds all as it is then
-                _LOG.error("the dispatcher failed, and tries again", exc_info=error)
+            except Exception as error:  # a locked database, a full disk: the next round reads the state again
+                _LOG.error("the dispatcher failed and will retry", exc_info=error)
                 self._look_at = 0.0
                 self._stopping.wait(1.0)
 
@@ -121,7 +121,7 @@ class Dispatcher:
             self._pool.warm(sum(1 for job in self._jobs.started.values() if job.kind == "run"))
 
     def _find_unheard(self) -> None:
-        """Follow jobs that were noted as started although the note seemed to fail: their workers were never told."""
+        """Follow jobs recorded as started although the write seemed to fail: their workers were never notified."""
         with self._service.database.reading() as session:
             rows = session.scalars(select(Job).where(Job.state == "started", Job.id.not_in(list(self._jobs.started))))
             unheard = [Started.of(row) for row in rows]
@@ -130,15 +130,15 @@ class Dispatcher:
             self._jobs.started[job.id] = job
 
     def _follow(self, job: Started) -> bool:
-        """Look at a job; whether it is worked on no longer. What is wrong with one hinders no other."""
+        """Check a job; return whether it is no longer running. An error in one does not block others."""
         if time.monotonic() < self._not_before.get(job.id, 0.0):
             return False
         try:
             left = self._jobs.follow(job, ours=self._pool.has(job.id))
         except OperationalError:
             raise
-        except Exception as error:  # a kind of job is a plugin's, a disk may be full
-            _LOG.error("a job can't be followed, and is looked at again", job=job.id, exc_info=error)
+        except Exception as error:  # job code may be a plugin's, a disk may be full
+            _LOG.error("a job can't be followed and will be checked again", job=job.id, exc_info=error)
             self._not_before[job.id] = time.monotonic() + _LOOK_AGAIN
             return False
         self._not_before.pop(job.id, None)
@@ -179,7 +179,7 @@ class Dispatcher:
         tell_waiting(self._service.database, queued, {**decision.waiting_for, **held})
 
     def _start_other(self, kind: str) -> None:
-        """The oldest of its kind, where its one worker is free."""
+        """Return the oldest job of its type, if its one worker is free."""
         if any(job.kind == kind for job in self._jobs.started.values()):
             return
         with self._service.database.reading() as session:
@@ -194,7 +194,7 @@ class Dispatcher:
                 return
 
     def _hand_out(self, job_id: str, kind: str) -> bool:
-        """Note in the database who does a job, then tell them."""
+        """Record the job's worker in the database, then notify the worker."""
 
         def tell(worker: WorkerProcess) -> dict[str, object] | None:
             begun = now()
@@ -216,14 +216,14 @@ class Dispatcher:
         return self._pool.give(kind, tell)
 
     def _due(self, job_id: str) -> bool:
-        """Whether a job that failed a moment ago may be tried again."""
+        """Return whether a job that failed recently may be tried again."""
         if time.monotonic() < self._not_before.get(job_id, 0.0):
             return False
         self._not_before.pop(job_id, None)
         return True
 
     def _elsewhere(self, ours: set[str]) -> Demand:
-        """What runs that are not this server's hold in the same runs directory."""
+        """Return what runs of others hold in the same runs directory."""
         try:
             held = [slot for slot in self._slots.held() if slot.run not in ours]
         except MlereduxError as error:

@@ -1,4 +1,4 @@
-"""Jobs in the database: taken up, followed, ended. Everything here runs in the dispatcher's thread."""
+"""Jobs in the database: started, followed, ended. All of this runs in the dispatcher's thread."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE
 
 _LOG = structlog.get_logger()
 MOST_ATTEMPTS = 3
-"""Workers that may die of a job, without a stage finished in between, until it is given up."""
+"""Workers that may die on a job, without a stage finished in between, before it is given up."""
 _LONG_SECONDS = 600.0
-"""A worker that had a job for so long did not die of it."""
+"""A worker that ran a job for this long did not die because of it."""
 
 
 @dataclass
 class Started:
-    """A job that is worked on.
+    """A job that is running.
 
     Attributes:
-        log_bytes: Size of the event log when the row was last made of it.
-        told: What its worker said of it at the end; an empty dict where the worker died.
-        queued_again: Whether it ended without a result, and waits for another worker.
+        log_bytes: Size of the event log when the row was last updated from it.
+        told: The worker's final report; an empty dict if the worker died.
+        queued_again: Whether it ended without a result, and is queued for another worker.
     """
 
     id: str
@@ -53,36 +53,36 @@ class Started:
 
     @classmethod
     def of(cls, job: Job) -> Started:
-        """As the database has it."""
+        """Return it from its database row."""
         return cls(job.id, job.kind, job.attempts, job.started_at or job.created_at, job.worker_pid, job.worker_birth)
 
     @property
     def worker_lives(self) -> bool:
-        """Whether the process that was given the job is there."""
+        """Return whether the process that was given the job exists."""
         return self.pid is not None and self.birth is not None and process_birth(self.pid) == self.birth
 
 
 class Jobs:
-    """Looks after the jobs that are worked on."""
+    """Follows the running jobs."""
 
     def __init__(self, service: Service, tally: Tally, broke: Callable[[str], None]) -> None:
         self._service, self._tally, self._broke = service, tally, broke
         self.started: dict[str, Started] = {}
 
     def follow(self, job: Started, *, ours: bool) -> bool:
-        """Look at a job: bring its row up to date, end it, or queue it again.
+        """Check a job: update its row, end it, or queue it again.
 
         Args:
             job: The job.
-            ours: Whether a worker of this server has it and has not said that it is done.
+            ours: Whether a worker of this server has it and has not reported it as done.
 
         Returns:
-            Whether it is worked on no longer.
+            Whether it is no longer running.
         """
         return self._follow_run(job, ours) if job.kind == "run" else self._follow_other(job, ours)
 
     def follow_foreign(self) -> None:
-        """Bring rows of runs up to date that other programs work on."""
+        """Update rows of runs that are executed by other programs."""
         with self._service.database.reading() as session:
             query = select(RunRow.id, RunRow.log_bytes).join(Job, Job.id == RunRow.id)
             rows = session.execute(query.where(Job.state == "ended", RunRow.status.in_(OPEN))).all()
@@ -102,7 +102,7 @@ class Jobs:
         size = log_bytes(path / "events.jsonl")
         if ours and size == job.log_bytes:
             return False
-        free = not ours and not FileLock(path / ".lock").held_elsewhere()  # before what it left is read
+        free = not ours and not FileLock(path / ".lock").held_elsewhere()  # before its files are read
         if size == job.log_bytes and not free:
             return False
         try:
@@ -116,14 +116,14 @@ class Jobs:
         if free and (facts.state.final or not (ours or (job.told is None and job.worker_lives))):
             return self._leave_run(job, run, facts)
         if facts.state.final:
-            return False  # shown when its worker has let go of it: who sees its end may retry or delete it at once
+            return False  # shown once its worker has released it: then it can be retried or deleted immediately
         with self._service.database.writing() as session:
             write_row(session, job.id, facts)
         job.log_bytes = facts.log_bytes
         return False
 
     def _leave_run(self, job: Started, run: Run, facts: Facts) -> bool:
-        """Nobody works on it any more: it has ended, or is queued again, or is given up."""
+        """Handle a job that no longer runs: it has ended, is queued again, or is given up."""
         if not facts.state.final:
             progress = any(time >= job.started_at for time in facts.stages)
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
@@ -148,7 +148,7 @@ class Jobs:
         return True
 
     def _attempts(self, job: Started) -> int:
-        """Workers that took it up; one that died before it got so far is not held against the job."""
+        """Return the number of workers that started it; one that died before that is not counted."""
         try:
             begun = (self._service.job_dir(job.kind, job.id) / ATTEMPT_FILE).read_text() == str(job.attempts)
         except (OSError, ValueError):
@@ -175,12 +175,12 @@ class Jobs:
         self._tally.ended["run", "failed"] += 1
 
     def _sweep(self, run: Run) -> None:
-        """What its workers left in the sandbox is nobody's now."""
+        """Remove what its workers left in the sandbox."""
         service = self._service
         try:
             service.catalogue.sandbox(run.spec.sandbox).sweep(service.store.owner, lambda other: other != run.id)
         except MlereduxError as error:
-            _LOG.warning("a sandbox can't be swept", run=run.id, reason=str(error))
+            _LOG.warning("a sandbox can't be cleaned up", run=run.id, reason=str(error))
 
     def _follow_other(self, job: Started, ours: bool) -> bool:
         folder = self._service.job_dir(job.kind, job.id)
@@ -206,7 +206,7 @@ class Jobs:
 
 
 def give_up(run: Run, cause: Cause, message: str) -> bool:
-    """Let a run that nobody works on end as cancelled or failed; whether the lock could be had.
+    """End a run without a worker as cancelled or failed; return whether its lock was acquired.
 
     Raises:
         OSError: The event can't be written.
@@ -225,7 +225,7 @@ def give_up(run: Run, cause: Cause, message: str) -> bool:
 
 
 def end_run(session: Session, run_id: str, facts: Facts, disk_mb: int) -> None:
-    """The job of a run ends; what it used of language models is counted for the project, once."""
+    """End the job of a run; its usage of language models is counted for the project, once."""
     job = session.get(Job, run_id)
     if job is None:
         return
@@ -244,7 +244,7 @@ def end_run(session: Session, run_id: str, facts: Facts, disk_mb: int) -> None:
 
 
 def end_damaged(session: Session, run_id: str, reason: str) -> None:
-    """The job of a run whose directory is gone or can't be read."""
+    """End the job of a run whose directory is missing or can't be read."""
     ended = now()
     session.execute(
         update(Job)
@@ -260,8 +260,8 @@ def end_damaged(session: Session, run_id: str, reason: str) -> None:
 
 def _died(job: Started, attempts: int) -> str:
     said = (job.told or {}).get("error")
-    why = f" The last said: {said}" if said else ""
-    return f"{attempts} workers ended before it did, without getting any further.{why}"
+    why = f" The last one reported: {said}" if said else ""
+    return f"{attempts} workers died in succession without making progress.{why}"
 
 
 def _answer(folder: Path) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Worker processes: starting them ahead of the work, telling them jobs, noticing their ends."""
+"""Worker processes: start them ahead of time, send them jobs, detect their exit."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from mleredux_server.settings import Settings
 _LOG = structlog.get_logger()
 _SPARE = 2
 _PAUSE = 1.0
-"""Seconds until the next worker is started after one that could not be."""
+"""Seconds until the next start after a worker could not be started."""
 _HIDDEN_VARIABLES = ("MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "PGPASSWORD")
 OTHER_LANES = ("grade", "build")
-"""Each has one worker of its own beside those of runs, so that a grade waits for no run of a day."""
+"""Types of jobs with one dedicated worker each, so that a grade does not wait for a run that takes a day."""
 
 
 def workers_of(settings: Settings) -> int:
-    """How many runs may be worked on at once."""
+    """Return the maximum number of concurrent runs."""
     return settings.workers or max(2, os.cpu_count() or 1)
 
 
@@ -40,8 +40,8 @@ class WorkerProcess:
     """A worker as the server sees it.
 
     Attributes:
-        job: What it was told to do; None while it is free.
-        birth: With the pid, names the process for good.
+        job: Its current job; None while it is idle.
+        birth: With the pid, identifies the process uniquely.
     """
 
     lane: str
@@ -59,7 +59,7 @@ class WorkerProcess:
 
 @dataclass(frozen=True)
 class Told:
-    """What became known of a worker: it did its job, or it is gone (`done` is None)."""
+    """A message from a worker: it finished its job, or exited (`done` is None)."""
 
     worker: WorkerProcess
     done: dict[str, Any] | None
@@ -70,14 +70,14 @@ class Pool:
 
     Args:
         settings: The server's.
-        catalogue: Whose plugins the workers load.
-        wake: Called when there is something to hear.
-        tally: Where it is counted.
+        catalogue: The plugins that the workers load.
+        wake: Called when there are messages.
+        tally: The counters to update.
     """
 
     def __init__(self, settings: Settings, catalogue: Catalogue, wake: Callable[[], None], tally: Tally) -> None:
         self._settings, self._wake, self._tally = settings, wake, tally
-        plain = settings.model_copy(update={"database": None})  # workers have no business there
+        plain = settings.model_copy(update={"database": None})  # workers must not access it
         hello = {
             "settings": plain.model_dump(mode="json"),
             "load": [str(item) for item in catalogue.load],
@@ -90,10 +90,10 @@ class Pool:
         self.size = {"run": workers_of(settings), **dict.fromkeys(OTHER_LANES, 1)}
 
     def warm(self, busy: int) -> None:
-        """Have workers for runs ready ahead.
+        """Start workers for runs ahead of time.
 
         Args:
-            busy: Runs that are worked on now, by workers of an earlier server too.
+            busy: Running runs, including those of workers of an earlier server.
         """
         free = sum(1 for worker in self._workers if worker.lane == "run" and not (worker.job or worker.gone))
         if time.monotonic() >= self._start_at:
@@ -101,11 +101,11 @@ class Pool:
                 self._start("run")
 
     def give(self, lane: str, tell: Callable[[WorkerProcess], dict[str, Any] | None]) -> bool:
-        """Give a job to a free worker, or to a new one.
+        """Assign a job to an idle worker, or to a new one.
 
         Args:
             lane: `run`, `grade` or `build`.
-            tell: Notes which worker it is, and gives the job; None where it is not to be done any more.
+            tell: Records the worker, and returns the job; None if the job is no longer to be done.
         """
         free = [worker for worker in self._workers if worker.lane == lane and worker.job is None and not worker.gone]
         if not free and time.monotonic() < self._start_at:
@@ -121,15 +121,15 @@ class Pool:
             worker.process.stdin.write(json.dumps(job).encode() + b"\n")
             worker.process.stdin.flush()
         except OSError:
-            pass  # it has just died: its end is heard of, and the job is taken up again
+            pass  # it has just died: its exit is detected, and the job is retried
         return True
 
     def has(self, job_id: str) -> bool:
-        """Whether a worker of this server was told that job and did not say yet that it is done."""
+        """Return whether a worker of this server has that job and has not reported it as done."""
         return any(worker.job == job_id for worker in self._workers)
 
     def news(self) -> list[Told]:
-        """What was heard since it was last asked for."""
+        """Return the messages since the last call."""
         heard: list[Told] = []
         while True:
             try:
@@ -147,12 +147,12 @@ class Pool:
                 self._count()
 
     def free(self, worker: WorkerProcess) -> None:
-        """After its job was looked at: it may get the next one."""
+        """Release a worker after its job was checked: it may get the next one."""
         worker.job = None
         self._count()
 
     def close(self) -> None:
-        """Tell no more jobs: free workers go at once, others when they have finished."""
+        """Send no more jobs: idle workers exit immediately, others when they have finished."""
         for worker in self._workers:
             with contextlib.suppress(OSError):
                 if worker.process.stdin is not None:
@@ -188,7 +188,7 @@ class Pool:
             try:
                 said = json.loads(line)
             except ValueError:
-                continue  # half a word, of one that was killed
+                continue  # a partial line, from a killed worker
             if "ready" in said:
                 worker.ready = True
             else:

@@ -1,4 +1,4 @@
-"""Sandboxes that broke: nothing is started in them until they answer again, and what was left in them is removed."""
+"""Broken sandboxes: nothing is started in them until they respond again, and their remains are removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AGAIN = 2.0
 
 
 class BrokenSandboxes:
-    """Looks after sandboxes in which a run's environment broke: an engine that was restarted, a full disk.
+    """Handles sandboxes in which a run's environment broke: an engine that was restarted, a full disk.
 
     Args:
         service: The service.
@@ -27,7 +27,7 @@ class BrokenSandboxes:
         self._broken: dict[str, str] = {}
 
     def suspect(self, sandbox: str) -> None:
-        """Have a sandbox looked at before anything else is started in it."""
+        """Have a sandbox checked before anything else is started in it."""
         with self._lock:
             first = not self._broken
             self._broken.setdefault(sandbox, f"the sandbox {sandbox}, in which a run's environment broke")
@@ -35,18 +35,18 @@ class BrokenSandboxes:
             threading.Thread(target=self._look, name="sandboxes", daemon=True).start()
 
     def known(self) -> dict[str, str]:
-        """Sandboxes that nothing may be started in now, and what runs in them wait for."""
+        """Return sandboxes in which nothing may be started now, and the reason to display for their runs."""
         with self._lock:
             return dict(self._broken)
 
     def _look(self) -> None:
-        """Sweep each until that works: it proves that the sandbox answers, and leaves no container behind."""
+        """Clean up each until that works: it proves that the sandbox responds, and leaves no container behind."""
         while not self._stopping.is_set():
             for name in self.known():
                 try:
                     if name in self._service.catalogue.entries("sandboxes"):
                         sweep_sandbox(self._service, name)
-                except Exception as error:  # a sandbox is a plugin's; given up, all its runs would wait for ever
+                except Exception as error:  # a sandbox is a plugin's; if given up, all its runs would wait forever
                     _LOG.warning("a sandbox does not work now", sandbox=name, reason=str(error))
                     with self._lock:
                         self._broken[name] = f"the sandbox {name}, which does not work now"

@@ -1,4 +1,4 @@
-"""At the start: the database compared with what lies on disk."""
+"""Startup: compare the database with the disk."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _CHUNK = 500
 
 
 def recover(service: Service) -> dict[str, Started]:
-    """Bring database and disk together after whatever ended the server before this one.
+    """Reconcile database and disk after the previous server ended for any reason.
 
-    What was never acknowledged goes; runs without a row get one; jobs whose directory is gone end. What is worked on
-    by workers of an earlier server is given back, to be followed.
+    Unacknowledged jobs are removed; runs without a row get one; jobs whose directory is missing end. Jobs still run by
+    workers of an earlier server are returned, to be followed.
     """
     _drop_uncreated(service)
     _finish_deleting(service)
@@ -38,7 +38,7 @@ def recover(service: Service) -> dict[str, Started]:
         _adopt(service, sorted(there - known))
     with service.database.writing() as session:
         for run_id in open_.keys() - there:
-            end_damaged(session, run_id, "The run's directory is gone.")
+            end_damaged(session, run_id, "The run's directory is missing.")
         for job in open_.values():
             if job.cancel and job.state == "queued" and job.id in there:
                 _end_cancelled(session, service, job.id)
@@ -47,21 +47,21 @@ def recover(service: Service) -> dict[str, Started]:
 
 
 def sweep(service: Service) -> None:
-    """End what killed workers left in sandboxes and nobody will take up again; throw away what was deleted."""
+    """Stop what killed workers left in sandboxes and no one will resume; remove what was deleted."""
     with service.database.reading() as session:
         sandboxes = list(session.scalars(select(RunRow.sandbox).distinct()))
     for name in sandboxes:
         try:
             sweep_sandbox(service, name)
         except MlereduxError as error:
-            _LOG.warning("a sandbox can't be swept now", sandbox=name, reason=str(error))
+            _LOG.warning("a sandbox can't be cleaned up now", sandbox=name, reason=str(error))
     trash = service.settings.state_dir / TRASH
     for path in trash.iterdir() if trash.is_dir() else ():
         remove_tree(path)
 
 
 def sweep_sandbox(service: Service, name: str) -> None:
-    """End what is left in a sandbox of runs that nobody will take up again.
+    """Stop what is left in a sandbox of runs that no worker will resume.
 
     Raises:
         MlereduxError: The sandbox does not work now.
@@ -82,7 +82,7 @@ def _drop_uncreated(service: Service) -> None:
 
 
 def _finish_deleting(service: Service) -> None:
-    """Rows of runs whose directories were moved away right before a kill."""
+    """Delete rows of runs whose directories were moved away right before a kill."""
     trash = service.settings.state_dir / TRASH
     gone = [path.name.rpartition("-")[0] for path in trash.iterdir()] if trash.is_dir() else []
     gone = [run_id for run_id in gone if not (service.store.path / run_id).exists()]
@@ -97,13 +97,13 @@ def _end_cancelled(session: Session, service: Service, run_id: str) -> None:
     try:
         facts = facts_of(run_at(service.store, run_id))
     except (MlereduxError, ValueError, OSError):
-        return  # the dispatcher says what is wrong when it comes to it
+        return  # the dispatcher reports the error when it processes it
     if facts.state.final:
         end_run(session, run_id, facts, 1)
 
 
 def _adopt(service: Service, names: Sequence[str]) -> None:
-    """Rows for runs that have none: of the command line, or of a database that was lost."""
+    """Create rows for runs that have none: from the command line, or after the database was lost."""
     with service.database.reading() as session:
         place = session.execute(
             select(User.id, Member.project_id)
@@ -122,7 +122,7 @@ def _adopt(service: Service, names: Sequence[str]) -> None:
                 run = run_at(service.store, name)
                 job, row = adopted(run, facts_of(run), str(place[0]), str(place[1]))
             except (MlereduxError, ValueError, OSError) as error:
-                _LOG.warning("a run can't be read, and is left out", run=name, reason=str(error))
+                _LOG.warning("a run can't be read and is skipped", run=name, reason=str(error))
                 continue
             jobs.append(job)
             rows.append(row)
@@ -132,4 +132,4 @@ def _adopt(service: Service, names: Sequence[str]) -> None:
                 if values:
                     session.execute(insert(table), values)
         count += len(rows)
-    _LOG.info("runs without a row were taken in", runs=count)
+    _LOG.info("runs without a row were adopted", runs=count)

@@ -1,4 +1,4 @@
-"""What is listed of a run, made from its directory."""
+"""The listed fields of a run, read from its directory."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OPEN = tuple(str(state) for state in State if not state.final)
 
 @dataclass(frozen=True)
 class Facts:
-    """A run as its directory tells it.
+    """A run's state according to its directory.
 
     Attributes:
-        log_bytes: Size of the event log before it was read: where it is larger now, there is news.
+        log_bytes: Size of the event log before it was read: if it is larger now, there are new events.
         llm_tokens: Used in all attempts so far.
-        stages: Finished ones.
+        stages: Finished stages.
     """
 
     log_bytes: int
@@ -41,17 +41,17 @@ class Facts:
 
 
 def run_at(store: RunStore, run_id: str) -> Run:
-    """A run by its whole id: the store itself would take a part of another's.
+    """Return a run by its full id: the store itself would accept a prefix of another's.
 
     Raises:
-        NotFound: Its directory is gone.
+        NotFound: Its directory is missing.
         MlereduxError: It is damaged.
     """
     return store.watch(Run(store.path / run_id))
 
 
 def log_bytes(path: Path) -> int:
-    """Size of an event log; -1 where there is none."""
+    """Return the size of an event log; -1 if there is none."""
     try:
         return path.stat().st_size
     except OSError:
@@ -91,7 +91,7 @@ def facts_of(run: Run) -> Facts:
 
 
 def write_row(session: Session, run_id: str, facts: Facts) -> None:
-    """Bring a run's row up to what its directory tells."""
+    """Update a run's row from its directory."""
     session.execute(
         update(RunRow)
         .where(RunRow.id == run_id)

@@ -1,4 +1,4 @@
-"""What the scheduler counts since the server started; it is read from other threads."""
+"""The scheduler's counters since the server started; read from other threads."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Tally:
     """Counts since the server started.
 
     Attributes:
-        started: Jobs handed to workers, by kind.
-        ended: Jobs that came to an end, by kind and outcome.
-        retried: Jobs that were queued again because their worker ended, by kind.
-        workers_started: Worker processes.
-        workers_died: Worker processes that ended with an error, or were killed.
-        workers: Processes that live now, by whether they are `busy` or `idle`.
-        round_at: When the dispatcher last went round without an error, on the monotonic clock.
+        started: Jobs assigned to workers, by type.
+        ended: Ended jobs, by type and outcome.
+        retried: Jobs queued again because their worker exited, by type.
+        workers_started: Started worker processes.
+        workers_died: Worker processes that failed or were killed.
+        workers: Live worker processes, by whether they are `busy` or `idle`.
+        round_at: When the dispatcher last completed a round without an error, on the monotonic clock.
     """
 
     started: Counter[str] = field(default_factory=Counter)

@@ -1,7 +1,7 @@
-"""A worker: a process that is told jobs, one at a time, and does them.
+"""A worker: a process that receives jobs, one at a time, and executes them.
 
-It is started by the server in a session of its own and outlives it: when the pipe it is told jobs by ends, it finishes
-what it works on and goes. It never opens the database.
+It is started by the server in its own session and outlives it: when the pipe of jobs closes, it finishes its current
+job and exits. It never opens the database.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from mleredux_server.settings import Settings
 from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, REQUEST_FILE, RESULT_FILE, WorkContext
 
 MOST_JOBS = 64
-"""After so many a worker is replaced by a fresh one, …"""
+"""After this many jobs a worker is replaced by a fresh one, …"""
 MOST_GROWTH_MB = 512
-"""… and when it has grown by so much."""
+"""… and after its memory has grown by this much."""
 LOG_FILE = "workers.log"
 
 
@@ -38,8 +38,8 @@ class Worker:
     """One worker process.
 
     Args:
-        told: The pipe of jobs: a JSON object a line, the first of them `settings`, `load` and `block`.
-        says: The pipe of answers: `{"ready": pid}`, then `{"done": id, …}` for each job.
+        told: The pipe of jobs: one JSON object per line, the first of them `settings`, `load` and `block`.
+        says: The pipe of responses: `{"ready": pid}`, then `{"done": id, …}` for each job.
     """
 
     def __init__(self, told: IO[bytes], says: IO[bytes]) -> None:
@@ -56,9 +56,9 @@ class Worker:
         self.log = WorkLog(self.settings.state_dir / LOG_FILE)
 
     def serve(self) -> None:
-        """Do jobs until there are no more to be told, or enough were done."""
+        """Execute jobs until the pipe closes, or the maximum is reached."""
         self.log.open()
-        # No SIG_IGN: what agents are started with would inherit it.
+        # No SIG_IGN: the agents' processes would inherit it.
         signal.signal(signal.SIGINT, lambda _number, _frame: None)
         signal.signal(signal.SIGTERM, self._leave)
         Pipeline(self.store, self.catalogue, self.data).warm_up()
@@ -89,14 +89,14 @@ class Worker:
 
     def _do(self, job: dict[str, Any]) -> dict[str, Any]:
         facts = {"job": job["id"], "kind": job["kind"], "attempt": job["attempt"]}
-        self.log.say("job taken up", **facts)
+        self.log.say("job started", **facts)
         try:
             (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
             result = self._run(job) if job["kind"] == "run" else self._other(job)
         except MlereduxError as error:
             self.log.say("job refused", "warning", reason=str(error), **facts)
             return {"error": str(error)}
-        except Exception as error:  # a worker lives on whatever a plugin raises; the job is looked at by the server
+        except Exception as error:  # a worker survives any plugin error; the server checks the job
             self.log.say("job broke", "error", reason=repr(error), traceback=traceback.format_exc(), **facts)
             return {"error": f"{type(error).__name__}: {error}"}
         self.log.say("job done", **facts)
@@ -107,7 +107,7 @@ class Worker:
         return result
 
     def _other(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Do a job whose result is a file, unless it lies there."""
+        """Execute a job whose result is a file, unless the file exists."""
         folder = Path(job["folder"])
         lock = FileLock(folder / LOCK_FILE)
         if not lock.acquire():
@@ -127,9 +127,9 @@ class Worker:
             return {"result": kind.work(self._context(job, request)), "error": None}
         except MlereduxError as error:
             return {"result": None, "error": str(error)}
-        except Exception as error:  # whatever ends a job is its answer, and is in the log
+        except Exception as error:  # any error is the job's result, and is in the log
             self.log.say("job broke", "error", job=job["id"], traceback=traceback.format_exc())
-            return {"result": None, "error": f"Something unforeseen went wrong ({type(error).__name__})."}
+            return {"result": None, "error": f"Internal error ({type(error).__name__})."}
 
     def _context(self, job: dict[str, Any], request: dict[str, Any]) -> WorkContext:
         folder = Path(job["folder"])
@@ -146,7 +146,7 @@ class Worker:
         )
 
     def _leave(self, _number: int, _frame: FrameType | None) -> None:
-        """SIGTERM: go now where there is nothing to do, else after the job."""
+        """Handle SIGTERM: exit now if idle, else after the job."""
         self._leaving = True
         if self._idle:
             raise SystemExit(0)
@@ -155,7 +155,7 @@ class Worker:
         try:
             self._says.write(json.dumps(facts).encode() + b"\n")
             self._says.flush()
-        except OSError:  # the server is gone; what was done lies in the job's folder
+        except OSError:  # the server has exited; the result is in the job's folder
             self._leaving = True
 
 
@@ -165,7 +165,7 @@ def _memory_mb() -> float:
 
 
 def main() -> None:
-    """Take the pipes away from standard input and output, so that no plugin reads or writes there by mistake."""
+    """Detach the pipes from standard input and output, so that no plugin reads or writes them by mistake."""
     told, says = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

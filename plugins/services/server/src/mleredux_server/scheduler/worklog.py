@@ -1,4 +1,4 @@
-"""The log that all workers share: JSON lines, never larger than two files of some megabytes."""
+"""The log that all workers share: JSON lines, limited to two files of some megabytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WorkLog:
     """Standard output and error of a worker, appended to a file.
 
     Args:
-        path: The file; `<path>.1` is the one before it.
+        path: The file; `<path>.1` is the previous one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -26,7 +26,7 @@ class WorkLog:
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def open(self) -> None:
-        """Let both go to the file, to a new one where the old is full. Asked again before each job."""
+        """Redirect both to the file, or to a new one if it is full. Called before each job."""
         with FileLock(self._path.with_suffix(".lock")):
             if self._path.exists() and self._path.stat().st_size > _MOST_BYTES:
                 self._path.replace(self._path.with_name(f"{self._path.name}.1"))
@@ -36,7 +36,7 @@ class WorkLog:
         os.close(descriptor)
 
     def say(self, event: str, level: str = "info", **facts: Any) -> None:
-        """One line; a full disk takes the line, not the worker."""
+        """Write one line; if the disk is full, the line is lost, not the worker."""
         line = {
             "timestamp": datetime.now(UTC).isoformat(),
             "level": level,

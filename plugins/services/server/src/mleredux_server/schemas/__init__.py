@@ -1,1 +1,1 @@
-"""What goes over the wire."""
+"""Request and response models."""

@@ -1,4 +1,4 @@
-"""Users, tokens, projects and quotas over the wire."""
+"""Models of users, tokens, projects and quotas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _no_id(name: str) -> str:
 
 
 AccountName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$"), AfterValidator(_no_id)]
-"""Of users and projects."""
+"""A name of a user or a project."""
 Scope = Literal["read", "run", "grade", "tokens", "admin"]
 Role = Literal["member", "owner"]
 ISOLATED = "isolated"
@@ -38,17 +38,17 @@ class Quota(BaseModel):
     memory_mb: int | None = Field(default=None, ge=0, le=_LARGEST)
     gpus: int | None = Field(default=None, ge=0, le=_LARGEST)
     disk_mb: int | None = Field(default=None, ge=0, le=_LARGEST)
-    """Of what its runs left, and may still write."""
+    """Disk used by its runs, and reserved for unfinished ones."""
     llm_tokens: int | None = Field(default=None, ge=0, le=_LARGEST)
-    """In all; more is given by raising it."""
+    """Total over all runs; to grant more, raise it."""
     max_time_limit: float | None = Field(default=None, gt=0, le=_LARGEST)
-    """Seconds that one run may ask for."""
+    """Maximum time limit of one run, in seconds."""
     sandboxes: list[Name] | None = Field(default=[ISOLATED], max_length=20)
     """Ids of sandboxes where its agents may run, `isolated` for all that are a security boundary; None: anywhere. Only
     isolated sandboxes are a boundary between users."""
     networks: list[Literal["none", "gateway", "open"]] = Field(default=["none", "gateway"], max_length=3)
     weight: float = Field(default=1.0, gt=0, le=1000)
-    """Of its users' share of the machine."""
+    """Weight in the fair share of the machine."""
 
 
 class Usage(BaseModel):
@@ -69,21 +69,21 @@ class ProjectView(BaseModel):
     id: str
     name: str
     role: str | None
-    """Of the caller."""
+    """The caller's role."""
     quota: Quota
     usage: Usage
     created_at: datetime
 
 
 class UserView(BaseModel):
-    """Somebody with tokens."""
+    """A user with tokens."""
 
     id: str
     name: str
     admin: bool
     created_at: datetime | None = None
     disabled_at: datetime | None = None
-    """Since when they may do nothing; their runs stay."""
+    """Since when the user is disabled; their runs remain."""
 
 
 class TokenView(BaseModel):
@@ -92,68 +92,68 @@ class TokenView(BaseModel):
     id: str
     name: str
     user: str
-    """Name of whose it is."""
+    """Name of its owner."""
     scopes: list[str]
     project: str | None
-    """Id of the only project it is good for."""
+    """Id of the only project it is valid for."""
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
 
 
 class NewToken(TokenView):
-    """A token that was just made."""
+    """A newly created token."""
 
     token: str
-    """The secret; it is said here and nowhere else."""
+    """The secret; it is returned here and nowhere else."""
 
 
 class TokenRequest(Body):
-    """A token that is to be made."""
+    """A request for a token."""
 
     name: Label
     scopes: list[Scope] = Field(min_length=1, max_length=5)
     project: Name | None = None
-    """Id or name of the only project it is to be good for."""
+    """Id or name of the only project it is to be valid for."""
     expires_in: float | None = Field(default=None, gt=0, le=_DECADE)
-    """Seconds; None: never, or with the token that asks."""
+    """Lifetime in seconds; None: it does not expire, or expires with the requesting token."""
     user: Name | None = None
-    """Id or name of whose it is to be; only admins make tokens of others."""
+    """Id or name of its owner; only admins create tokens for others."""
 
 
 class UserRequest(Body):
-    """A user who is to be made, with a project of their own."""
+    """A request for a user with their own project."""
 
     name: AccountName
     admin: bool = False
 
 
 class ProjectRequest(Body):
-    """A project that is to be made."""
+    """A request for a project."""
 
     name: AccountName
     quota: Quota | None = None
 
 
 class ProjectChange(Body):
-    """What is to be another way; what is left out stays."""
+    """Changes to a project; omitted fields stay unchanged."""
 
     name: AccountName | None = None
     quota: Quota | None = None
-    """Only fields that are named change; null lifts a limit."""
+    """Only the given fields change; null removes a limit."""
 
 
 class Membership(Body):
-    """What a user is to be in a project."""
+    """A user's new role in a project."""
 
     role: Role = "member"
 
 
 class Me(BaseModel):
-    """Who asks."""
+    """The authenticated user."""
 
     user: UserView
     token: TokenView
     projects: list[ProjectView]
     default_project: str | None
-    """Id of the project that runs are made in where none is named."""
+    """Id of the project that runs are created in by default."""

@@ -1,4 +1,4 @@
-"""What one gets out of a run, over the wire."""
+"""Models of a run's results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 
 class SampleView(BaseModel):
-    """What an agent used at a time; None where that is not known."""
+    """An agent's resource usage at a time; None if unknown."""
 
     seconds: float
     memory_mb: float | None
@@ -24,7 +24,7 @@ class Scores(BaseModel):
 
 
 class Resources(BaseModel):
-    """What the agent used over its time."""
+    """The agent's resource usage over time."""
 
     items: list[SampleView]
 

@@ -1,4 +1,4 @@
-"""Bodies of requests: what no database can keep is refused before anything looks at it."""
+"""Request bodies: anything that no database can store is refused first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEEPEST = 32
 
 
 class Body(BaseModel):
-    """Base of all bodies: unknown fields, texts that can't be stored and endless nesting are errors."""
+    """Base of all bodies: unknown fields, texts that can't be stored and excessive nesting are errors."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -23,10 +23,10 @@ class Body(BaseModel):
 
 
 def check_storable(value: Any) -> None:
-    """Look through JSON, however deep it is.
+    """Check JSON, however deep it is.
 
     Raises:
-        ValueError: There is a NUL or half a character in a text, a number that is none, or too much nesting.
+        ValueError: It contains a NUL or an unpaired surrogate in a text, an invalid number, or too much nesting.
     """
     level = [value]
     for _ in range(DEEPEST):
@@ -35,7 +35,7 @@ def check_storable(value: Any) -> None:
             if isinstance(part, str):
                 _check_text(part)
             elif isinstance(part, float) and not math.isfinite(part):
-                raise ValueError("NaN and infinities are no numbers of JSON")
+                raise ValueError("NaN and infinities are not valid JSON numbers")
             elif isinstance(part, dict):
                 below += part.keys()
                 below += part.values()
@@ -53,4 +53,4 @@ def _check_text(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("texts must not contain halves of surrogate pairs") from None
+        raise ValueError("texts must not contain unpaired surrogates") from None

@@ -1,4 +1,4 @@
-"""Builds of agents' environments over the wire."""
+"""Models of builds of agents' environments."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from mleredux_server.schemas.runs import Name
 
 
 class BuildAsked(Body):
-    """What is to be built."""
+    """A request for a build."""
 
     agent: Name
-    """`repo:https://host/team/agent.git@REF`, or an agent that is installed."""
+    """`repo:https://host/team/agent.git@REF`, or an installed agent."""
     options: dict[str, Any] = Field(default={}, max_length=64)
     sandbox: Name | None = None
-    """The best isolated one that meets the agent's needs where None."""
+    """If None, the best isolated one that meets the agent's needs."""
     project: Name | None = None
-    """Id or name; the caller's own where None."""
+    """Id or name; None means the caller's own."""
 
 
 class BuildView(BaseModel):
-    """An agent's environment that is made ahead of its runs."""
+    """An agent's environment, built ahead of its runs."""
 
     id: str
     agent: str
-    """As it was asked for; pinned, to be used in runs, once it is ready."""
+    """As requested; pinned, for use in runs, once it is ready."""
     sandbox: str
     status: Literal["queued", "building", "ready", "failed"]
     message: str | None
     image: str | None
-    """What the environment is, by content."""
+    """Content digest of the environment."""
     cached: bool | None
     """Whether nothing had to be built."""
     project: str

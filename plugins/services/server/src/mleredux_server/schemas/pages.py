@@ -27,30 +27,30 @@ class Page(BaseModel, Generic[_Item]):
 
 
 class Paging:
-    """What a client asks of a list, a dependency: `paging: Annotated[Paging, Depends()]`.
+    """Paging parameters of a list, a dependency: `paging: Annotated[Paging, Depends()]`.
 
     Attributes:
-        limit: How many items a page has at most.
-        cursor: Where the page before ended, where there was one.
+        limit: Maximum number of items per page.
+        cursor: Where the previous page ended, if there was one.
     """
 
     def __init__(
         self,
         request: Request,
         response: Response,
-        limit: Annotated[int, Query(ge=1, le=500, description="Items of a page, at most.")] = 50,
+        limit: Annotated[int, Query(ge=1, le=500, description="Maximum number of items per page.")] = 50,
         cursor: Annotated[
-            str | None, Query(max_length=LONGEST_CURSOR, description="`next` of the page before.")
+            str | None, Query(max_length=LONGEST_CURSOR, description="`next` of the previous page.")
         ] = None,
     ) -> None:
         self._request, self._response = request, response
         self.limit, self.cursor = limit, cursor
 
     def place(self, *kinds: type) -> list[Any] | None:
-        """Where the page before ended, by `make_cursor`; None for the first page.
+        """Return where the previous page ended, for a cursor of `make_cursor`; None for the first page.
 
         Raises:
-            Problem: The cursor is none of this list's.
+            Problem: The cursor is not from this list.
         """
         if self.cursor is None:
             return None
@@ -61,7 +61,7 @@ class Paging:
         return place
 
     def linked(self, cursor: str | None) -> str | None:
-        """Names the next page in the answer's `Link` too; gives the cursor back."""
+        """Add the next page to the response's `Link`; return the cursor."""
         if cursor is not None:
             asked = [(name, value) for name, value in self._request.query_params.multi_items() if name != "cursor"]
             query = urlencode([*asked, ("cursor", cursor)])
@@ -69,7 +69,7 @@ class Paging:
         return cursor
 
     def cut(self, rows: Sequence[_Row], place: Callable[[_Row], Any]) -> tuple[Sequence[_Row], str | None]:
-        """Rows of this page, and the cursor of the next, of rows of which one more than `limit` was asked for."""
+        """Return this page's rows and the next cursor, given rows of which `limit` + 1 were queried."""
         if len(rows) <= self.limit:
             return rows, None
         found = place(rows[self.limit - 1])
@@ -77,22 +77,22 @@ class Paging:
         return rows[: self.limit], self.linked(cursor)
 
     def of_known(self, rows: Sequence[_Row], key: Callable[[_Row], str]) -> tuple[Sequence[_Row], str | None]:
-        """As `cut`, of all rows there are, in order of their keys."""
+        """As `cut`, given all rows, in order of their keys."""
         place = self.place(str)
         after = [row for row in rows if key(row) > place[0]] if place else rows
         return self.cut(after[: self.limit + 1], key)
 
 
 def make_cursor(*place: Any) -> str:
-    """A cursor that says where a page ended; opaque to clients."""
+    """Return a cursor for the end of a page; opaque to clients."""
     return base64.urlsafe_b64encode(json.dumps(place, default=str).encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, length: int) -> list[Any]:
-    """Where the page before ended.
+    """Return where the previous page ended.
 
     Raises:
-        Problem: It is none of ours.
+        Problem: It is not a valid cursor.
     """
     try:
         place = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
@@ -106,5 +106,5 @@ def read_cursor(cursor: str, length: int) -> list[Any]:
 
 
 def bad_cursor() -> Problem:
-    """The answer to a cursor that no page of the list gave."""
-    return Problem("invalid", "The cursor is none of this list's.", hint="Leave it out to begin at the start.")
+    """Return the error for an invalid cursor."""
+    return Problem("invalid", "The cursor is not from this list.", hint="Omit it to start at the beginning.")

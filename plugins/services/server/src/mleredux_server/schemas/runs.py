@@ -1,4 +1,4 @@
-"""Runs and experiments over the wire."""
+"""Models of runs and experiments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LimitsAsked(BaseModel):
 
 
 class HowToRun(Body):
-    """What a run and a matrix of runs are asked alike."""
+    """Fields common to requests for a run and for a matrix of runs."""
 
     sandbox: Name | None = None
     limits: LimitsAsked = LimitsAsked()
@@ -44,15 +44,15 @@ class HowToRun(Body):
     obfuscated: bool = False
     context: str | None = Field(default=None, max_length=200_000)
     project: Name | None = None
-    """Id or name; the caller's own where None."""
+    """Id or name; None means the caller's own."""
     priority: int = Field(default=0, ge=-100, le=100)
-    """Among one's own runs: higher ones come first."""
+    """Higher ones start first, among the user's own runs."""
     labels: dict[LabelName, Label] = Field(default={}, max_length=32)
-    """Names have no colon: runs are found by `label=name:value`."""
+    """Names contain no colon: the filter is `label=name:value`."""
 
 
 class RunRequest(HowToRun):
-    """One run."""
+    """A request for a run."""
 
     task: Name
     agent: Name
@@ -60,7 +60,7 @@ class RunRequest(HowToRun):
 
 
 class ExperimentRequest(HowToRun):
-    """A matrix of runs: each task with each agent and each seed."""
+    """A request for a matrix of runs: each task with each agent and each seed."""
 
     name: Label | None = None
     tasks: list[Name] = Field(default=[], max_length=1000)
@@ -70,7 +70,7 @@ class ExperimentRequest(HowToRun):
 
 
 class RunView(BaseModel):
-    """A run as it is shown."""
+    """A run."""
 
     id: str
     task: str
@@ -108,7 +108,7 @@ class RunDetail(RunView):
 
 
 class ExperimentView(BaseModel):
-    """A matrix of runs, without them."""
+    """A matrix of runs, without its runs."""
 
     id: str
     name: str
@@ -116,7 +116,7 @@ class ExperimentView(BaseModel):
     user: str
     created_at: datetime
     counts: dict[str, int]
-    """Runs in each status."""
+    """Number of runs by status."""
 
 
 class ExperimentDetail(ExperimentView):

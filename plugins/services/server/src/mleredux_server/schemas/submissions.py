@@ -1,4 +1,4 @@
-"""Submissions of predictions over the wire."""
+"""Models of submissions of predictions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pydantic import BaseModel
 
 
 class SubmissionView(BaseModel):
-    """Predictions that somebody handed in, and their grade once there is one."""
+    """Submitted predictions, with their grade once there is one."""
 
     id: str
     task: str
     status: Literal["queued", "grading", "done", "failed"]
     message: str | None
-    """What is going on, or why there is no grade."""
+    """The current step, or why there is no grade."""
     report: Report | None
     size: int
     sha256: str

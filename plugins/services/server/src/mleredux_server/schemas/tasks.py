@@ -1,4 +1,4 @@
-"""Tasks, techniques, agents, graders, sandboxes over the wire: what `mleredux list --json` and `show --json` tell."""
+"""Models of tasks, techniques, agents, graders, sandboxes: the output of `mleredux list --json` and `show --json`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class _Told(BaseModel):
-    """What a plugin's index tells; one of another version may tell more, or less."""
+    """Fields of a plugin's index; other versions may have more or fewer."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -17,7 +17,7 @@ class _Told(BaseModel):
 
 
 class TaskView(_Told):
-    """A task of a list."""
+    """A task in a list."""
 
     kind: str | None = None
     version: str | None = None
@@ -31,7 +31,7 @@ class TaskView(_Told):
     variants: list[str] = []
     plugin: str | None = None
     prepared: bool
-    """Whether its files seem to lie ready on the server."""
+    """Whether its files appear to be prepared on the server."""
 
 
 class TaskDetail(TaskView):
@@ -43,23 +43,23 @@ class TaskDetail(TaskView):
 
 
 class TechniqueView(_Told):
-    """A question that can be asked of tasks, of a list: `cv` makes the task `cv@digits` of `digits`."""
+    """A technique in a list: `cv` creates the task `cv@digits` from `digits`."""
 
     version: str | None = None
     variants: list[str] = []
-    """A placeholder in capitals where there are many."""
+    """A placeholder in capitals if there are many."""
     categories: list[str] = []
-    """Of tasks that it makes sense of; empty: all."""
+    """Tasks that it applies to; empty: all."""
     plugin: str | None = None
 
 
 class AgentView(_Told):
-    """An agent of a list."""
+    """An agent in a list."""
 
     version: str | None = None
     network: str | None = None
     sandboxes: list[str] = []
-    """Of those installed on the server, the ones that can run it, best first."""
+    """Sandboxes installed on the server that can run it, best first."""
     tags: list[str] = []
     plugin: str | None = None
 
@@ -76,7 +76,7 @@ class AgentDetail(AgentView):
 
 
 class GraderView(_Told):
-    """A grader of a list."""
+    """A grader in a list."""
 
     version: str | None = None
     direction: str | None = None
@@ -84,12 +84,12 @@ class GraderView(_Told):
 
 
 class SandboxView(_Told):
-    """A sandbox of a list."""
+    """A sandbox in a list."""
 
     isolated: bool | None = None
     """Whether it is a security boundary."""
     builds: list[str] = []
-    """What it can make an agent's environment from."""
+    """Sources from which it can build an agent's environment."""
     networks: list[str] = []
     gpus: bool | None = None
     writable_root: bool | None = None

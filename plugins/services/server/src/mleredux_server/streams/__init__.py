@@ -1,1 +1,1 @@
-"""Live streams: one tail of a file for all who follow it, and answers that cost no memory when clients are slow."""
+"""Live streams: one tail of a file for all its followers, and responses that use no memory for slow clients."""

@@ -1,4 +1,4 @@
-"""Answers that are sent in pieces."""
+"""Responses sent in pieces."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from starlette.types import Message, Receive, Scope, Send
 
 _LOG = structlog.get_logger()
 STUCK_SECONDS = 60.0
-"""A client that takes nothing for so long is given up."""
+"""Seconds after which a client that receives nothing is disconnected."""
 
 
 class Incomplete(Exception):
-    """What is being sent can't be completed; raised by whoever makes the pieces."""
+    """The response can't be completed; raised by the source of the pieces."""
 
 
 class Pieces(Response):
-    """An answer whose pieces are made while it is sent.
+    """A response whose pieces are generated while it is sent.
 
-    The next piece is made when the one before is on its way, so that a slow client costs no memory; all ends as soon as
-    the client is gone, or takes nothing for a minute.
+    The next piece is generated after the previous one was sent, so that a slow client uses no memory; the response ends
+    when the client disconnects, or receives nothing for a minute.
 
     Args:
-        pieces: Closed at the end, however that comes.
-        length: Bytes that are announced; where the pieces are fewer, the connection ends, so that the client sees it.
-        closing: Called at the end, also where no piece was asked for.
+        pieces: Always closed at the end.
+        length: Announced number of bytes; with fewer, the connection is closed, so that the client notices.
+        closing: Called at the end, even if no piece was requested.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Pieces(Response):
             del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send all pieces, or as many as can be.
+        """Send all pieces, or as many as possible.
 
-        What can't be completed is left so: the server then closes the connection, and the client sees that it broke.
+        An incomplete response stays incomplete: the server closes the connection, and the client notices the error.
         """
         problem: str | None = None
         try:
@@ -70,10 +70,10 @@ class Pieces(Response):
                 await self.pieces.aclose()
             self.closing()
         if problem is not None:
-            _LOG.warning("an answer was not completed", reason=problem)
+            _LOG.warning("a response was not completed", reason=problem)
 
     async def _send_all(self, scope: Scope, send: Send) -> str | None:
-        """Why it could not be completed; None where it was."""
+        """Return why it could not be completed; None if it was."""
 
         async def give(message: Message) -> None:
             with anyio.fail_after(STUCK_SECONDS):
@@ -87,10 +87,10 @@ class Pieces(Response):
                     await give({"type": "http.response.body", "body": piece, "more_body": True})
                     sent += len(piece)
                 if self.length is not None and sent != self.length:
-                    return "The file became shorter while it was sent."
+                    return "The file was truncated while it was sent."
             await give({"type": "http.response.body", "body": b"", "more_body": False})
         except Incomplete as error:
             return f"{error}."
         except TimeoutError:
-            return f"The client took nothing for {STUCK_SECONDS:.0f} seconds."
+            return f"The client received nothing for {STUCK_SECONDS:.0f} seconds."
         return None

@@ -1,4 +1,4 @@
-"""What lies in a file as messages of server-sent events, each with its place in the file."""
+"""The contents of a file as server-sent events, each with its offset in the file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Frame:
     """A message.
 
     Attributes:
-        start: Where it begins in the file, in bytes.
-        end: Where what comes after it begins.
-        message: As it is sent.
-        number: Of an event.
-        final: Whether it says that the run is over, for now.
+        start: Its start offset in the file, in bytes.
+        end: The start offset of what follows.
+        message: The encoded message.
+        number: Number of an event.
+        final: Whether it reports that the run is over, for now.
     """
 
     start: int
@@ -32,35 +32,35 @@ class Frame:
 
 
 class Framing(Protocol):
-    """How a file becomes messages."""
+    """Splits a file into messages."""
 
     appends_only: bool
-    """Whether nothing that was written ever changes: a file that becomes shorter is another one."""
+    """Whether written data never changes: a file that becomes shorter is a different one."""
 
     def frames(self, data: bytes, offset: int, *, last: bool) -> list[Frame]:
-        """Messages of some bytes of the file, as far as they are whole.
+        """Return the complete messages in a part of the file.
 
         Args:
             data: The bytes.
-            offset: Where they lie.
-            last: Whether nothing will come after them.
+            offset: Their offset.
+            last: Whether nothing follows them.
         """
 
 
 class DamagedLog(ValueError):
-    """A line of an event log is no event."""
+    """A line of an event log is not a valid event."""
 
 
 class EventLines:
-    """`events.jsonl`: each whole line is an event; half a line is none yet."""
+    """`events.jsonl`: each complete line is an event; a partial line is not one yet."""
 
     appends_only = True
 
     def frames(self, data: bytes, offset: int, *, last: bool) -> list[Frame]:
-        """Events of the whole lines.
+        """Return the events of the complete lines.
 
         Raises:
-            DamagedLog: A line is none.
+            DamagedLog: A line is not a valid event.
         """
         found = []
         for line in data.split(b"\n")[:-1]:
@@ -71,7 +71,7 @@ class EventLines:
 
 
 _LINE_ENDS = {"\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029", "\u0085".encode(): b"\\u0085"}
-"""For clients that take these for ends of lines; they occur in strings of JSON only."""
+"""Escape these, which some clients treat as line ends; they occur in JSON strings only."""
 
 
 def _event(line: bytes, start: int, end: int) -> Frame:
@@ -82,7 +82,7 @@ def _event(line: bytes, start: int, end: int) -> Frame:
         if b"\r" in line or not kind.isprintable():
             raise ValueError("not written by us")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedLog(f"no event at byte {start}") from error
+        raise DamagedLog(f"no valid event at byte {start}") from error
     for character, escaped in _LINE_ENDS.items():
         line = line.replace(character, escaped)
     message = b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind.encode(), line)
@@ -90,12 +90,12 @@ def _event(line: bytes, start: int, end: int) -> Frame:
 
 
 class LogText:
-    """A log: bytes as text. A character whose bytes are not all there yet waits for them."""
+    """A log: bytes as text. An incomplete character waits for its remaining bytes."""
 
     appends_only = False
 
     def frames(self, data: bytes, offset: int, *, last: bool) -> list[Frame]:
-        """One message with all text that is whole."""
+        """Return one message with all complete text."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         text = decoder.decode(data, last)
         end = offset + len(data) - len(decoder.getstate()[0])
@@ -106,5 +106,5 @@ class LogText:
 
 
 def end_message(status: str) -> bytes:
-    """The last message of a stream; without an id, so that nobody goes on from it."""
+    """Return the last message of a stream; without an id, so that no client resumes from it."""
     return b"event: end\ndata: %s\n\n" % json.dumps({"status": status}).encode()

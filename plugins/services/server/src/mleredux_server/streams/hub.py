@@ -1,4 +1,4 @@
-"""All streams of a server: who follows what, and that they end when the server does."""
+"""All streams of a server: who follows what; they end when the server stops."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-T
 
 @dataclass(frozen=True)
 class Followed:
-    """What is followed.
+    """What a stream follows.
 
     Attributes:
-        root: A directory of ours.
-        name: Of the file in it.
-        framing: How it becomes messages.
-        over: Whether what writes it has ended; called in a thread.
-        project: Whose it is.
-        cover: How to read it, where it may hold secrets.
+        root: A trusted directory.
+        name: Name of the file in it.
+        framing: Splits it into messages.
+        over: Returns whether its writer has ended; called in a thread.
+        project: Its project.
+        cover: How to read it, if it may hold secrets.
     """
 
     root: Path
@@ -47,7 +47,7 @@ class Followed:
 
 
 class Hub:
-    """Tails by what they follow; used on the event loop only."""
+    """The tails by what they follow; used on the event loop only."""
 
     def __init__(self) -> None:
         self._tails: dict[tuple[Path, bytes], Tail] = {}
@@ -63,16 +63,16 @@ class Hub:
         offset: int = 0,
         after: int | None = None,
     ) -> Pieces:
-        """A stream of server-sent events.
+        """Return a stream of server-sent events.
 
         Raises:
-            Problem: There are too many already.
+            Problem: Too many streams are open already.
         """
         if self._streams.total() >= MOST_STREAMS or self._streams[caller.user_id] >= MOST_OF_ONE:
             raise Problem(
                 "too-many-requests",
                 "Too many live streams are open.",
-                hint="Close some, or ask for what there is by now, without `Accept: text/event-stream`.",
+                hint="Close some, or request a snapshot without `Accept: text/event-stream`.",
                 headers={"Retry-After": "10"},
             )
         messages = self._messages(request, caller, followed, offset, after)
@@ -102,14 +102,14 @@ class Hub:
                 del self._tails[key]
 
     def stop(self) -> None:
-        """End all streams; clients come again, and go on where they were."""
+        """End all streams; clients reconnect and resume."""
         self._stopped = True
         for tail in self._tails.values():
             tail.stop()
 
 
 def hub_of(request: Request) -> Hub:
-    """The streams of the server that a request came to."""
+    """Return the streams of the server that handles a request."""
     return _hub(request.app)
 
 
@@ -121,7 +121,7 @@ def _hub(app: FastAPI) -> Hub:
 
 
 def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
-    """Let streams end as soon as a server is told to, so that it need not wait for its followers."""
+    """End streams as soon as the server is told to stop, so that it does not wait for clients."""
     shutdown = server.shutdown
 
     async def stop_first(sockets: list[socket.socket] | None = None) -> None:
@@ -132,7 +132,7 @@ def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
 
 
 async def _may(request: Request, project: str) -> bool:
-    """Whether whoever asked may still see it: their token may be revoked by now."""
+    """Return whether the client may still see it: the token may be revoked by now."""
     token, tokens = bearer_of(request), _tokens_of(request)
     caller = tokens.remembered(token) or await run_in_threadpool(tokens.caller, token)
     return caller is not None and caller.sees(project)

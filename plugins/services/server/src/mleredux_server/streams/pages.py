@@ -1,4 +1,4 @@
-"""Reading an event log by pages."""
+"""Read an event log in pages."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _BLOCK = 1 << 18
 
 
 def events_after(run: Path, after: int, most: int) -> list[Event]:
-    """Events of a run in order, with numbers greater than `after`.
+    """Return events of a run in order, with numbers greater than `after`.
 
-    Numbers are those of the lines, from 0 without gaps, so lines before are counted, not read.
+    Numbers are line numbers, from 0 without gaps, so previous lines are counted, not parsed.
 
     Raises:
-        OSError: The log is not there, or can't be read.
-        DamagedLog: A line is no event.
+        OSError: The log does not exist, or can't be read.
+        DamagedLog: A line is not a valid event.
     """
     found: list[Event] = []
     number, offset, rest = 0, 0, b""
@@ -41,4 +41,4 @@ def _event(line: bytes) -> Event:
     try:
         return Event.model_validate_json(line)
     except ValidationError as error:
-        raise DamagedLog("a line is no event") from error
+        raise DamagedLog("a line is not a valid event") from error

@@ -1,4 +1,4 @@
-"""How clients ask for streams."""
+"""How clients request streams."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ _LARGEST = 2**63 - 1
 
 
 def wants_stream(request: Request) -> bool:
-    """Whether server-sent events are accepted by name."""
+    """Return whether server-sent events are accepted by name."""
     kinds = (kind.strip().lower() for kind in request.headers.get("accept", "").split(","))
     return any(kind.partition(";")[0].strip() == "text/event-stream" for kind in kinds)
 
 
 def resumed_at(request: Request, after: int | None) -> int | None:
-    """Where a client goes on: `Last-Event-ID`, which browsers send by themselves, before `?after=`.
+    """Return where a client resumes: `Last-Event-ID`, which browsers send automatically, has precedence over `?after=`.
 
     Raises:
-        Problem: The id is none of ours.
+        Problem: The id is invalid.
     """
     said = request.headers.get("last-event-id", "").strip()
     if not said:
         return after
     if not (said.isascii() and said.isdecimal() and len(said) < 20 and int(said) <= _LARGEST):
-        raise Problem("invalid", "Last-Event-ID is none of this stream's.", hint="Leave it out to begin at the start.")
+        raise Problem("invalid", "Last-Event-ID is not from this stream.", hint="Omit it to start at the beginning.")
     return int(said)

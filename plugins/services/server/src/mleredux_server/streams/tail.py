@@ -1,7 +1,7 @@
-"""Following a file: one reader for all followers, who take from a small store of what was read last.
+"""Follow a file: one reader for all followers, with a small buffer of the latest messages.
 
-Whoever is not there (who begins earlier, or is slow) reads the file from their own place until they have caught up. So
-nothing is queued for anybody, and the memory of a tail is that of the store, however many follow and however slowly.
+A follower outside the buffer (an earlier start, or a slow client) reads the file from its own offset until it has
+caught up. So nothing is queued per follower, and a tail uses only the memory of its buffer, for any number of them.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from mleredux_server.streams.frames import HEARTBEAT, DamagedLog, Frame, Framing
 _LOG = structlog.get_logger()
 BLOCK = 64 << 10
 KEPT = 256 << 10
-"""Bytes of messages that are kept for all followers of a file."""
+"""Bytes of messages that are buffered for all followers of a file."""
 MAX_LINE = 32 << 20
 HEARTBEAT_SECONDS = 15.0
 CHECK_SECONDS = 30.0
-"""How often it is asked whether a follower may still follow."""
+"""How often to check whether a follower may still follow."""
 _LOOK_SECONDS = 0.2
 _BUSY_SECONDS = 0.02
-"""Between blocks that are there already: what is written faster is read by the followers, from their own places."""
+"""Pause between available blocks: data written faster is read by the followers, from their own offsets."""
 _OVER_SECONDS = 1.5
 _OVER_SOON_SECONDS = 0.3
 _PAUSE = 0.005
-"""After each block that a follower reads alone: a long log is no reason to stop everybody else."""
+"""Pause after each block that a follower reads alone: a long log must not block everything else."""
 
 
 @dataclass(frozen=True)
 class Over:
-    """Nothing more will come.
+    """The end of a stream.
 
     Attributes:
-        status: How it ended; None where it is gone.
+        status: How it ended; None if it was deleted.
     """
 
     status: str | None
 
 
 class Tail:
-    """The end of a file, for all who follow it.
+    """The end of a file, for all its followers.
 
     Args:
-        root: A directory of ours.
-        name: Of the file in it; it may not be there yet.
-        framing: How it becomes messages.
-        over: Whether what writes the file has ended; called in a thread.
-        cover: How to read the file until it is over, where it may hold secrets.
+        root: A trusted directory.
+        name: Name of the file in it; it may not exist yet.
+        framing: Splits it into messages.
+        over: Returns whether the file's writer has ended; called in a thread.
+        cover: How to read the file until it is over, if it may hold secrets.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class Tail:
     async def follow(
         self, offset: int = 0, *, after: int | None = None, may: Callable[[], Awaitable[bool]]
     ) -> AsyncGenerator[bytes, None]:
-        """Messages from a place on, until the end; comments where there is nothing to tell for long.
+        """Yield messages from an offset on, until the end; comments if there are none for long.
 
         Args:
-            offset: In bytes.
-            after: Of a log of events: only those with greater numbers.
-            may: Whether this follower may still follow.
+            offset: Start offset in bytes.
+            after: For a log of events: only those with greater numbers.
+            may: Returns whether this follower may still follow.
         """
         self.followers += 1
         if self._task is None:
@@ -130,16 +130,16 @@ class Tail:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether nothing more will follow."""
         return self._stopped or self._over is not None
 
     def stop(self) -> None:
-        """Let all followers go, as the server ends."""
+        """Release all followers, as the server stops."""
         self._stopped = True
         self._tell()
 
     def _stored(self, offset: int) -> list[Frame]:
-        """Messages from a place on that are in the store, about a block of them."""
+        """Return about one block of buffered messages from an offset on."""
         found: list[Frame] = []
         size = 0
         while size < BLOCK and (frame := self._frames.get(offset)) is not None:
@@ -149,7 +149,7 @@ class Tail:
         return found
 
     async def _alone(self, offset: int) -> list[Frame]:
-        """Messages from a place on that are no longer in the store, by reading the file."""
+        """Yield messages from an offset on that are no longer buffered, by reading the file."""
         if offset >= self._end:
             return []
         await asyncio.sleep(_PAUSE)
@@ -164,7 +164,7 @@ class Tail:
             return self._read_open(file, offset, end, last=last)
 
     def _open(self) -> Opened:
-        """The file, without what may be the beginning of a secret at its end, as long as more may come."""
+        """Read the file, without a possible beginning of a secret at its end while more may follow."""
         cover = self._cover
         if cover is not None and self._over is not None:
             cover = replace(cover, growing=False)
@@ -182,7 +182,7 @@ class Tail:
                 raise DamagedLog(f"a line of more than {MAX_LINE:,} bytes")
 
     async def _watch(self) -> None:
-        """Read what comes, as long as somebody follows, and find out when nothing more will."""
+        """Read new data while there are followers, and detect the end."""
         asked = 0.0
         try:
             while self.followers and not self._stopped:
@@ -207,10 +207,10 @@ class Tail:
         try:
             return self._ask_over()
         except SQLAlchemyError:
-            return None  # asked again in a moment
+            return None  # checked again shortly
 
     async def _finish(self, over: Over) -> None:
-        """What was written before it was over is still read, by the followers if it is much."""
+        """Read what was written before the end; followers read it themselves if it is large."""
         size = self._size()
         while self._end < size and await self._look():
             size = self._size()
@@ -224,7 +224,7 @@ class Tail:
             return 0
 
     async def _look(self) -> bool:
-        """Read some of what is new; whether there was something."""
+        """Read some of the new data; return whether there was any."""
         try:
             status = self._path.lstat()
         except OSError:
@@ -235,7 +235,7 @@ class Tail:
         try:
             frames = await anyio.to_thread.run_sync(self._news, limiter=readers())
         except OSError:
-            self._seen = seen  # no regular file: nothing to read until it is another
+            self._seen = seen  # not a regular file: nothing to read until it is replaced
             return False
         if not frames:
             self._seen = seen
@@ -244,7 +244,7 @@ class Tail:
         return True
 
     def _news(self) -> list[Frame]:
-        """What is new, in the thread; followers read what is too much for the store by themselves."""
+        """Return new data, in the thread; followers read what is too large for the buffer themselves."""
         with self._open() as file:
             if file.size < self._end:
                 self._shrunk()
@@ -253,9 +253,9 @@ class Tail:
             return self._read_open(file, self._end, file.size, last=False)
 
     def _shrunk(self) -> None:
-        """The file was cut, or is that of a new attempt: followers begin anew. Masking keeps the length of a file."""
+        """Handle a truncated file, or that of a new attempt: followers start over. Masking keeps a file's length."""
         if self._framing.appends_only:
-            raise DamagedLog("it became shorter")
+            raise DamagedLog("it was truncated")
         self._frames, self._kept, self._end = {}, 0, 0
         self._generation += 1
 

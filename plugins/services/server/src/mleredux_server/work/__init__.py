@@ -1,4 +1,4 @@
-"""What workers do, one module a kind of job: `work` in the worker, `begun` and `settle` in the server.
+"""The work of each type of job, one module per type: `work` in the worker, `begun` and `settle` in the server.
 
 Only the server process writes the database; a worker only writes files, in its job's folder.
 """
@@ -20,19 +20,19 @@ RESULT_FILE = "result.json"
 LOCK_FILE = ".lock"
 CANCEL_FILE = ".cancel"
 ATTEMPT_FILE = ".attempt"
-"""Holds the number of the attempt that was last taken up by a worker."""
+"""Stores the number of the latest attempt that a worker started."""
 
 
 @dataclass(frozen=True)
 class WorkContext:
-    """What a worker has for one job.
+    """A worker's input for one job.
 
     Attributes:
-        settings: The server's; without its database, which workers never open.
+        settings: The server's settings, without its database, which workers never open.
         folder: The job's own: a run's directory, or one in the state folder.
-        request: What was asked, from `request.json`; empty for runs, whose directory says all.
-        cancelled: Whether somebody asked to stop.
-        attempt: 1 for the first worker that takes the job up.
+        request: The content of `request.json`; empty for runs, whose directory has everything.
+        cancelled: Returns whether a user asked to cancel.
+        attempt: 1 for the first worker that starts the job.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""Building an agent's environment ahead of its runs: the reference is fetched and pinned here, not in a request."""
+"""Build an agent's environment ahead of its runs: the reference is fetched and pinned here, not in a request."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def work(context: WorkContext) -> dict[str, Any]:
     """Fetch, pin and build.
 
     Returns:
-        `agent`, pinned; `image`, what was made, by content; `cached`, whether it was there.
+        `agent`, pinned; `image`, the content digest of the build; `cached`, whether it existed.
 
     Raises:
-        MlereduxError: It can't be fetched or built, or takes what it may not.
+        MlereduxError: It can't be fetched or built, or uses what is not allowed.
     """
     asked = context.request
     reference, options = str(asked["agent"]), dict(asked["options"])
-    # A catalogue remembers what a branch was when it was asked first; a build is of what it is now.
+    # A catalogue caches the first resolution of a branch; a build uses the current one.
     catalogue = Catalogue(block=context.catalogue.block, load=context.catalogue.load)
     if not asked["trusted"]:
         try:
@@ -47,14 +47,14 @@ def work(context: WorkContext) -> dict[str, Any]:
 
 
 def begun(session: Session, job: Job) -> None:
-    """A worker has it."""
+    """Mark it as started."""
     row = session.get(BuildRow, job.id)
     if row is not None:
         row.status = "building"
 
 
 def settle(session: Session, job: Job, result: dict[str, Any] | None, error: str | None) -> None:
-    """It is ready, or can't be built."""
+    """Record that it is ready, or can't be built."""
     row = session.get(BuildRow, job.id)
     if row is None:
         return

@@ -1,4 +1,4 @@
-"""Grading what was handed in without an agent: core's grader, in a child process without network."""
+"""Grade submissions without an agent: core's grader, in a child process without network."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mleredux_server.database.tables import Job, Submission, now
 from mleredux_server.work import WorkContext
 
 FAULT_FILE = "fault.txt"
-"""What went wrong, in words that may name files of this machine: for whoever runs the server."""
+"""The error message, which may name files of this machine: for the server administrator."""
 
 
 def work(context: WorkContext) -> dict[str, Any]:
-    """Prepare the task where that was not done yet, and grade the file.
+    """Prepare the task if that was not done yet, and grade the file.
 
     Returns:
-        `report`, also of a file that can't be scored.
+        `report`, also for a file that can't be scored.
 
     Raises:
         MlereduxError: The server or the task is at fault.
@@ -42,20 +42,21 @@ def work(context: WorkContext) -> dict[str, Any]:
         write_atomically(context.folder / FAULT_FILE, f"{error}\n")
         what = "has no data on this server" if isinstance(error, DataError) else "is broken"
         raise MlereduxError(
-            f"The submission could not be graded: the task {asked['task']} {what}.", hint="Tell who runs the server."
+            f"The submission could not be graded: the task {asked['task']} {what}.",
+            hint="Contact the server administrator.",
         ) from error
     return {"report": json.loads(report.model_dump_json())}
 
 
 def begun(session: Session, job: Job) -> None:
-    """A worker has it."""
+    """Mark it as started."""
     row = session.get(Submission, job.id)
     if row is not None:
         row.status = "grading"
 
 
 def settle(session: Session, job: Job, result: dict[str, Any] | None, error: str | None) -> None:
-    """It is graded, or can't be."""
+    """Record the grade, or why there is none."""
     row = session.get(Submission, job.id)
     if row is None:
         return

@@ -13,13 +13,13 @@ from mleredux_server.work import WorkContext
 
 
 def work(context: WorkContext) -> dict[str, Any]:
-    """Go on with a run where it is.
+    """Resume a run from its current state.
 
     Returns:
-        `disk_mb`, what it left.
+        `disk_mb`, the disk space it uses.
 
     Raises:
-        ResumeRefused: Another process works on it.
+        ResumeRefused: Another process is running it.
     """
     run = context.store.get(context.job_id)
     pipeline = Pipeline(context.store, context.catalogue, context.data, base_image=context.settings.base_image)
@@ -30,14 +30,14 @@ def work(context: WorkContext) -> dict[str, Any]:
 
 
 def sweep(context: WorkContext, run: Run) -> None:
-    """Remove what an earlier attempt left running; an attempt that is cancelled early never looks for it."""
+    """Remove what an earlier attempt left running; an attempt that is cancelled early does not check for it."""
     try:
         context.catalogue.sandbox(run.spec.sandbox).sweep(context.store.owner, lambda other: other != run.id)
     except SandboxError:
-        return  # an engine that does not answer now is swept when the server starts
+        return  # if an engine does not respond now, it is cleaned up when the server starts
 
 
 def disk_mb(run: Run) -> int:
-    """Megabytes that a run left, rounded up."""
+    """Return a run's disk usage in megabytes, rounded up."""
     used, _ = disk_usage(run.path)
     return -(-used // 2**20)

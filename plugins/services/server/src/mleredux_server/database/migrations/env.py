@@ -1,4 +1,4 @@
-"""Alembic's environment: migrations run on the connection that is handed in."""
+"""Alembic's environment: migrations run on the connection that is passed to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mleredux_server.database.types import UtcTime
 
 
 def _render(kind: str, item: Any, _context: Any) -> str | Literal[False]:
-    """Migrations name no types of ours, which may change after them."""
+    """Keep our types out of migrations, as they may change later."""
     return "sa.DateTime(timezone=True)" if kind == "type" and isinstance(item, UtcTime) else False
 
 
