@@ -1,4 +1,4 @@
-"""Gateways of runs before a scripted upstream, all over real sockets."""
+"""Gateways of runs in front of a scripted upstream, all over real sockets."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ TALK: dict[str, Any] = {
 
 @pytest.fixture(scope="session")
 def planted_key() -> str:
-    """The upstream's key: nothing that is kept of a run may hold it."""
+    """The upstream's key: no stored file of a run may contain it."""
     return UPSTREAM_KEY
 
 
 @pytest.fixture(scope="session")
 def config_text() -> str:
-    """`gateway.toml`, with `{url}` for the upstream's address."""
+    """`gateway.toml`, with `{url}` as the upstream's address."""
     return CONFIG
 
 
@@ -114,7 +114,7 @@ class Opened:
         return self.gateway.close()
 
     def calls(self) -> list[dict[str, Any]]:
-        """The record, once the calls are over."""
+        """Return the record, once the calls are over."""
         return list(read_calls(self.run.path / "llm" / "calls.jsonl"))
 
     def say(self, text: str = "hello", model: str = "priced", **more: Any) -> str:
@@ -128,7 +128,7 @@ Opener = Callable[..., Opened]
 
 @pytest.fixture
 def configured(upstream: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A configuration with the upstream, whose key is in the caller's environment alone."""
+    """A configuration with the upstream, whose key is only in the caller's environment."""
     (tmp_path / "gateway.toml").write_text(CONFIG.format(url=upstream.url))
     monkeypatch.setenv("MLEREDUX_GATEWAY_CONFIG", str(tmp_path / "gateway.toml"))
     monkeypatch.setenv("PLANTED_KEY", UPSTREAM_KEY)
@@ -136,7 +136,7 @@ def configured(upstream: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def make_run(path: Path, **limits: Any) -> Run:
-    """A run on disk that has not begun."""
+    """A run on disk that has not started."""
     spec = RunSpec(
         id=path.name,
         task="digits",
@@ -153,7 +153,7 @@ def make_run(path: Path, **limits: Any) -> Run:
 
 @pytest.fixture
 def opened(configured: None, tmp_path: Path) -> Iterator[Opener]:
-    """`opened(llm_calls=3)` opens the gateway of a new run; `opened(run=run)` that of a run that goes on."""
+    """`opened(llm_calls=3)` opens the gateway of a new run; `opened(run=run)` that of a resumed run."""
     numbers, all_of_them = itertools.count(), []
     with tempfile.TemporaryDirectory(prefix="gateway-") as sockets:
 

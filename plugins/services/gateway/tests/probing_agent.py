@@ -1,6 +1,6 @@
-"""Runs inside of a container with network `gateway` and tries everything; writes what it saw as JSON.
+"""Runs inside a container with network `gateway` and probes everything; writes its observations as JSON.
 
-Its orders come as options: `targets` (host:port that must not answer), `other_token` (of another run), `calls`.
+Its input comes as options: `targets` (host:port that must not respond), `other_token` (of another run), `calls`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KEY = os.environ["OPENAI_API_KEY"]
 
 
 def ask(text: str, key: str = KEY, **more: Any) -> tuple[int, str]:
-    """Status and body of a chat completion."""
+    """Return status and body of a chat completion."""
     body = json.dumps({"model": "priced", "messages": [{"role": "user", "content": text}], **more}).encode()
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     try:
@@ -34,7 +34,7 @@ def ask(text: str, key: str = KEY, **more: Any) -> tuple[int, str]:
 
 
 def stream() -> list[float]:
-    """Seconds at which the pieces of a stream came."""
+    """Return the times in seconds at which the pieces of a stream arrived."""
     body = json.dumps({"model": "priced", "stream": True, "messages": [{"role": "user", "content": "dripping"}]})
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{BASE}/chat/completions", body.encode(), headers)
@@ -44,7 +44,7 @@ def stream() -> list[float]:
 
 
 def claude() -> str:
-    """What Anthropic's protocol answers."""
+    """Return a response in Anthropic's protocol."""
     body = {"model": "priced", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]}
     headers = {"X-Api-Key": os.environ["ANTHROPIC_API_KEY"], "Content-Type": "application/json"}
     url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
@@ -53,7 +53,7 @@ def claude() -> str:
 
 
 def reached(target: str) -> str:
-    """How a connection to host:port went."""
+    """Return the result of connecting to host:port."""
     host, _, port = target.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=2).close()
@@ -63,7 +63,7 @@ def reached(target: str) -> str:
 
 
 def datagram(host: str) -> str:
-    """How sending a packet without a connection went (a DNS server would be asked so)."""
+    """Return the result of sending a UDP packet (as a DNS query would)."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as packet:
         try:
             packet.sendto(b"?", (host, 53))
@@ -73,14 +73,14 @@ def datagram(host: str) -> str:
 
 
 def validated(name: str) -> str:
-    """The verdict's bytes on one of the guesses."""
+    """Return the verdict's bytes for one of the guesses."""
     request = urllib.request.Request(os.environ["MLEREDUX_VALIDATE_URL"], (OUTPUT / name).read_bytes(), method="POST")
     with urllib.request.urlopen(request) as answer:
         return str(answer.read().decode())
 
 
 def guesses() -> None:
-    """A perfect submission, its opposite, and one that is all the same."""
+    """Return a perfect submission, its opposite, and a constant one."""
     with (Path(os.environ["MLEREDUX_DATA_DIR"]) / "test.csv").open() as file:
         rows = list(csv.DictReader(file))
     right = [int(float(row["width"]) + float(row["height"]) > 1) for row in rows]

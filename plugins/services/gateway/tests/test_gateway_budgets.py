@@ -1,4 +1,4 @@
-"""Budgets by calls, tokens and cost: what the agent is told, what the run says, and how far they can be overrun."""
+"""Budgets by calls, tokens and cost: the agent's error, the run's events, and the maximum overrun."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HELLO = {"role": "user", "content": "hello"}
     ("limits", "answered"),
     [({"llm_calls": 3}, 3), ({"llm_tokens": 300}, 3), ({"llm_cost_usd": 0.008}, 3), ({"llm_calls": 0}, 0)],
 )
-def test_a_budget_that_is_used_up_is_a_clear_error(opened, limits, answered):
-    """One call takes 120 tokens, and 0.003 USD."""
+def test_an_exhausted_budget_is_a_clear_error(opened, limits, answered):
+    """One call uses 120 tokens, and 0.003 USD."""
     agent = opened(**limits)
     ((name, limit),) = limits.items()
     for _ in range(answered):
@@ -43,7 +43,7 @@ def test_an_agent_can_ask_what_is_left(opened):
     assert left["llm_cost_usd"] == {"used": 0.003, "limit": None}
 
 
-def test_a_model_without_a_price_has_no_cost_and_is_refused_where_cost_is_limited(opened):
+def test_a_model_without_a_price_has_no_cost_and_is_refused_if_cost_is_limited(opened):
     free = opened()
     free.say(model="unpriced")
     assert free.close().cost_usd is None
@@ -55,8 +55,8 @@ def test_a_model_without_a_price_has_no_cost_and_is_refused_where_cost_is_limite
 
 
 @pytest.mark.parametrize("limits", [{"llm_calls": 4}, {"llm_tokens": 200}, {"llm_cost_usd": 0.005}])
-def test_calls_at_once_do_not_overrun_it(opened, limits):
-    """Twenty calls at once of 50 tokens and 0.0014 USD each."""
+def test_concurrent_calls_do_not_overrun_it(opened, limits):
+    """Twenty concurrent calls of 50 tokens and 0.0014 USD each."""
     agent = opened(**limits)
 
     def ask(_: int) -> bool:
@@ -74,7 +74,7 @@ def test_calls_at_once_do_not_overrun_it(opened, limits):
     assert use.refused == 16
 
 
-def test_a_run_that_goes_on_has_what_is_left(opened):
+def test_a_resumed_run_has_the_remaining_budget(opened):
     first = opened(llm_calls=3)
     first.say()
     first.say()

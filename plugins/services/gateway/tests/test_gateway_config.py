@@ -1,4 +1,4 @@
-"""Upstreams and prices: where they come from, and how mistakes are told."""
+"""Upstreams and prices: their sources, and the reporting of mistakes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def config(tmp_path: Path, text: str, **environment: str):
     return load_config({"MLEREDUX_GATEWAY_CONFIG": str(tmp_path / "gateway.toml"), **environment})
 
 
-def test_without_a_file_keys_of_the_environment_make_the_upstreams(tmp_path):
+def test_without_a_file_keys_of_the_environment_define_the_upstreams(tmp_path):
     nothing = {"XDG_CONFIG_HOME": str(tmp_path)}
     with pytest.raises(SandboxError, match=r"no language model to forward to.*OPENAI_API_KEY"):
         load_config(nothing)
@@ -49,7 +49,7 @@ def test_the_first_upstream_that_offers_a_model_gets_the_call(tmp_path):
     assert found.upstreams[1].host == "127.0.0.1:2", "without the password"
 
 
-def test_a_key_is_in_no_text_of_an_upstream(tmp_path):
+def test_a_key_is_in_no_string_representation_of_an_upstream(tmp_path):
     text = '[upstreams.a]\nprotocol = "openai"\nbase_url = "http://x/v1"\nkey_env = "KEY"'
     found = config(tmp_path, text, KEY="sk-planted")
     assert "sk-planted" not in repr(found) and "sk-planted" not in str(found.upstreams)
@@ -62,22 +62,22 @@ def test_a_key_is_in_no_text_of_an_upstream(tmp_path):
         ('[upstreams.a]\nprotocol = "smoke"\nbase_url = "x"', r"upstreams\.a\.protocol"),
         ('[upstreams.a]\nprotocol = "openai"\nbase_url = "x"\nkey = "sk-secret"', r"upstreams\.a\.key: Extra"),
         ('[upstreams.a]\nprotocol = "openai"\nbase_url = "x"\nkey_env = "ABSENT"', "ABSENT, which is not set"),
-        ("[upstreams]", "names no upstream"),
+        ("[upstreams]", "defines no upstream"),
         ("not toml", "can't be read"),
     ],
 )
-def test_mistakes_are_told_without_what_may_be_a_key(text, told, tmp_path):
+def test_mistakes_are_reported_without_possible_keys(text, told, tmp_path):
     with pytest.raises(SandboxError, match=told) as error:
         config(tmp_path, text)
     assert "sk-secret" not in str(error.value)
 
 
-def test_a_file_that_is_named_must_be_there(tmp_path):
+def test_a_given_file_must_exist(tmp_path):
     with pytest.raises(SandboxError, match="can't be read"):
         load_config({"MLEREDUX_GATEWAY_CONFIG": str(tmp_path / "absent.toml"), "OPENAI_API_KEY": "x"})
 
 
-def test_prices_are_the_users_then_the_tables_then_the_shipped_ones(tmp_path):
+def test_prices_come_from_the_user_then_the_table_then_the_package(tmp_path):
     table = {
         "gpt-4o": {"mode": "chat", "input_cost_per_token": 5e-6, "output_cost_per_token": 6e-6},
         "somebody/gpt-4o": {"mode": "chat", "input_cost_per_token": 9e-6, "output_cost_per_token": 9e-6},
@@ -97,7 +97,7 @@ def test_prices_are_the_users_then_the_tables_then_the_shipped_ones(tmp_path):
         Prices({}, tmp_path / "absent.json")
 
 
-def test_cost_knows_caches_and_long_prompts():
+def test_cost_includes_caches_and_long_prompts():
     plain = Price(input=10, output=100)
     assert cost_of(Tokens(1000, 400, 100, 10), plain) == pytest.approx(0.011)
     price = Price(input=10, output=100, cached=1, cache_write=20, above=5000, above_input=30, above_output=200)
@@ -105,7 +105,7 @@ def test_cost_knows_caches_and_long_prompts():
     assert cost_of(Tokens(6000, 0, 0, 10), price) == pytest.approx((6000 * 30 + 10 * 200) / 1e6)
 
 
-def test_usage_is_read_as_each_protocol_reports_it_and_nonsense_is_none():
+def test_usage_is_read_for_each_protocol_and_invalid_reports_are_ignored():
     details = {"cached_tokens": 30}
     chat = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": details}
     assert tokens_of("chat", chat) == Tokens(100, 30, 0, 5)
@@ -118,7 +118,7 @@ def test_usage_is_read_as_each_protocol_reports_it_and_nonsense_is_none():
         assert tokens_of("chat", nonsense) is None
 
 
-def test_what_is_set_aside_follows_the_request():
+def test_the_reservation_follows_the_request():
     assert expected({"max_tokens": 50, "n": 2}, 400) == Tokens(100, completion=100, estimated=True)
     assert expected({}, 400).completion > 0
 

@@ -1,6 +1,6 @@
-"""Two agents at once in real containers, with only the gateway: what they reach, what they are told, what is kept.
+"""Two concurrent agents in real containers, with only the gateway: what they reach, receive, and what is stored.
 
-All that the agents do is in `probing_agent.py`; they run once, and the tests look at what they saw and left.
+The agents' code is in `probing_agent.py`; they run once, and the tests check their observations and output files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from mleredux_testing.toys import TOY_PLUGIN
 pytestmark = pytest.mark.docker
 
 CALLS = 12
-"""What the first agent may ask; it asks more."""
+"""Maximum number of calls of the first agent; it requests more."""
 MADE_HERE = "mleredux/debian-python:trixie"
 PLUGIN = """
 from mleredux.hookspecs import hookimpl
@@ -54,7 +54,7 @@ def mleredux_register_agents():
 
 @dataclass
 class Probed:
-    """A finished run, what its agent saw, and its container as the engine described it."""
+    """A finished run, its agent's observations, and its container as described by the engine."""
 
     run: Run
     token: str
@@ -79,7 +79,7 @@ def listening() -> Iterator[int]:
 
 
 def targets(port: int, upstream: ScriptedLlm) -> list[str]:
-    """Everything that an agent might reach, and must not."""
+    """Everything that an agent might try to reach, and must not."""
     addresses = [a.address for many in psutil.net_if_addrs().values() for a in many if a.family == socket.AF_INET]
     hosts = {*addresses, "localhost", "host.docker.internal", *(f"172.{net}.0.1" for net in range(17, 20))}
     beyond = ["169.254.169.254:80", "192.0.2.1:443", "[fd00:ec2::254]:80", "2001:db8::1:443", "127.0.0.11:53"]
@@ -131,7 +131,7 @@ def probed(
             until(lambda: all((run.output_dir / "ready").exists() or run.state.final for run in runs))
             described = [_described(client, run) for run in runs]
             history = json.dumps([client.history(item["Image"]) for item in described])
-            # From here on, the verdicts can't come from the answers: there are none.
+            # From here on, the verdicts can't come from the answers: they are deleted.
             private = data.path / "toy" / "prepared" / "private"
             away = private.rename(home / "private-away")
             for run in runs:
@@ -167,13 +167,13 @@ def _described(client: Any, run: Run) -> dict[str, Any]:
     return described
 
 
-def test_the_gateway_answers_by_both_protocols_and_streams(probed):
+def test_the_gateway_serves_both_protocols_and_streams(probed):
     for one in probed:
         status, body = one.seen["hello"]
         assert status == 200 and "Hello." in body
         assert one.seen["claude"].startswith("Hello.")
         times = one.seen["stream"]
-        assert len(times) > 20 and times[-1] - times[0] > 0.5, "it came all at once"
+        assert len(times) > 20 and times[-1] - times[0] > 0.5, "it came in one piece"
         assert one.seen["environment"]["OPENAI_BASE_URL"] == "http://localhost:4000/v1"
 
 
@@ -188,8 +188,8 @@ def test_nothing_else_is_reached(probed):
         assert not [name for name in one.seen["sockets"] if "docker" in name]
 
 
-def test_the_same_targets_answer_where_there_is_a_network(upstream):
-    """Else the test above would show nothing."""
+def test_the_same_targets_respond_with_a_network(upstream):
+    """Otherwise the test above would prove nothing."""
     with listening() as port:
         answered = []
         for target in targets(port, upstream):
@@ -201,13 +201,13 @@ def test_the_same_targets_answer_where_there_is_a_network(upstream):
         assert len(answered) >= 3, "loopback, an address of this machine, and the upstream"
 
 
-def test_keys_of_others_are_refused(probed):
+def test_keys_of_other_runs_are_refused(probed):
     first, second = probed
     assert first.token != second.token
     assert first.seen["wrong_keys"] == second.seen["wrong_keys"] == [401, 401, 401]
 
 
-def test_a_budget_holds_inside_too_and_does_not_touch_the_other_run(probed):
+def test_a_budget_holds_inside_too_and_does_not_affect_the_other_run(probed):
     first, second = probed
     spent = 5  # before: hello, claude, echo, leak, a stream
     assert sorted(first.seen["to_the_end"]) == [200] * (CALLS - spent) + [403] * spent
@@ -220,7 +220,7 @@ def test_a_budget_holds_inside_too_and_does_not_touch_the_other_run(probed):
     assert second.run.report.ledger.llm.exhausted is None
 
 
-def test_each_run_has_a_record_of_its_own_calls_in_its_manifest(probed, upstream):
+def test_each_run_s_manifest_has_a_record_of_its_own_calls(probed, upstream):
     for one in probed:
         calls = [call for call in read_calls(one.run.path / "llm" / "calls.jsonl") if not call.get("refused")]
         assert len(calls) == one.run.report.ledger.llm.calls
@@ -230,7 +230,7 @@ def test_each_run_has_a_record_of_its_own_calls_in_its_manifest(probed, upstream
         assert listed["llm/calls.jsonl"].producer == "gateway" and listed["llm/calls.jsonl"].sha256
 
 
-def test_the_rollout_of_an_agent_that_keeps_none_is_made_of_its_calls(probed):
+def test_the_rollout_of_an_agent_that_writes_none_is_created_from_its_calls(probed):
     for one in probed:
         assert check_rollout(one.run.path / "rollout.json") == []
         rollout = one.run.rollout
@@ -245,7 +245,7 @@ def _answered(run: Run) -> list[dict[str, Any]]:
     return [call for call in read_calls(run.path / "llm" / "calls.jsonl") if not call.get("refused")]
 
 
-def test_the_planted_key_and_the_token_are_nowhere(probed, planted_key):
+def test_the_planted_key_and_the_token_are_not_stored(probed, planted_key):
     for one in probed:
         assert "*****" in one.seen["echo"][1] and "*****" in one.seen["leak"][1]
         kept = {path: path.read_bytes() for path in one.run.path.rglob("*") if path.is_file()}
@@ -260,8 +260,8 @@ def test_the_planted_key_and_the_token_are_nowhere(probed, planted_key):
         assert planted_key not in json.dumps(one.seen["environment"])
 
 
-def test_validation_says_the_same_of_a_perfect_guess_and_of_its_opposite_and_needs_no_answers(probed):
+def test_validation_reports_the_same_for_a_perfect_guess_and_its_opposite_without_answers(probed):
     for one in probed:
-        assert len(set(one.seen["verdicts"])) == 1, "a verdict tells good from bad"
+        assert len(set(one.seen["verdicts"])) == 1, "a verdict distinguishes good from bad"
         assert json.loads(one.seen["verdicts"][0])["valid"] is True
-        assert one.run.report.score == 1.0, "the answers were there again when it was graded"
+        assert one.run.report.score == 1.0, "the answers were available again for grading"

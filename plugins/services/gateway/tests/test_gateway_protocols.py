@@ -1,4 +1,4 @@
-"""What agents get through the gateway: the providers' own clients, unmodified, as if they spoke to the provider."""
+"""Agents' view of the gateway: the providers' own clients, unmodified, as if they called the provider."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def test_chat_with_tools_is_forwarded_counted_and_priced(opened):
     assert use.exhausted is None and use.failed == use.refused == 0
 
 
-def test_a_stream_comes_piece_by_piece_and_is_counted_though_the_agent_asked_for_no_usage(opened):
+def test_a_stream_comes_piece_by_piece_and_is_counted_though_the_agent_requested_no_usage(opened):
     agent = opened()
     times, text = [], ""
     for chunk in agent.ai.chat.completions.create(model="priced", messages=user("dripping"), stream=True):
         times.append(time.monotonic())
-        assert chunk.choices, "a chunk of usage was not asked for"
+        assert chunk.choices, "a chunk of usage was not requested"
         text += chunk.choices[0].delta.content or ""
     assert text == "drip " * 30
-    assert times[-1] - times[0] > 0.5, "it came all at once"
+    assert times[-1] - times[0] > 0.5, "it came in one piece"
     use = agent.close()
     assert (use.prompt_tokens, use.completion_tokens) == (5, 5)
     (call,) = agent.calls()
@@ -50,7 +50,7 @@ def test_a_stream_comes_piece_by_piece_and_is_counted_though_the_agent_asked_for
     assert "stream_options" not in call["request"]
 
 
-def test_usage_in_a_stream_comes_where_it_was_asked_for(opened):
+def test_usage_in_a_stream_comes_if_requested(opened):
     agent = opened()
     chunks = list(
         agent.ai.chat.completions.create(
@@ -60,7 +60,7 @@ def test_usage_in_a_stream_comes_where_it_was_asked_for(opened):
     assert chunks[-1].usage.total_tokens == 120
 
 
-def test_responses_whole_and_in_a_stream(opened):
+def test_responses_complete_and_in_a_stream(opened):
     agent = opened()
     tools: Any = [{"type": "function", **WEIGH}]
     first = agent.ai.responses.create(model="priced", input="hello")
@@ -73,7 +73,7 @@ def test_responses_whole_and_in_a_stream(opened):
     assert agent.calls()[1]["response"]["output"][1]["name"] == "weigh"
 
 
-def test_anthropic_whole_and_in_a_stream(opened):
+def test_anthropic_complete_and_in_a_stream(opened):
     agent = opened()
     whole = agent.claude.messages.create(model="priced", max_tokens=99, messages=user("weigh"), tools=[CLAUDES_WEIGH])
     assert whole.content[1].input == {"kilos": 2}
@@ -89,7 +89,7 @@ def test_anthropic_whole_and_in_a_stream(opened):
     assert one == two
 
 
-def test_models_are_listed_as_far_as_they_are_offered(opened):
+def test_only_offered_models_are_listed(opened):
     agent = opened()
     assert {model.id for model in agent.ai.models.list()} == {"alias", "priced", "unpriced"}
     assert {model.id for model in agent.claude.models.list()} == {"priced"}
@@ -130,12 +130,12 @@ def test_an_upstream_that_is_down_is_an_error_of_the_protocol(opened, tmp_path):
         f'[upstreams.gone]\nprotocol = "openai"\nbase_url = "http://127.0.0.1:{port}/v1"\n'
     )
     agent = opened()
-    with pytest.raises(openai.InternalServerError, match="can't be reached"):
+    with pytest.raises(openai.InternalServerError, match="is unreachable"):
         agent.ai.with_options(max_retries=0).chat.completions.create(model="any", messages=user("hello"))
     assert agent.close().failed == 1
 
 
-def test_a_stream_that_breaks_off_breaks_off_for_the_agent_too_and_is_estimated(opened):
+def test_an_interrupted_stream_is_interrupted_for_the_agent_too_and_estimated(opened):
     agent = opened()
     with pytest.raises(httpx.RemoteProtocolError):
         list(agent.ai.chat.completions.create(model="priced", messages=user("torn"), stream=True))
@@ -144,7 +144,7 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent_too_and_is_estimated(
     assert agent.calls()[0]["estimated"]
 
 
-def test_an_agent_that_hangs_up_pays_for_what_was_written(opened):
+def test_an_agent_that_disconnects_pays_for_what_was_generated(opened):
     agent = opened()
     stream = agent.ai.chat.completions.create(model="priced", messages=user("dripping"), stream=True)
     for _, _chunk in zip(range(5), stream, strict=False):
@@ -167,7 +167,7 @@ def test_only_the_runs_own_key_opens_it(opened, key):
     assert agent.close().calls == 0
 
 
-def test_what_is_no_call_of_a_model_is_not_there(opened):
+def test_other_endpoints_are_not_found(opened):
     agent = opened()
     headers = {"Authorization": f"Bearer {agent.token}"}
     client = httpx.Client(base_url=agent.gateway.url, headers=headers)
@@ -186,7 +186,7 @@ def test_what_is_no_call_of_a_model_is_not_there(opened):
     client.close()
 
 
-def test_both_sockets_answer(opened):
+def test_both_sockets_respond(opened):
     agent = opened()
     transport = httpx.HTTPTransport(uds=str(next(iter(_sockets(agent)))))
     with httpx.Client(transport=transport) as client:
@@ -194,13 +194,13 @@ def test_both_sockets_answer(opened):
     assert answer.json()["llm_calls"] == {"used": 0, "limit": None}
 
 
-def test_an_agent_that_opens_too_many_connections_harms_itself_alone(opened):
+def test_an_agent_that_opens_too_many_connections_harms_only_itself(opened):
     agent, other = opened(), opened()
     port = int(agent.gateway.url.rpartition(":")[2])
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(300)]
         many[-1].settimeout(60)
-        assert many[-1].recv(1) == b"", "it was closed at once"
+        assert many[-1].recv(1) == b"", "it was closed immediately"
         assert other.say() and many[0].fileno() > 0
     assert agent.say().startswith("Hello"), "it has room again"
 

@@ -1,4 +1,4 @@
-"""The record of calls: whole, small, without secrets, and complete after a kill."""
+"""The record of calls: complete, small, without secrets, also after a kill."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REQUESTS = st.fixed_dictionaries({"messages": MESSAGES}, optional={"tools": JSON
 
 @settings(max_examples=60, deadline=None)
 @given(requests=st.lists(REQUESTS, max_size=8))
-def test_what_is_read_is_what_was_asked(requests, tmp_path_factory):
+def test_requests_are_read_back_unchanged(requests, tmp_path_factory):
     folder = tmp_path_factory.mktemp("record")
     record = Record(folder, lambda text: text)
     for number, request in enumerate(requests, start=1):
@@ -48,14 +48,14 @@ def test_what_is_read_is_what_was_asked(requests, tmp_path_factory):
     assert [call["request"] for call in read_calls(folder / "calls.jsonl")] == requests
 
 
-def test_a_growing_conversation_grows_the_record_by_what_is_new(tmp_path):
+def test_a_growing_conversation_grows_the_record_by_new_messages_only(tmp_path):
     record = Record(tmp_path, lambda text: text)
     messages = []
     letters = random.Random(0)
     for number in range(1, 101):
         messages.append({"role": "user", "content": "".join(letters.choices(string.ascii_letters, k=1000))})
         end(record, number, {"model": "m", "messages": messages, "tools": [{"name": "x" * 5000}]})
-    assert (tmp_path / "calls.jsonl").stat().st_size < 150_000, "5 MB were asked"
+    assert (tmp_path / "calls.jsonl").stat().st_size < 150_000, "5 MB were sent"
     last = list(read_calls(tmp_path / "calls.jsonl"))[-1]
     assert last["request"] == {"model": "m", "messages": messages, "tools": [{"name": "x" * 5000}]}
 
@@ -72,7 +72,7 @@ def test_secrets_are_masked_in_all_their_forms(tmp_path):
     assert mask.data(f"Bearer {SECRET}".encode()) == b"Bearer *****"
 
 
-def test_half_a_line_that_a_kill_left_is_passed_over_and_mended(tmp_path):
+def test_a_partial_line_after_a_kill_is_skipped_and_repaired(tmp_path):
     record = Record(tmp_path, lambda text: text)
     end(record, 1, {"messages": ["a"]})
     with (tmp_path / "calls.jsonl").open("ab") as file:
@@ -84,7 +84,7 @@ def test_half_a_line_that_a_kill_left_is_passed_over_and_mended(tmp_path):
     assert [call["call"] for call in read_calls(tmp_path / "calls.jsonl")] == [1, 2]
 
 
-def test_a_call_holds_what_was_said_and_what_it_took_and_no_header(opened, planted_key):
+def test_a_call_has_its_texts_and_usage_and_no_headers(opened, planted_key):
     agent = opened()
     agent.say("echo", temperature=0.5)
     agent.close()
@@ -98,7 +98,7 @@ def test_a_call_holds_what_was_said_and_what_it_took_and_no_header(opened, plant
     assert planted_key not in written and agent.token not in written and "Authorization" not in written
 
 
-def test_tokens_of_runs_differ_and_stay(tmp_path):
+def test_tokens_of_runs_are_distinct_and_stable(tmp_path):
     assert run_token(b"a" * 32, "run-1") == run_token(b"a" * 32, "run-1")
     assert len({run_token(salt, run) for salt in (b"a" * 32, b"b" * 32) for run in ("run-1", "run-2")}) == 4
 
@@ -143,7 +143,7 @@ def killed(opened, tmp_path) -> Run:
     return run
 
 
-def test_after_a_kill_budgets_go_on_from_the_record_with_the_call_that_was_cut_off(killed, opened):
+def test_after_a_kill_budgets_continue_from_the_record_with_the_interrupted_call(killed, opened):
     again = opened(run=killed)
     left = httpx.get(f"{again.gateway.url}/budget", headers={"X-Api-Key": again.token}, timeout=60).json()
     assert left["llm_calls"] == {"used": 2, "limit": 3}
@@ -152,7 +152,7 @@ def test_after_a_kill_budgets_go_on_from_the_record_with_the_call_that_was_cut_o
     assert (use.calls, use.failed) == (3, 1)
     calls = again.calls()
     assert [call["call"] for call in calls] == [1, 2, 3]
-    assert calls[1]["error"] == "The program was ended during this call." and calls[1]["prompt_tokens"] > 0
+    assert calls[1]["error"] == "The program was terminated during this call." and calls[1]["prompt_tokens"] > 0
     assert use.prompt_tokens == 200 + calls[1]["prompt_tokens"]
     assert json.loads((killed.path / "llm" / "trajectory.json").read_text())["final_metrics"]["extra"]["llm_calls"] == 3
 
@@ -163,7 +163,7 @@ def test_after_a_kill_budgets_go_on_from_the_record_with_the_call_that_was_cut_o
     line=st.sampled_from(["\n", "\r\n"]),
     cuts=st.lists(st.integers(0, 400), max_size=6),
 )
-def test_events_of_a_stream_are_whole_whatever_pieces_they_come_in(events, line, cuts):
+def test_events_of_a_stream_are_complete_however_they_are_chunked(events, line, cuts):
     sent = "".join(f"data: {event}{line}{line}" for event in events).encode()
     places = [0, *sorted(min(cut, len(sent)) for cut in cuts), len(sent)]
     frames = Frames()

@@ -1,4 +1,4 @@
-"""Rollouts made of nothing but the record of calls."""
+"""Rollouts created only from the record of calls."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_a_growing_conversation_becomes_steps_with_tools_and_their_results():
     assert (final.total_prompt_tokens, final.total_completion_tokens, final.total_cost_usd) == (300, 15, 0.75)
 
 
-def test_calls_that_begin_anew_each_time_repeat_nothing():
-    """As in a tree search: the same instructions, other code."""
+def test_calls_that_start_over_each_time_repeat_nothing():
+    """As in a tree search: the same instructions, different code."""
     trajectory = made(
         call(1, [SYSTEM, TASK], {"content": "draft"}),
         call(2, [SYSTEM, TASK, {"role": "user", "content": "Your code failed."}], {"content": "fix"}),
@@ -101,7 +101,7 @@ def test_calls_that_begin_anew_each_time_repeat_nothing():
     ]
 
 
-def test_an_agent_may_forget_the_middle_and_rewrite_what_was_said():
+def test_an_agent_may_drop_the_middle_and_rewrite_replies():
     replies = [f"<think>long thoughts</think> answer number {i}, at length" for i in range(3)]
     trajectory = made(
         call(1, [SYSTEM, TASK], {"content": replies[0]}),
@@ -128,7 +128,7 @@ def test_an_example_that_the_model_did_not_say_is_copied_context():
     assert trajectory.steps[-1].llm_call_count == 1
 
 
-def test_failed_calls_are_counted_but_no_steps_and_refusals_are_told():
+def test_failed_calls_are_counted_but_not_steps_and_refusals_are_reported():
     trajectory = made(
         call(1, [SYSTEM, TASK], {"content": "x"}, status=500, failed=True, response={"error": {}}),
         call(2, [SYSTEM, TASK], {"content": "draft"}),
@@ -154,13 +154,13 @@ def test_without_an_answered_call_there_is_none():
         {"tool_calls": [use("1", "ls"), use("1", "ls")]},
     ],
 )
-def test_whatever_a_provider_says_gives_a_valid_document(reply, tmp_path):
+def test_any_provider_response_gives_a_valid_document(reply, tmp_path):
     trajectory = made(call(1, [TASK, "no message", {"role": 5}, result("9", "stray")], reply))
     (tmp_path / "it.json").write_text(trajectory.model_dump_json(exclude_none=True))
     assert check_rollout(tmp_path / "it.json") == []
 
 
-def test_all_protocols_tell_the_same_story(opened, tmp_path):
+def test_all_protocols_give_the_same_trajectory(opened, tmp_path):
     """One conversation with a tool, by each of the real clients."""
     schema = {"type": "object", "properties": {}}
     agent = opened()

@@ -1,4 +1,4 @@
-"""Memory for requests: as much as there is room for, and given back."""
+"""Memory for requests: limited, and released."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from mleredux_gateway.bounds import Room
 
 
-def test_who_finds_no_room_waits_until_there_is_some() -> None:
+def test_a_request_that_does_not_fit_waits_for_memory() -> None:
     async def scene() -> list[str]:
         room, told = Room(10), []
 

@@ -1,4 +1,4 @@
-"""The real program with an agent that asks a model: metered, killed, resumed, reported."""
+"""The real program with an agent that calls a model: metered, killed, resumed, reported."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def until(there: Any) -> Any:
     return found
 
 
-def test_after_kill_and_resume_the_agent_goes_on_with_what_is_left_of_its_budget(configured, upstream, tmp_path):
+def test_after_kill_and_resume_the_agent_continues_with_its_remaining_budget(configured, upstream, tmp_path):
     before = len(upstream.calls)
     first = program(tmp_path, "toy", "--agent", "asker", "--llm-calls", "8", "--llm-cost", "1")
     try:
@@ -81,13 +81,13 @@ def test_after_kill_and_resume_the_agent_goes_on_with_what_is_left_of_its_budget
     llm = record["report"]["ledger"]["llm"]
     assert llm["calls"] == len(upstream.calls) - before == 8
     assert (llm["exhausted"], llm["refused"]) == ("llm_calls", 1)
-    assert llm["cost_usd"] == pytest.approx(8 * 0.003, abs=0.0031), "a call that the kill cut off is an estimate"
+    assert llm["cost_usd"] == pytest.approx(8 * 0.003, abs=0.0031), "a call interrupted by the kill is an estimate"
     assert run.spec.limits.llm_cost_usd == 1
     assert log.read_text().split().count("403") == 1
     kinds = [event.data.get("status") for event in run.events() if event.type == "gateway"]
     assert kinds == ["exhausted", "closed"]
     page = (run.path / "report.html").read_text()
-    assert re.search(r"Budget used up</\w+>\s*<[^>]*>\s*llm_calls", page), "the page says so"
+    assert re.search(r"Budget used up</\w+>\s*<[^>]*>\s*llm_calls", page), "the page shows it"
     assert check_rollout(run.path / "rollout.json") == []
     assert run.rollout is not None and run.rollout.final_metrics.extra["llm_calls"] == 8
 

@@ -1,4 +1,4 @@
-"""Nothing by which the provider would reach the network, or another run, for an agent without one."""
+"""Requests by which the provider would reach the network, or another run, for an agent without network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def chat(content: Any, **more: Any) -> dict[str, Any]:
         ("responses", {"model": "m", "input": [{"type": "function_call", "name": "f", "arguments": "https://x"}]}),
     ],
 )
-def test_what_stays_between_agent_and_model_is_offered(kind, body):
+def test_requests_without_network_access_are_allowed(kind, body):
     assert objection(kind, body, {"mine"}, hosted_tools=False) is None
 
 
@@ -41,8 +41,8 @@ def test_what_stays_between_agent_and_model_is_offered(kind, body):
     ("kind", "body", "told"),
     [
         ("chat", {"messages": []}, "Name a model"),
-        ("chat", chat("x", web_search_options={}) | {"web_search_options": {"a": 1}}, "search of the web"),
-        ("chat", {**chat("x"), "model": "gpt-4o-search-preview"}, "search of the web"),
+        ("chat", chat("x", web_search_options={}) | {"web_search_options": {"a": 1}}, "web search"),
+        ("chat", {**chat("x"), "model": "gpt-4o-search-preview"}, "web search"),
         ("chat", chat([{"type": "image_url", "image_url": {"url": "https://example.org/?leak"}}]), "image_url"),
         ("chat", chat([{"type": "image_url", "image_url": "HTTP://example.org"}]), "image_url"),
         ("chat", chat([{"type": "file", "file": {"file_id": "file-1"}}]), "file_id"),
@@ -65,7 +65,7 @@ def test_what_stays_between_agent_and_model_is_offered(kind, body):
             "remote files",
         ),
         ("responses", {"model": "m", "input": "x", "background": True}, "background"),
-        ("responses", {"model": "m", "input": "x", "previous_response_id": "another's"}, "no response of that id"),
+        ("responses", {"model": "m", "input": "x", "previous_response_id": "another's"}, "no response with that id"),
         ("responses", {"model": "m", "input": "x", "conversation": "conv_1"}, "conversations"),
         ("responses", {"model": "m", "input": "x", "tools": [{"type": "web_search"}]}, "web_search"),
         ("responses", {"model": "m", "input": "x", "tools": [{"type": "mcp", "server_url": "https://x"}]}, "mcp"),
@@ -82,12 +82,12 @@ def test_what_stays_between_agent_and_model_is_offered(kind, body):
         ),
     ],
 )
-def test_what_reaches_further_is_not(kind, body, told):
+def test_requests_with_network_access_are_refused(kind, body, told):
     said = objection(kind, body, {"mine"}, hosted_tools=False)
     assert said is not None and told in said
 
 
-def test_a_refusal_is_told_counted_and_recorded_but_never_forwarded(opened, upstream):
+def test_a_refusal_is_reported_counted_and_recorded_but_never_forwarded(opened, upstream):
     agent, before = opened(), len(upstream.calls)
     with pytest.raises(openai.BadRequestError, match="does not offer the provider's tool 'web_search'"):
         agent.ai.responses.create(model="priced", input="x", tools=[{"type": "web_search"}])

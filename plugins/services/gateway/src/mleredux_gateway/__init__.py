@@ -1,4 +1,4 @@
-"""The metered way of agents to language models: holds the keys, counts, keeps budgets, records every call."""
+"""A metering LLM gateway for agents: holds the keys, counts tokens, enforces budgets, records every call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway:
-    """One gateway a run, in a thread of this process."""
+    """Opens one gateway per run, in a thread of this process."""
     from mleredux_gateway.endpoint import open_gateway
 
     return open_gateway(run, agent, socket)
@@ -30,14 +30,14 @@ def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway:
 
 @hookimpl
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """The record of calls, and the rollout made of it."""
+    """The record of calls, and the rollout created from it."""
     from mleredux_gateway.artifacts import artifacts_of
 
     return artifacts_of(run)
 
 
 def __getattr__(name: str) -> Any:
-    """What others import, loaded when it is asked for."""
+    """Load the public names on first access."""
     if name == "read_calls":
         from mleredux_gateway.record import read_calls
 

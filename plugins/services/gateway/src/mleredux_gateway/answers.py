@@ -1,4 +1,4 @@
-"""What the gateway itself says to agents, in the form of the protocol that they speak."""
+"""The gateway's own responses to agents, in the format of their protocol."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _BUDGET_CODES = ("llm_calls", "llm_tokens", "llm_cost_usd")
 
 
 def family_of(kind: Kind) -> Family:
-    """Whose protocol it is."""
+    """Return the provider whose protocol it is."""
     return "anthropic" if kind == "messages" else "openai"
 
 
 def below_v1(path: str) -> str:
-    """The path that follows `/v1`, which some clients have in their address and some have not."""
+    """Return the path after `/v1`, which some clients include in their base URL."""
     return (path.removeprefix("/v1").rstrip("/")) or "/"
 
 
 def given_key(headers: Any) -> str:
-    """The key of a request, by either protocol's header."""
+    """Return the key of a request, from either protocol's header."""
     bearer = headers.get("Authorization", "")
     if bearer[:7].lower() == "bearer ":
         return str(bearer[7:].strip())
@@ -34,7 +34,7 @@ def given_key(headers: Any) -> str:
 
 
 def error(family: Family, status: int, kind: str, message: str, code: str | None = None) -> web.Response:
-    """An error; clients are told not to try again."""
+    """Return an error response; clients are told not to retry."""
     if family == "anthropic":
         content: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": message}}
     else:
@@ -43,7 +43,7 @@ def error(family: Family, status: int, kind: str, message: str, code: str | None
 
 
 def refusal(family: Family, reason: str, message: str) -> web.Response:
-    """A call that is not forwarded because of the run's budget, or of what it asks for."""
+    """Return the response to a call that is refused because of the run's budget or its content."""
     if reason in _BUDGET_CODES:
         return error(family, 403, BUDGET, message, reason)
     if reason == "model":

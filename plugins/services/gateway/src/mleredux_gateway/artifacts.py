@@ -1,4 +1,4 @@
-"""What the gateway leaves in a run's manifest."""
+"""The gateway's files in a run's manifest."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mleredux_gateway.trajectory import TRAJECTORY
 
 
 def artifacts_of(run: Run) -> Iterable[Artifact]:
-    """The files that are there."""
+    """Return the existing files."""
     titles = {
         CALLS: ("application/jsonl", "Calls of language models"),
-        TRAJECTORY: ("application/json", "Rollout made of the calls (ATIF)"),
+        TRAJECTORY: ("application/json", "Rollout created from the calls (ATIF)"),
     }
     for name, (kind, title) in titles.items():
         if (run.path / FOLDER / name).is_file():

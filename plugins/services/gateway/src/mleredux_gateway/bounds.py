@@ -1,4 +1,4 @@
-"""Bounds of what one agent takes of this program: memory of requests, and open connections."""
+"""Limits on what one agent can use of this program: memory of requests, and open connections."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MAX_CONNECTIONS = 256
 
 
 class Room:
-    """So many bytes for all requests together; who finds no room waits.
+    """A memory budget in bytes for all requests together; a request that does not fit waits.
 
     Args:
-        size: Bytes; nobody may ask for more.
+        size: Bytes; no single request may exceed it.
     """
 
     def __init__(self, size: int) -> None:
@@ -24,7 +24,7 @@ class Room:
 
     @asynccontextmanager
     async def take(self, size: int) -> AsyncIterator[Callable[[int], Awaitable[None]]]:
-        """Have so many bytes while the block lasts; calling what it gives keeps fewer of them from then on."""
+        """Reserve bytes while the block lasts; calling the returned function reduces the reservation."""
         held = size
 
         async def keep(needed: int) -> None:
@@ -44,12 +44,12 @@ class Room:
 
 
 def bounded(server: web.Server) -> Callable[[], asyncio.Protocol]:
-    """Protocols of a server for asyncio, as many as there may be connections; what is too many is closed at once."""
+    """Protocols of an asyncio server, one per allowed connection; excess connections are closed immediately."""
     return lambda: _Door(server)
 
 
 class _Door(asyncio.Protocol):
-    """Hands a connection to the server once it is made: until then the server does not count it."""
+    """Pass a connection to the server once it is established: until then the server does not count it."""
 
     def __init__(self, server: web.Server) -> None:
         self._server = server

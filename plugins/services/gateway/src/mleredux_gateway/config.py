@@ -1,4 +1,4 @@
-"""Where calls go: upstreams with their keys, from `gateway.toml` or from the caller's environment."""
+"""Where calls are forwarded: upstreams with their keys, from `gateway.toml` or from the caller's environment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Price(_Part):
     cache_write: Annotated[float, Field(ge=0)] | None = None
     """Tokens written to the provider's cache; as `input` where None."""
     above: int | None = None
-    """With a prompt of more tokens than this, the next prices hold."""
+    """For prompts with more tokens than this, the following prices apply."""
     above_input: float | None = None
     above_output: float | None = None
     above_cached: float | None = None
@@ -41,23 +41,23 @@ class Price(_Part):
 
 
 class UpstreamConfig(_Part):
-    """A provider, as `gateway.toml` names it."""
+    """A provider, as configured in `gateway.toml`."""
 
     protocol: Family
     base_url: str
-    """With `/v1` where the provider's clients have it there."""
+    """Includes `/v1` if the provider's clients expect it."""
     key_env: str | None = None
-    """The variable of the caller's environment that holds the key; None where none is needed."""
+    """The variable of the caller's environment that holds the key; None if none is needed."""
     models: tuple[str, ...] = ("*",)
-    """Models that are offered to agents: names or patterns (`gpt-5*`)."""
+    """Models offered to agents: names or patterns (`gpt-5*`)."""
     rename: dict[str, str] = {}
-    """What the provider calls a model, by the name that agents use."""
+    """The provider's model name, by the name that agents use."""
     headers: dict[str, str] = {}
-    """Sent with each call; `{run}` is the run's id."""
+    """Headers sent with each call; `{run}` is the run's id."""
     timeout: Annotated[float, Field(gt=0)] = 900
-    """Seconds without a byte from the provider."""
+    """Timeout in seconds without a byte from the provider."""
     hosted_tools: bool = False
-    """Whether agents may use what reaches the network from the provider's side: web search, remote files, MCP."""
+    """Whether agents may use tools that reach the network from the provider's side: web search, remote files, MCP."""
 
 
 class _File(_Part):
@@ -68,11 +68,11 @@ class _File(_Part):
 
 @dataclass(frozen=True)
 class Upstream:
-    """A provider with its key. The key is in no text of it.
+    """A provider with its key. The key is in none of its string representations.
 
     Attributes:
-        name: As the configuration calls it.
-        key: The secret, empty where none is needed.
+        name: Its name in the configuration.
+        key: The secret, empty if none is needed.
     """
 
     name: str
@@ -84,16 +84,16 @@ class Upstream:
 
     @property
     def host(self) -> str:
-        """Where calls go, for the record: without user or password."""
+        """The upstream's host, for the record: without user or password."""
         parts = urlsplit(self.config.base_url)
         return f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
 
     def offers(self, model: str) -> bool:
-        """Whether agents may ask for this model here."""
+        """Return whether agents may request this model here."""
         return model in self.config.rename or any(fnmatchcase(model, pattern) for pattern in self.config.models)
 
     def url(self, path: str) -> str:
-        """The address of an endpoint.
+        """Return the URL of an endpoint.
 
         Args:
             path: Beneath `/v1`, like `/chat/completions`.
@@ -104,7 +104,7 @@ class Upstream:
         return base + path
 
     def headers(self, run_id: str) -> dict[str, str]:
-        """Key, and what the configuration adds."""
+        """Return the key's header, and configured ones."""
         own = {name: value.replace("{run}", run_id) for name, value in self.config.headers.items()}
         if not self.key:
             return own
@@ -115,19 +115,19 @@ class Upstream:
 
 @dataclass(frozen=True)
 class GatewayConfig:
-    """All upstreams, and what the user says of prices."""
+    """All upstreams, and the user's prices."""
 
     upstreams: tuple[Upstream, ...]
     prices: dict[str, Price]
     price_table: Path | None
 
     def find(self, family: Family, model: str) -> Upstream | None:
-        """The first upstream of a protocol that offers a model."""
+        """Return the first upstream of a protocol that offers a model."""
         return next((u for u in self.upstreams if u.config.protocol == family and u.offers(model)), None)
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
-    """`MLEREDUX_GATEWAY_CONFIG`, or `gateway.toml` in mleredux's folder of the user's configuration."""
+    """Return `MLEREDUX_GATEWAY_CONFIG`, or `gateway.toml` in mleredux's user configuration folder."""
     if named := environment.get(CONFIG_VARIABLE):
         return Path(named)
     folder = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config")
@@ -135,10 +135,10 @@ def config_path(environment: Mapping[str, str]) -> Path:
 
 
 def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
-    """The configuration file where there is one; else OpenAI and Anthropic, as far as the environment has keys.
+    """Load the configuration file if there is one; else use OpenAI and Anthropic if the environment has their keys.
 
     Raises:
-        SandboxError: There is no upstream, or the file is wrong.
+        SandboxError: There is no upstream, or the file is invalid.
     """
     path = config_path(environment)
     if path.is_file() or CONFIG_VARIABLE in environment:
@@ -170,18 +170,18 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
         key = environment.get(config.key_env, "") if config.key_env else ""
         if config.key_env and not key:
             raise SandboxError(
-                f"Upstream {name} of {path} takes its key from {config.key_env}, which is not set.",
-                hint=f"Set {config.key_env}, or take the upstream out.",
+                f"Upstream {name} of {path} reads its key from {config.key_env}, which is not set.",
+                hint=f"Set {config.key_env}, or remove the upstream.",
             )
         upstreams.append(Upstream(name, config, key))
     if not upstreams:
-        raise SandboxError(f"{path} names no upstream.", hint=_README)
+        raise SandboxError(f"{path} defines no upstream.", hint=_README)
     table = found.price_table and (path.parent / found.price_table.expanduser())
     return GatewayConfig(tuple(upstreams), found.prices, table)
 
 
 def _known(environment: Mapping[str, str]) -> dict[str, UpstreamConfig]:
-    """Providers that need no configuration file; other addresses by the variables of their own clients."""
+    """Return providers that need no configuration file; other URLs come from the variables of their own clients."""
     openai = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE") or "https://api.openai.com/v1"
     anthropic = environment.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
     return {
@@ -191,7 +191,7 @@ def _known(environment: Mapping[str, str]) -> dict[str, UpstreamConfig]:
 
 
 def _tuples(value: Any) -> Any:
-    """TOML's arrays as pydantic's tuples."""
+    """Convert TOML's arrays to tuples for pydantic."""
     if isinstance(value, dict):
         return {name: _tuples(part) for name, part in value.items()}
     return tuple(_tuples(part) for part in value) if isinstance(value, list) else value

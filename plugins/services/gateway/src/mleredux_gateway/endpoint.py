@@ -1,4 +1,4 @@
-"""A run's gateway: the proxy in a thread of its own, on a Unix socket and on the loopback."""
+"""A run's gateway: the proxy in a dedicated thread, on a Unix socket and on the loopback interface."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STOP_SECONDS = 2
 
 
 def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
-    """Open the gateway of a run; the record of an earlier attempt counts.
+    """Open the gateway of a run; calls of an earlier attempt count.
 
     Raises:
         SandboxError: There is no upstream, or the sockets can't be opened.
@@ -57,7 +57,7 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
             **begun,
             "status": None,
             "failed": True,
-            "error": "The program was ended during this call.",
+            "error": "The program was terminated during this call.",
             "cached_tokens": 0,
             "completion_tokens": 0,
             "estimated": True,
@@ -90,7 +90,7 @@ class RunGateway:
         self._servers: list[asyncio.Server] = []
 
     def environment(self, url: str) -> dict[str, str]:
-        """Variables by which the usual clients find the gateway."""
+        """Variables by which common clients find the gateway."""
         (token,) = self.secrets
         return {
             "OPENAI_BASE_URL": f"{url}/v1",
@@ -101,11 +101,11 @@ class RunGateway:
             "ANTHROPIC_API_KEY": token,
             "LITELLM_PROXY_API_BASE": f"{url}/v1",
             "LITELLM_PROXY_API_KEY": token,
-            "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it waits for an address that can't be reached
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it waits for an unreachable address
         }
 
     def start(self, socket: Path) -> None:
-        """Listen, on the same port as before where the run goes on.
+        """Listen, on the same port as before if the run is resumed.
 
         Raises:
             SandboxError: A socket can't be opened.
@@ -117,14 +117,14 @@ class RunGateway:
             raise SandboxError(f"The gateway can't listen on {socket}: {self._failure}.")
 
     def close(self) -> LlmUse:
-        """Stop answering, and make the trajectory of the record."""
+        """Stop serving, and create the trajectory from the record."""
         if self._thread is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
         try:
             write_trajectory(self._run, self._agent)
-        except Exception as error:  # what was used must be told whatever a record holds
-            message = f"The record of calls gives no trajectory: {type(error).__name__}: {error}"
+        except Exception as error:  # usage must be reported whatever a record contains
+            message = f"Could not create a trajectory from the record of calls: {type(error).__name__}: {error}"
             self._run.emit(Warned(plugin="gateway", message=message))
         return self._meter.use()
 
@@ -142,7 +142,7 @@ class RunGateway:
             for server in self._servers:
                 server.close()
             self._loop.run_until_complete(runner.cleanup())
-            # Connections that were closed a moment ago have tasks that did not hear of it.
+            # Recently closed connections have tasks that were not notified yet.
             left = asyncio.all_tasks(self._loop)
             for task in left:
                 task.cancel()
@@ -157,11 +157,11 @@ class RunGateway:
         protocols = bounded(runner.server)
         socket.parent.mkdir(parents=True, exist_ok=True)
         self._servers.append(await self._loop.create_unix_server(protocols, str(socket)))
-        socket.chmod(0o666)  # the agent's user in a container is another than ours; the token decides
+        socket.chmod(0o666)  # the agent has another user id in a container; access is by token
         note = self._run.path / FOLDER / PLACE
         earlier = 0
         with contextlib.suppress(OSError, ValueError, KeyError):
-            # An agent that goes on since before a kill knows the old address.
+            # An agent still running since before a kill knows the old address.
             earlier = int(json.loads(note.read_text())["port"])
             self._servers.append(await self._loop.create_server(protocols, "127.0.0.1", earlier))
         if len(self._servers) < 2:

@@ -1,4 +1,4 @@
-"""Counting a run's calls, and keeping its budgets."""
+"""Count a run's calls, and enforce its budgets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 @dataclass(eq=False)
 class Ticket:
-    """A call under way, and what is set aside for it."""
+    """A call in progress, and its reservation."""
 
     tokens: int
     cost: float
@@ -50,15 +50,15 @@ class _Totals:
 
 
 class Meter:
-    """Admits calls as long as there is budget left, and adds up what they took. From one event loop.
+    """Admits calls while budget remains, and adds up their usage. Use it from one event loop.
 
-    A call is admitted where what was used is below every limit. Where it may go beyond one together with the calls
-    under way, it waits for them. So what goes beyond a limit is that of one call alone, or the difference between what
-    was set aside and what was taken by calls that were under way together.
+    A call is admitted if usage is below every limit. If it could exceed one together with the calls in
+    progress, it waits for them. So a limit can be exceeded by one call only, or by the difference between the
+    reservations and the actual usage of calls that were in progress together.
 
     Args:
-        limits: The run's.
-        exhausted: Told once, of the first budget that is used up.
+        limits: The run's limits.
+        exhausted: Called once, with the first exhausted budget.
     """
 
     def __init__(self, limits: Limits, exhausted: Callable[[str], None]) -> None:
@@ -69,18 +69,18 @@ class Meter:
         self._changed = asyncio.Condition()
 
     async def admit(self, expected: Tokens, cost: float | None) -> Ticket:
-        """Set aside what a call may take.
+        """Reserve budget for a call.
 
         Args:
-            expected: Tokens that it may take.
-            cost: USD that it may take, None where the model has no price.
+            expected: Tokens that it may use.
+            cost: USD that it may cost, None if the model has no price.
 
         Raises:
-            Refused: A budget is used up, or can't be kept.
+            Refused: A budget is exhausted, or can't be enforced.
         """
         if cost is None and self._limits.llm_cost_usd is not None:
             self._sum.refused += 1
-            raise Refused("no_price", "This model has no price here, and the run's cost is limited; ask for another.")
+            raise Refused("no_price", "This model has no price here, and the run's cost is limited; use another model.")
         ticket = Ticket(expected.total, cost or 0.0)
         async with self._changed:
             await self._changed.wait_for(lambda: self._spent() is not None or not self._must_wait(ticket))
@@ -90,13 +90,13 @@ class Meter:
                     self._sum.exhausted = budget
                     self._told(budget)
                 limit = getattr(self._limits, budget)
-                raise Refused(budget, f"The run's budget {budget} of {limit:g} is used up: no more calls are answered.")
+                raise Refused(budget, f"The run's budget {budget} of {limit:g} is used up: no more calls are allowed.")
             self._open.add(ticket)
             self._sum.calls += 1
             return ticket
 
     async def settle(self, ticket: Ticket, tokens: Tokens, cost: float | None, **facts: Any) -> None:
-        """Put what a call took in the place of what was set aside."""
+        """Replace a call's reservation by its actual usage."""
         async with self._changed:
             self._open.discard(ticket)
             self._add(tokens, cost, **facts)
@@ -120,7 +120,7 @@ class Meter:
         self._add(tokens, call["cost_usd"], failed=call["failed"], model=call["model"], host=call["host"])
 
     def use(self) -> LlmUse:
-        """What was used so far."""
+        """The usage so far."""
         total = self._sum
         return LlmUse(
             calls=total.calls,
@@ -136,7 +136,7 @@ class Meter:
         )
 
     def left(self) -> dict[str, Any]:
-        """Used and limit of each budget, for the agent."""
+        """Return usage and limit of each budget, for the agent."""
         used = {
             "llm_calls": self._sum.calls,
             "llm_tokens": self._sum.prompt + self._sum.completion,
@@ -145,7 +145,7 @@ class Meter:
         return {name: {"used": value, "limit": getattr(self._limits, name)} for name, value in used.items()}
 
     def _spent(self) -> str | None:
-        """The budget that is used up for good, whatever becomes of the calls under way."""
+        """Return the budget that is definitely exhausted, regardless of calls in progress."""
         limits, total = self._limits, self._sum
         if limits.llm_calls is not None and total.calls >= limits.llm_calls:
             return "llm_calls"
@@ -156,7 +156,7 @@ class Meter:
         return None
 
     def _must_wait(self, ticket: Ticket) -> bool:
-        """Whether a call may go beyond a budget together with those under way."""
+        """Return whether a call could exceed a budget together with those in progress."""
         if not self._open:
             return False
         limits, total = self._limits, self._sum

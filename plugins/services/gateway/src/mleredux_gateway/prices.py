@@ -1,6 +1,6 @@
-"""What calls cost: the user's own prices, a table in LiteLLM's form, and the table that is shipped.
+"""Costs of calls: the user's own prices, a table in LiteLLM's format, and the shipped table.
 
-`python -m mleredux_gateway.prices TABLE` makes `prices.json` anew of a table in LiteLLM's form
+`python -m mleredux_gateway.prices TABLE` regenerates `prices.json` from a table in LiteLLM's format
 (`model_prices_and_context_window.json`, which LiteLLM ships and publishes).
 """
 
@@ -28,12 +28,12 @@ class Prices:
     """Finds the price of a model.
 
     Args:
-        own: The user's, which go before all others.
+        own: The user's prices, which take precedence.
         table: A file in LiteLLM's form. That of an installed LiteLLM is read only where it is named here: else the same
             run would cost differently on two machines.
 
     Raises:
-        SandboxError: The table that is named can't be read.
+        SandboxError: The given table can't be read.
     """
 
     def __init__(self, own: dict[str, Price] | None = None, table: Path | None = None) -> None:
@@ -47,7 +47,7 @@ class Prices:
         self._tables.append({name: Price(**fields) for name, fields in shipped["models"].items()})
 
     def of(self, *names: str) -> Price | None:
-        """The price of the first of these names that has one; a provider's prefix (`openai/`) may be missing."""
+        """Return the price of the first of these names that has one; a provider's prefix (`openai/`) may be missing."""
         for name in names:
             for known in (name, name.rpartition("/")[2]):
                 for table in self._tables:
@@ -57,7 +57,7 @@ class Prices:
 
 
 def cost_of(tokens: Tokens, price: Price) -> float:
-    """USD."""
+    """Return the cost in USD."""
     above = price.above is not None and tokens.prompt > price.above
     read = _first(price.above_input if above else None, price.input)
     written = _first(price.above_output if above else None, price.output)
@@ -69,12 +69,12 @@ def cost_of(tokens: Tokens, price: Price) -> float:
 
 
 def read_litellm(path: Path) -> dict[str, Price]:
-    """Prices of language models in a table of LiteLLM's form, by model name without a provider's prefix."""
+    """Return prices of language models from a table in LiteLLM's format, by model name without a provider's prefix."""
     prices: dict[str, Price] = {}
     for name, facts in json.loads(path.read_text(encoding="utf-8")).items():
         if facts.get("mode") in _MODES and "input_cost_per_token" in facts and "output_cost_per_token" in facts:
             prices[name] = _price(facts)
-    # A provider's own name goes before that of somebody who resells the model.
+    # A provider's own name takes precedence over that of a reseller.
     for name in list(prices):
         prices.setdefault(name.rpartition("/")[2], prices[name])
     return prices

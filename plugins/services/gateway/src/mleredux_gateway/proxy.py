@@ -1,4 +1,4 @@
-"""The gateway's HTTP side: an agent's calls in, an upstream's answers out, each counted and recorded."""
+"""The gateway's HTTP side: forwards an agent's calls and an upstream's responses, each counted and recorded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TO_AGENT = ("content-type", "retry-after", "request-id", "x-request-id", "x-sho
 
 @dataclass
 class _Call:
-    """One call under way, and what is known of it so far."""
+    """A call in progress, and what is known about it so far."""
 
     number: int
     kind: Kind
@@ -58,17 +58,17 @@ class _Call:
 
 
 class Proxy:
-    """Answers the calls of one run.
+    """Serves the calls of one run.
 
     Args:
-        run_id: For upstreams that want to know it.
+        run_id: Sent to upstreams that require it.
         token: The only key that is accepted.
         config: Upstreams.
-        prices: What calls cost.
+        prices: Prices of models.
         meter: Budgets.
-        record: Where calls are kept.
-        mask: Takes secrets out of what the agent gets.
-        known_responses: Ids of responses that the run was given before.
+        record: The record of calls.
+        mask: Masks secrets in responses to the agent.
+        known_responses: Ids of responses that the run received before.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Proxy:
         self._refusals = 0
 
     def application(self) -> web.Application:
-        """For aiohttp's runner."""
+        """Return the application for aiohttp's runner."""
         application = web.Application(client_max_size=MAX_BODY)
         application.router.add_route("*", "/{path:.*}", self._answer)
         application.cleanup_ctx.append(self._sender.open)
@@ -104,7 +104,7 @@ class Proxy:
         anthropic = "Anthropic-Version" in request.headers or path.startswith("/messages")
         family: Family = "anthropic" if anthropic else "openai"
         if not hmac.compare_digest(given_key(request.headers).encode("utf-8", "replace"), self._token.encode()):
-            return error(family, 401, "authentication_error", "This is not the key of this run.", "invalid_api_key")
+            return error(family, 401, "authentication_error", "Invalid API key for this run.", "invalid_api_key")
         if request.method == "GET" and path == "/budget":
             return web.json_response(self._meter.left())
         if request.method == "GET" and path == "/models":
@@ -113,13 +113,13 @@ class Proxy:
             return error(family, 404, "not_found_error", f"The gateway does not offer {request.method} {request.path}.")
         length = request.content_length
         if length is not None and length > MAX_BODY:
-            return error(family, 413, "invalid_request_error", f"A request has at most {MAX_BODY >> 20} MiB.")
+            return error(family, 413, "invalid_request_error", f"The request is larger than {MAX_BODY >> 20} MiB.")
         async with self._room.take(MAX_BODY if length is None else length) as keep:
             try:
                 data = await request.read()
                 await keep(len(data))
                 body = json.loads(data, parse_constant=_no_constant)
-                # Written anew, so that the provider reads the same as the gateway did (of repeated names, say).
+                # Serialized again, so that the provider parses the same as the gateway did (e.g. for duplicate keys).
                 written = json.dumps(body).encode()
                 if not isinstance(body, dict):
                     raise ValueError("no object")
@@ -136,7 +136,7 @@ class Proxy:
             return self._refuse(kind, family, body, "not_offered", said)
         if upstream is None:
             return self._refuse(
-                kind, family, body, "model", f"The gateway offers no model {body['model']!r} by this protocol."
+                kind, family, body, "model", f"The gateway offers no model {body['model']!r} for this protocol."
             )
         if kind is None:
             return await self._sender.count_tokens(request, upstream, body)
@@ -168,7 +168,7 @@ class Proxy:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
             call.error = call.error or f"{type(failure).__name__}: {failure}"
             call.status = call.status or 502
-            said = f"The upstream of the gateway can't be reached or broke off ({type(failure).__name__})."
+            said = f"The gateway's upstream is unreachable or closed the connection ({type(failure).__name__})."
             return error(family_of(call.kind), 502, "api_error", said)
         finally:
             await asyncio.shield(self._finish(call, ticket))
@@ -214,7 +214,7 @@ class Proxy:
                         if event is not None:
                             whole.feed(event)
                         if drop_usage and event and "choices" in event and not event["choices"] and event.get("usage"):
-                            continue  # what the gateway asked for, and the agent did not
+                            continue  # requested by the gateway, not by the agent
                         passed.append(frame)
                     if passed:
                         await out.write(self._mask.data(b"".join(passed)))
@@ -222,11 +222,11 @@ class Proxy:
                     await out.write(self._mask.data(rest))
                 await out.write_eof()
             except (ConnectionResetError, aiohttp.ClientConnectionResetError):
-                call.error = "The agent hung up."
+                call.error = "The agent closed the connection."
             except (aiohttp.ClientError, TimeoutError, ValueError, TypeError, AttributeError) as failure:
-                call.error = f"The stream broke off ({type(failure).__name__})."
+                call.error = f"The stream was interrupted ({type(failure).__name__})."
                 if request.transport is not None:
-                    request.transport.abort()  # so that the agent does not take it for the end
+                    request.transport.abort()  # so that the agent does not mistake it for the end
         finally:
             call.response = whole.response()
             call.tokens = whole.tokens()
@@ -235,7 +235,7 @@ class Proxy:
         return out
 
     async def _finish(self, call: _Call, ticket: Ticket) -> None:
-        """Count and record a call that is over, however it ended."""
+        """Count and record a finished call, with or without an error."""
         tokens = call.tokens
         if tokens is None:
             served = call.status == 200 or call.status is None
@@ -244,7 +244,7 @@ class Proxy:
         renamed = call.upstream.config.rename.get(call.model, call.model)
         price = self._prices.of(call.model, renamed, *([answered] if isinstance(answered, str) else []))
         cost = 0.0 if not tokens.total else None if price is None else cost_of(tokens, price)
-        failed = call.status != 200 or (call.error is not None and call.error != "The agent hung up.")
+        failed = call.status != 200 or (call.error is not None and call.error != "The agent closed the connection.")
         if call.kind == "responses" and isinstance(call.response, dict) and isinstance(call.response.get("id"), str):
             self._known.add(call.response["id"])
         fields = {
@@ -281,7 +281,7 @@ class Proxy:
         return refusal(family, reason, said)
 
     def _outgoing(self, call: _Call) -> tuple[bytes, bool]:
-        """The body for the upstream, and whether the agent itself asked for usage in its stream."""
+        """Return the body for the upstream, and whether the agent itself requested usage in its stream."""
         changes: dict[str, Any] = {}
         renamed, asked = call.upstream.config.rename.get(call.model, call.model), True
         if renamed != call.model:
@@ -300,7 +300,7 @@ class Proxy:
 
 
 def _no_constant(name: str) -> Any:
-    """NaN and Infinity are no JSON, and providers differ on what to make of them."""
+    """Reject NaN and Infinity: they are not JSON, and providers handle them differently."""
     raise ValueError(name)
 
 

@@ -1,8 +1,8 @@
-"""The record of a run's calls: `llm/calls.jsonl`, one line a call.
+"""The record of a run's calls: `llm/calls.jsonl`, one line per call.
 
-What a request repeats of an earlier one is not written again. A line's `same` says what was left out: `{"tools": 3}` is
-the value that call 3 had there, `{"messages": [12, 40]}` the first 40 of the messages of call 12, which go before those
-of the line. `read_calls` puts it back.
+What a request repeats from an earlier one is not stored again. A line's `same` lists what was omitted: `{"tools": 3}`
+is the value from call 3, `{"messages": [12, 40]}` the first 40 messages of call 12, which precede those of the
+line. `read_calls` restores it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ FOLDER = "llm"
 CALLS = "calls.jsonl"
 BEGUN = "begun.jsonl"
 MAX_BYTES = 2 << 30
-"""Of the record; after that, requests and responses are left out of it."""
+"""Maximum size of the record; after that, requests and responses are omitted."""
 _REMEMBERED = 32
 _WORTH_SAYING = 200
 _LISTS = ("messages", "input")
 
 
 class Record:
-    """Appends to the record of one run. From one thread.
+    """Appends to the record of one run. Use it from one thread.
 
     Args:
         folder: The run's folder `llm`.
-        mask: Takes secrets out of a text.
+        mask: Masks secrets in a text.
     """
 
     def __init__(self, folder: Path, mask: Callable[[str], str]) -> None:
@@ -40,25 +40,25 @@ class Record:
         for path in self._paths.values():
             _mend(path)
         self.calls = [_without_content(call) for call in _lines(self._paths[CALLS])]
-        """Earlier calls of the run, without requests and responses."""
+        """Return earlier calls of the run, without requests and responses."""
         finished = {call["call"] for call in self.calls}
         begun = {line["call"]: line for line in _lines(self._paths[BEGUN])}
         self.interrupted = [line for number, line in begun.items() if number not in finished]
-        """Calls that had begun when the program was killed."""
+        """Return calls that were in progress when the program was killed."""
         self.next: int = max([*finished, *begun, 0]) + 1
         self._earlier: dict[int, dict[str, Any]] = {}
 
     def begin(self, call: int, **facts: Any) -> None:
-        """Note a call before it is forwarded, so that it counts even where its end is never seen."""
+        """Record a call before it is forwarded, so that it counts even if its end is never seen."""
         self._append(BEGUN, json.dumps({"call": call, **facts}))
 
     def end(self, fields: dict[str, Any], request: dict[str, Any] | None, response: Any) -> None:
-        """Write a call that is over.
+        """Record a finished call.
 
         Args:
             fields: With `call`, its number.
             request: The request's body.
-            response: The response's body, put together where it came in a stream.
+            response: The response's body, assembled if it was streamed.
         """
         if self._paths[CALLS].exists() and self._paths[CALLS].stat().st_size > MAX_BYTES:
             self._append(CALLS, json.dumps({**fields, "left_out": "The record is too large."}))
@@ -70,7 +70,7 @@ class Record:
         self._append(CALLS, json.dumps(line, ensure_ascii=False))
 
     def _append(self, name: str, line: str) -> None:
-        # Surrogates without a partner are JSON for some clients, and UTF-8 for nobody.
+        # Unpaired surrogates are valid JSON for some clients, but never valid UTF-8.
         data = self._mask(line).encode("utf-8", "replace") + b"\n"
         descriptor = os.open(self._paths[name], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
@@ -81,7 +81,7 @@ class Record:
             os.close(descriptor)
 
     def _shortened(self, call: int, request: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is the same as in an earlier call, and the rest."""
+        """Return references to repeated parts of earlier calls, and the rest."""
         same: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         marks: dict[str, Any] = {}
@@ -121,7 +121,7 @@ class Record:
 
 
 def read_calls(path: Path) -> Iterator[dict[str, Any]]:
-    """The calls of a record, in order of their ends, with whole requests.
+    """Read the calls of a record, in order of their ends, with complete requests.
 
     Args:
         path: `llm/calls.jsonl` of a run.
@@ -145,7 +145,7 @@ def read_calls(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Whole lines; half a line at the end is what a kill left."""
+    """Return complete lines; a partial last line is due to a kill."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What agents may not ask of a provider: anything by which it would reach the network, or another run, for them."""
+"""What agents may not request from a provider: anything that would reach the network, or another run, for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mleredux_gateway.usage import Kind
 _OWN_TOOLS = re.compile(
     r"(function|custom|bash|text_editor|computer|memory|local_shell|apply_patch|tool_search)(_\w+)?$"
 )
-"""Tools that run on the agent's side, or that only look through what the request holds."""
+"""Tools that run on the agent's side, or that only use the content of the request."""
 _REMOTE = re.compile(r"(?i)https?:|ftp:|gs:|s3:")
 _TIERS = (None, "auto", "default", "flex", "standard_only")
 _SEARCHING = re.compile(r"-search-|-search$|search-preview|search-api|deep-research")
@@ -19,12 +19,12 @@ _MAX_DEPTH = 40
 
 
 def objection(kind: Kind, body: dict[str, Any], known_responses: set[str], *, hosted_tools: bool) -> str | None:
-    """One sentence on what is not offered, None where all is well.
+    """Return one sentence on what is not offered, None if the request is allowed.
 
     Args:
         kind: The protocol.
         body: The request.
-        known_responses: Ids of responses that this run was given.
+        known_responses: Ids of responses that this run received.
         hosted_tools: Whether the upstream's own tools and remote files are allowed.
     """
     if not isinstance(body.get("model"), str) or not body["model"]:
@@ -35,16 +35,16 @@ def objection(kind: Kind, body: dict[str, Any], known_responses: set[str], *, ho
         return f"The gateway does not offer speed {body['speed']!r}."
     if kind == "responses":
         if body.get("background"):
-            return "The gateway does not offer responses in the background: they can't be counted."
+            return "The gateway does not offer background responses: they can't be counted."
         if body.get("conversation"):
             return "The gateway does not offer stored conversations; send the messages."
         earlier = body.get("previous_response_id")
         if earlier and earlier not in known_responses:
-            return "This run was given no response of that id."
+            return "This run received no response with that id."
     if hosted_tools:
         return None
     if body.get("web_search_options") or _SEARCHING.search(body["model"]):
-        return "The gateway does not offer search of the web."
+        return "The gateway does not offer web search."
     for name in ("mcp_servers", "container"):
         if body.get(name):
             return f"The gateway does not offer {name}."
@@ -60,7 +60,7 @@ def objection(kind: Kind, body: dict[str, Any], known_responses: set[str], *, ho
 
 
 def _remote_parts(value: Any, depth: int) -> Iterator[str]:
-    """Names of parts that the provider would fetch, or find in its own store."""
+    """Yield names of parts that the provider would fetch, or find in its own store."""
     if depth > _MAX_DEPTH:
         yield "nested too deeply"
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The run's own token, and keeping secrets out of what is kept."""
+"""The run's own token, and masking of secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MASK = "*****"
 
 
 def run_token(salt: bytes, run_id: str) -> str:
-    """The key by which a run's agent is known: the same when the run goes on, and nobody else's.
+    """Return the key that identifies a run's agent: the same when the run is resumed, and unique to it.
 
     HMAC-SHA256 of the run's id with the installation's salt (RFC 2104).
     """
@@ -20,20 +20,20 @@ def run_token(salt: bytes, run_id: str) -> str:
 
 
 class Mask:
-    """Replaces secrets in texts, in all forms that `mleredux.plugin.files` knows."""
+    """Replaces secrets in texts, in all forms known to `mleredux.plugin.files`."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._bytes = secret_forms(secrets)
         self._texts = [form.decode("utf-8", "surrogateescape") for form in self._bytes]
 
     def text(self, value: str) -> str:
-        """The text without them."""
+        """Return the text with secrets masked."""
         for secret in self._texts:
             value = value.replace(secret, MASK)
         return value
 
     def data(self, value: bytes) -> bytes:
-        """The bytes without them."""
+        """Return the bytes with secrets masked."""
         for secret in self._bytes:
             value = value.replace(secret, MASK.encode())
         return value

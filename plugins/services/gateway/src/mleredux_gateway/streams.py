@@ -1,4 +1,4 @@
-"""Putting a streamed answer together while it passes through."""
+"""Assemble a streamed response while it passes through."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 
 
 class Frames:
-    """Cuts bytes into server-sent events, whatever pieces they come in."""
+    """Splits bytes into server-sent events, however they are chunked."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Whole events, each with the blank line at its end.
+        """Yield complete events, each with the blank line at its end.
 
         Raises:
             ValueError: One is too large.
@@ -34,12 +34,12 @@ class Frames:
             raise ValueError("an event of the stream is too large")
 
     def rest(self) -> bytes:
-        """What came after the last whole event."""
+        """Return what follows the last complete event."""
         return self._rest
 
 
 def content_of(frame: bytes) -> dict[str, Any] | None:
-    """The JSON object of an event, None where it holds none (`[DONE]`, comments)."""
+    """Return the JSON object of an event, None if it holds none (`[DONE]`, comments)."""
     lines = [line[5:].strip() for line in frame.splitlines() if line.startswith(b"data:")]
     try:
         found = json.loads(b"\n".join(lines))
@@ -49,23 +49,23 @@ def content_of(frame: bytes) -> dict[str, Any] | None:
 
 
 class Assembler(Protocol):
-    """Collects the events of one answer."""
+    """Collects the events of one response."""
 
     done: bool
-    """Whether the answer came to its end."""
+    """Whether the response is complete."""
 
     def feed(self, event: dict[str, Any]) -> None:
-        """Take one event."""
+        """Add one event."""
 
     def tokens(self) -> Tokens | None:
-        """What the provider reported."""
+        """Return the usage that the provider reported."""
 
     def response(self) -> dict[str, Any]:
-        """The answer as it would have come without streaming, as far as it came."""
+        """Return the response in its non-streamed form, as far as it was received."""
 
 
 def assembler(kind: Kind) -> Assembler:
-    """One for an answer of this protocol."""
+    """Return a collector for a response of this protocol."""
     made: dict[Kind, type[Assembler]] = {"chat": _Chat, "responses": _Responses, "messages": _Messages}
     return made[kind]()
 
@@ -183,7 +183,7 @@ class _Messages:
         self.done |= kind == "message_stop"
 
     def tokens(self) -> Tokens | None:
-        # The first event reports a token or so; the number of those written comes with the end.
+        # The first event reports only a token or so; the number of generated tokens comes at the end.
         return tokens_of("messages", self._usage) if self.done else None
 
     def response(self) -> dict[str, Any]:

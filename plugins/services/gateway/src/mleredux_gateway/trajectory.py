@@ -1,4 +1,4 @@
-"""A rollout made of nothing but the record of calls, for agents that keep none."""
+"""A rollout created only from the record of calls, for agents that write none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHORT = 20
 
 @dataclass
 class _Draft:
-    """A step that may still get the results of its tool calls."""
+    """A step that may still receive the results of its tool calls."""
 
     turn: Turn
     time: str
@@ -44,7 +44,7 @@ class _Draft:
 
 
 def write_trajectory(run: Run, agent: Agent) -> bool:
-    """Write `llm/trajectory.json` of a run; False where no call was answered."""
+    """Write `llm/trajectory.json` of a run; return False if no call was answered."""
     made = make_trajectory(read_calls(run.path / FOLDER / CALLS), agent.id, agent.version, run.id)
     if made is not None:
         write_rollout(made, run.path / FOLDER / TRAJECTORY)
@@ -54,20 +54,20 @@ def write_trajectory(run: Run, agent: Agent) -> bool:
 def make_trajectory(
     calls: Iterable[dict[str, Any]], agent: str, version: str, session: str | None = None
 ) -> Trajectory | None:
-    """Steps of a conversation, of calls that each repeat what went before.
+    """Convert calls, each of which repeats what came before, to steps of a conversation.
 
-    What a request holds is a step of its own where it has not been seen before: a message that stands in a request
+    Content of a request becomes a step if it has not been seen before: a message that occurs in a request
     more often than among the steps is new. So it does not matter whether an agent sends one growing conversation,
-    leaves out its middle, or begins anew each time. Results of tools are put beside the call that they answer.
+    omits its middle, or starts over each time. Tool results are stored with the call that they belong to.
 
     Args:
-        calls: As `read_calls` gives them.
-        agent: Its id.
-        version: Its version.
+        calls: From `read_calls`.
+        agent: The agent's id.
+        version: The agent's version.
         session: The run's id.
 
     Returns:
-        The document; None where no call was answered.
+        The document; None if no call was answered.
     """
     drafts: list[_Draft] = []
     seen: Counter[str] = Counter()
@@ -104,7 +104,7 @@ def make_trajectory(
         session_id=session,
         agent=AgentInfo(name=agent, version=version, model_name=model, tool_definitions=list(tools.values()) or None),
         steps=steps,
-        notes="Made of the calls that the gateway recorded; what the agent did besides is not in it.",
+        notes="Created from the calls that the gateway recorded; other actions of the agent are not included.",
         final_metrics=FinalMetrics(
             total_prompt_tokens=totals["prompt_tokens"],
             total_completion_tokens=totals["completion_tokens"],
@@ -131,7 +131,7 @@ def _add_new(turns: list[Turn], call: dict[str, Any], drafts: list[_Draft], seen
 
 
 def _said_before(turn: Turn, drafts: list[_Draft]) -> bool:
-    """Whether it is a reply that the agent has changed: cut, or without its thoughts or some of its calls."""
+    """Return whether it is a reply that the agent has changed: cut, or without its reasoning or some of its calls."""
     for draft in drafts:
         if draft.turn.role != "assistant":
             continue
@@ -146,7 +146,7 @@ def _said_before(turn: Turn, drafts: list[_Draft]) -> bool:
 
 
 def _answer(turn: Turn, drafts: list[_Draft]) -> bool:
-    """Put a tool's result beside its call; False where there is no such call."""
+    """Store a tool's result with its call; return False if there is no such call."""
     for draft in reversed(drafts):
         wanted = turn.answers
         if any(wanted in (action.id, action.name) for action in draft.turn.actions) and wanted not in draft.results:

@@ -1,4 +1,4 @@
-"""Requests and responses of all protocols as turns of a conversation."""
+"""Convert requests and responses of all protocols to turns of a conversation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True)
 class Action:
-    """A tool call. `arguments` is text where it is no JSON object."""
+    """A tool call. `arguments` is text if it is not a JSON object."""
 
     id: str
     name: str
@@ -22,7 +22,7 @@ class Action:
 
     @property
     def key(self) -> str:
-        """The same for the same call, however its arguments were written."""
+        """A key that is equal for equal calls, regardless of the formatting of their arguments."""
         return f"{self.name}({json.dumps(self.arguments, sort_keys=True)})"
 
 
@@ -38,13 +38,13 @@ class Turn:
 
     @property
     def key(self) -> str:
-        """The same for what is the same turn to a reader: white space at the ends does not count."""
+        """A key that is equal for turns that read the same: leading and trailing white space is ignored."""
         said = [self.role, self.text.strip(), *(action.key for action in self.actions)]
         return "\0".join([*said, self.answers or ""])
 
 
 def asked_turns(kind: Kind, body: dict[str, Any]) -> list[Turn]:
-    """The conversation that a request holds."""
+    """Return the conversation in a request."""
     if kind == "messages":
         found = [Turn("system", text_of(body["system"]))] if body.get("system") else []
         return [*found, *(turn for message in _dicts(body.get("messages")) for turn in _anthropic(message))]
@@ -57,7 +57,7 @@ def asked_turns(kind: Kind, body: dict[str, Any]) -> list[Turn]:
 
 
 def reply_turn(kind: Kind, response: Any) -> Turn | None:
-    """What the model answered; None where there is nothing."""
+    """Return the model's reply; None if there is none."""
     if not isinstance(response, dict):
         return None
     if kind == "messages":
@@ -78,7 +78,7 @@ def reply_turn(kind: Kind, response: Any) -> Turn | None:
 
 
 def tools_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The tools that a request offers, in the form of OpenAI's function schema."""
+    """Return the tools in a request, in the form of OpenAI's function schema."""
     found = []
     for tool in _dicts(body.get("tools")):
         function = tool.get("function") if isinstance(tool.get("function"), dict) else tool
@@ -91,7 +91,7 @@ def tools_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def text_of(content: Any) -> str:
-    """All text of a content; what is not text is named in brackets."""
+    """Return all text of a content; other parts are named in brackets."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -121,7 +121,7 @@ def _chat(message: dict[str, Any]) -> Turn:
 
 
 def _anthropic(message: dict[str, Any]) -> Iterator[Turn]:
-    """Results of tools come inside of a user's message there."""
+    """Split user messages: in this protocol they contain the results of tools."""
     content = message.get("content")
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else _dicts(content)
     if message.get("role") == "assistant":
@@ -141,7 +141,7 @@ def _anthropic(message: dict[str, Any]) -> Iterator[Turn]:
 
 
 def _items(items: list[dict[str, Any]]) -> Iterator[Turn]:
-    """One reply is several items there: reasoning, messages, calls."""
+    """Join the items of one reply in this protocol: reasoning, messages, calls."""
     texts: list[str] = []
     thoughts: list[str] = []
     actions: list[Action] = []

@@ -1,4 +1,4 @@
-"""Talking to upstreams: calls, lists of models, counting of tokens, with the keys and with nothing of the agent's."""
+"""Requests to upstreams: calls, lists of models, token counting; with the upstream's keys and no agent headers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Sender:
     """Sends to the upstreams of one run.
 
     Args:
-        run_id: For upstreams that want to know it.
+        run_id: Sent to upstreams that require it.
         config: Upstreams.
-        mask: Takes secrets out of what comes back.
+        mask: Masks secrets in responses.
     """
 
     def __init__(self, run_id: str, config: GatewayConfig, mask: Mask) -> None:
@@ -32,17 +32,17 @@ class Sender:
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self, _application: web.Application) -> AsyncIterator[None]:
-        """Connections, while the application lasts."""
+        """Hold connections while the application runs."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
         async with aiohttp.ClientSession(timeout=timeout, trust_env=True, connector=connector) as self._session:
             yield
 
     def post(self, request: web.Request, upstream: Upstream, path: str, body: bytes) -> Any:
-        """Send a body to an endpoint; the answer, to be used in `async with`."""
+        """Send a body to an endpoint; return the response, for use in `async with`."""
         assert self._session is not None
         passed = {name: request.headers[name] for name in _TO_UPSTREAM if name in request.headers}
-        # Answers are masked and counted, so they must not come compressed.
+        # Responses are masked and counted, so they must not be compressed.
         headers = {**passed, "Accept-Encoding": "identity", **upstream.headers(self._run_id)}
         return self._session.post(
             upstream.url(path),
@@ -53,7 +53,7 @@ class Sender:
         )
 
     async def models(self, family: Family) -> web.Response:
-        """What the upstreams list, as far as it is offered; names of the configuration first."""
+        """Return the upstreams' offered models; names from the configuration come first."""
         names: dict[str, dict[str, Any]] = {}
         for upstream in self._config.upstreams:
             if upstream.config.protocol != family:
@@ -73,14 +73,14 @@ class Sender:
         return web.json_response({"object": "list", "data": [{**shape, **item} for item in names.values()]})
 
     async def count_tokens(self, request: web.Request, upstream: Upstream, body: dict[str, Any]) -> web.Response:
-        """Asked of the upstream; it costs nothing and is no call of a model."""
+        """Count tokens at the upstream; it is free and not a model call."""
         sent = {**body, "model": upstream.config.rename.get(body["model"], body["model"])}
         try:
             async with self.post(request, upstream, COUNT_TOKENS, json.dumps(sent).encode()) as answer:
                 data = self._mask.data(await read_whole(answer))
                 return web.Response(body=data, status=answer.status, content_type="application/json")
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
-            return error("anthropic", 502, "api_error", f"The upstream can't be reached ({type(failure).__name__}).")
+            return error("anthropic", 502, "api_error", f"The upstream is unreachable ({type(failure).__name__}).")
 
     async def _listed(self, upstream: Upstream) -> list[Any]:
         assert self._session is not None
@@ -93,7 +93,7 @@ class Sender:
 
 
 async def read_whole(answer: aiohttp.ClientResponse) -> bytes:
-    """The body of an answer.
+    """Read the body of a response.
 
     Raises:
         ValueError: It is too large.
@@ -102,5 +102,5 @@ async def read_whole(answer: aiohttp.ClientResponse) -> bytes:
     while not answer.content.at_eof():
         data += await answer.content.readany()
         if len(data) > _MAX_ANSWER:
-            raise ValueError("the upstream's answer is too large")
+            raise ValueError("the upstream's response is too large")
     return data

@@ -1,4 +1,4 @@
-"""Tokens, as the providers report them, or estimated where they don't."""
+"""Token usage, as reported by the providers, or estimated if they report none."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Kind = Literal["chat", "responses", "messages"]
 """OpenAI's chat completions, OpenAI's responses, Anthropic's messages."""
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_COMPLETION = 1024
-"""Tokens that are set aside for an answer whose request names no maximum."""
+"""Tokens reserved for a response whose request sets no maximum."""
 _MAXIMA = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a call took.
+    """The usage of a call.
 
     Attributes:
-        prompt: Tokens read, those of the provider's cache included.
+        prompt: Input tokens, including those from the provider's cache.
         cached: Of these, read from the cache.
         cache_written: Of these, written to the cache.
-        completion: Tokens written, reasoning included.
-        estimated: Whether they come from the number of characters.
+        completion: Output tokens, including reasoning.
+        estimated: Whether the numbers are estimated from the number of characters.
     """
 
     prompt: int = 0
@@ -35,12 +35,12 @@ class Tokens:
 
     @property
     def total(self) -> int:
-        """Read and written."""
+        """The sum of input and output."""
         return self.prompt + self.completion
 
 
 def tokens_of(kind: Kind, usage: Any) -> Tokens | None:
-    """A provider's report, None where there is none that can be read."""
+    """Parse a provider's report; return None if there is none or it is invalid."""
     if not isinstance(usage, Mapping):
         return None
     prompt_name, completion_name = (
@@ -61,7 +61,7 @@ def tokens_of(kind: Kind, usage: Any) -> Tokens | None:
 
 
 def estimated(characters_read: int, characters_written: int) -> Tokens:
-    """By the number of characters."""
+    """Estimate usage from the number of characters."""
     return Tokens(
         -(-characters_read // CHARACTERS_PER_TOKEN),
         completion=-(-characters_written // CHARACTERS_PER_TOKEN),
@@ -70,7 +70,7 @@ def estimated(characters_read: int, characters_written: int) -> Tokens:
 
 
 def expected(body: Mapping[str, Any], size: int) -> Tokens:
-    """What a request may take, before it is sent.
+    """Return the maximum usage of a request, before it is sent.
 
     Args:
         body: The request.
@@ -83,12 +83,12 @@ def expected(body: Mapping[str, Any], size: int) -> Tokens:
 
 
 def written_in(kind: Kind, response: Any) -> int:
-    """Characters that a (perhaps unfinished) response holds."""
+    """Return the number of characters in a (possibly unfinished) response."""
     part = {"chat": "choices", "responses": "output", "messages": "content"}[kind]
     found = response.get(part) if isinstance(response, Mapping) else None
     return len(json.dumps(found, ensure_ascii=False)) if found else 0
 
 
 def _count(value: Any) -> int | None:
-    """A number of tokens; what a provider says may be anything."""
+    """Return a number of tokens; a provider's value may be anything."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40 else None
