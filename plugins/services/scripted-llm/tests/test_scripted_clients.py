@@ -101,7 +101,7 @@ def test_chat_with_a_tool_in_a_stream(ai: openai.OpenAI) -> None:
     assert json.loads(call.function.arguments)["kilos"] == 3
 
 
-def test_responses_go_on_from_one_another(ai: openai.OpenAI) -> None:
+def test_responses_continue_from_one_another(ai: openai.OpenAI) -> None:
     first = ai.responses.create(model="m-1", instructions="Be brief.", input="a long story")
     assert first.output_text.startswith("Once upon")
     assert first.usage is not None and first.usage.output_tokens == 90
@@ -166,7 +166,7 @@ def test_errors_are_the_protocols_own(ai: openai.OpenAI, claude: anthropic.Anthr
     assert patient.chat.completions.create(model="m", messages=user("hurry")).choices[0].message.content == "Here."
 
 
-def test_malformed_answers_break_as_they_would_in_life(ai: openai.OpenAI) -> None:
+def test_malformed_responses_break_clients_realistically(ai: openai.OpenAI) -> None:
     with pytest.raises((openai.APIError, json.JSONDecodeError)):
         ai.chat.completions.create(model="m-1", messages=user("cut"))
     with pytest.raises(Exception, match=r"(?i)peer closed|incomplete|connection"):
@@ -181,8 +181,8 @@ def test_a_reply_can_be_cut_off(ai: openai.OpenAI, claude: anthropic.Anthropic) 
     assert claude.messages.create(model="m", max_tokens=9, messages=asked).stop_reason == "max_tokens"
 
 
-def test_what_no_rule_fits_is_an_error_that_says_so(ai: openai.OpenAI, llm: ScriptedLlm) -> None:
-    with pytest.raises(openai.BadRequestError, match=r"No rule of the scenario fits.*something else"):
+def test_a_request_without_a_matching_rule_is_a_clear_error(ai: openai.OpenAI, llm: ScriptedLlm) -> None:
+    with pytest.raises(openai.BadRequestError, match=r"No rule of the scenario matches.*something else"):
         ai.chat.completions.create(model="m-1", messages=user("something else"))
     assert "something else" in llm.unmatched[-1].line()
-    assert "NO RULE FITS" in llm.unmatched[-1].line()
+    assert "NO RULE MATCHES" in llm.unmatched[-1].line()

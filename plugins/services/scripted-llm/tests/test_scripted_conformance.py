@@ -1,4 +1,4 @@
-"""The package keeps the contract of plugins, and its index is current."""
+"""The package meets the plugin contract, and its index is current."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import mleredux_testing as testing
 
 
-def test_the_plugin_keeps_the_contract() -> None:
+def test_the_plugin_meets_the_contract() -> None:
     testing.check_plugin("scripted-llm")
 
 

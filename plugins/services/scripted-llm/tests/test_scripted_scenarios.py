@@ -1,4 +1,4 @@
-"""What scenario files say, and how their mistakes are told."""
+"""Contents of scenario files, and the reporting of mistakes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLE = Path(mleredux_scripted_llm.__file__).parent / "example" / "scenario.ya
 
 
 def ask(url: str, *said: str, key: str = "k", conversation: str | None = None) -> str:
-    """The reply's text; turns alternate between user and model."""
+    """Return the reply's text; turns alternate between user and model."""
     messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     headers |= {"X-Conversation": conversation} if conversation else {}
@@ -71,12 +71,12 @@ def test_conditions(rule: dict[str, Any], said: list[str], fits: bool) -> None:
         assert ask(llm.url, *said) == ("yes" if fits else "no")
 
 
-def test_the_last_of_several_replies_can_go_on() -> None:
+def test_the_last_of_several_replies_can_repeat() -> None:
     with ScriptedLlm({"rules": [{"replies": [{"text": "a"}, {"text": "b"}], "repeat": True}]}) as llm:
         assert [ask(llm.url, "x") for _ in range(4)] == ["a", "b", "b", "b"]
 
 
-def test_inserted_texts_are_not_read_as_places_again(tmp_path: Path) -> None:
+def test_placeholders_in_inserted_texts_are_not_filled(tmp_path: Path) -> None:
     (tmp_path / "code.py").write_text("x <<name>> << 3\n")
     rules = {"rules": [{"when": {"last": "(?P<name>b)"}, "reply": {"text": "<<file:code.py>> <<name>> <<unknown>>"}}]}
     with ScriptedLlm(rules, folder=tmp_path) as llm:
@@ -86,7 +86,7 @@ def test_inserted_texts_are_not_read_as_places_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rules", "told"),
     [
-        ([{"when": {"last": "("}, "reply": {"text": "x"}}], "no regular expression"),
+        ([{"when": {"last": "("}, "reply": {"text": "x"}}], "not a valid regular expression"),
         ([{"when": {"lost": "x"}, "reply": {"text": "x"}}], "rules.0.when.lost"),
         ([{"reply": {"text": "x"}, "replies": [{"text": "x"}]}], "either `reply` or `replies`"),
         ([{"reply": {}}], "a reply has"),
@@ -94,7 +94,7 @@ def test_inserted_texts_are_not_read_as_places_again(tmp_path: Path) -> None:
         ([{"reply": {"text": "<<file:absent.py>>"}}], "absent.py"),
     ],
 )
-def test_mistakes_are_told_with_their_place(rules: list[dict[str, Any]], told: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported_with_their_location(rules: list[dict[str, Any]], told: str, tmp_path: Path) -> None:
     path = tmp_path / "scenario.yaml"
     path.write_text(json.dumps({"rules": rules}))
     with pytest.raises(MlereduxError, match="scenario.yaml.*" + told.replace(".", r"\.")):

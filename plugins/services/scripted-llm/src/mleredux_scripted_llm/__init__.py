@@ -1,4 +1,4 @@
-"""`mleredux scripted-llm SCENARIO`, and `ScriptedLlm` for tests: a language model that says what a file tells it to."""
+"""`mleredux scripted-llm SCENARIO`, and `ScriptedLlm` for tests: a language model that follows a scenario file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _WHERE = {"ScriptedLlm": "local", "Scenario": "scenario", "load_scenario": "scen
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """The command `scripted-llm`."""
-    title = "Serve a language model that says what a scenario file tells it to."
+    title = "Serve a scripted language model that replies from a scenario file."
     yield Ref("scripted-llm", f"{__name__}.command:command", {"title": title})
 
 
 def __getattr__(name: str) -> Any:
-    """What tests import, loaded when it is asked for."""
+    """Load the public names on first access."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""Answers in Anthropic's messages protocol."""
+"""Responses in Anthropic's messages protocol."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FINISH = {"tools": "tool_use", "stop": "end_turn", "length": "max_tokens", "con
 
 
 def whole(answer: Answer, asked: Asked) -> dict[str, Any]:
-    """The answer to a request without streaming."""
+    """Return the response to a request without streaming."""
     content: list[dict[str, Any]] = [] if answer.text is None else [{"type": "text", "text": answer.text}]
     content += [
         {"type": "tool_use", "id": _id(answer, index), "name": name, "input": _input(arguments)}
@@ -25,7 +25,7 @@ def whole(answer: Answer, asked: Asked) -> dict[str, Any]:
 
 
 def stream(answer: Answer, asked: Asked) -> Iterator[Frame]:
-    """The answer in pieces."""
+    """Yield the response in pieces."""
 
     def event(kind: str, **fields: Any) -> Frame:
         return sse({"type": kind, **fields}, kind)
@@ -77,7 +77,7 @@ def _id(answer: Answer, index: int) -> str:
 
 
 def _input(arguments: str) -> Any:
-    """Arguments that are no JSON can't be said in this protocol without streaming."""
+    """Reject arguments that are not JSON: this protocol can't represent them without streaming."""
     try:
         return json.loads(arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Answers in OpenAI's chat completions protocol."""
+"""Responses in OpenAI's chat completions protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FINISH = {"tools": "tool_calls"}
 
 
 def whole(answer: Answer, asked: Asked) -> dict[str, Any]:
-    """The answer to a request without streaming."""
+    """Return the response to a request without streaming."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
     if _legacy(asked) and answer.tools:
         message["function_call"] = {"name": answer.tools[0][0], "arguments": answer.tools[0][1]}
@@ -26,7 +26,7 @@ def whole(answer: Answer, asked: Asked) -> dict[str, Any]:
 
 
 def stream(answer: Answer, asked: Asked) -> Iterator[Frame]:
-    """The answer in pieces."""
+    """Yield the response in pieces."""
     head = _head(answer, asked, "chat.completion.chunk")
     with_usage = bool((asked.body.get("stream_options") or {}).get("include_usage"))
 
@@ -74,7 +74,7 @@ def _finish(answer: Answer, asked: Asked) -> str:
 
 
 def _legacy(asked: Asked) -> bool:
-    """Whether functions are offered in the way that came before tools."""
+    """Return whether functions are offered in the format that preceded tools."""
     return bool(asked.body.get("functions")) and not asked.body.get("tools")
 
 

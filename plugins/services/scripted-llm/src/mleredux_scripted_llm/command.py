@@ -12,21 +12,23 @@ import click
 
 @click.command("scripted-llm")
 @click.argument("scenario", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where it listens.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8089, show_default=True, help="0 for any that is free.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8089, show_default=True, help="Port; 0 chooses a free one."
+)
 @click.option("--key", help="The only API key that is accepted.  [default: any]")
-@click.option("--check", is_flag=True, help="Only read the scenario, and say whether it makes sense.")
+@click.option("--check", is_flag=True, help="Validate the scenario without serving it.")
 def command(scenario: Path, host: str, port: int, key: str | None, check: bool) -> None:
-    """Serve a language model that says what a scenario file tells it to.
+    """Serve a scripted language model that replies from a scenario file.
 
-    It speaks OpenAI's chat completions and responses and Anthropic's messages. Each call is a line on stderr.
+    It serves OpenAI's chat completions and responses and Anthropic's messages. Each call is logged as a line on stderr.
     """
     from mleredux_scripted_llm.local import ScriptedLlm
     from mleredux_scripted_llm.scenario import load_scenario
 
     loaded = load_scenario(scenario)
     if check:
-        click.echo(f"{scenario} makes sense: {len(loaded.rules)} rules.")
+        click.echo(f"{scenario} is valid: {len(loaded.rules)} rules.")
         return
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

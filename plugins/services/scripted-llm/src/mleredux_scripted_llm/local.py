@@ -23,16 +23,16 @@ class ScriptedLlm:
     Args:
         scenario: A YAML file, its content as a mapping, or a loaded scenario.
         folder: Where inserted files are, for a mapping.
-        host: Where it listens.
-        port: 0 for any that is free.
-        key: The only API key that is accepted; any, and none, where None.
+        host: Address to listen on.
+        port: 0 chooses a free one.
+        key: The only API key that is accepted; None accepts any, or none.
 
     Attributes:
-        url: Where it answers, without `/v1`.
+        url: Its URL, without `/v1`.
         calls: Every call so far.
 
     Raises:
-        MlereduxError: The scenario is wrong, or the port is taken.
+        MlereduxError: The scenario is invalid, or the port is in use.
     """
 
     def __init__(
@@ -56,16 +56,16 @@ class ScriptedLlm:
 
     @property
     def unmatched(self) -> list[Noted]:
-        """Calls that no rule fitted."""
+        """Calls that no rule matched."""
         return [call for call in self.calls if call.rule is None]
 
     @property
     def used(self) -> list[str]:
-        """Names of the rules that answered, in order."""
+        """Names of the rules that replied, in order."""
         return [call.rule for call in self.calls if call.rule is not None]
 
     def environment(self, key: str = "scripted") -> dict[str, str]:
-        """Variables by which the usual clients find it."""
+        """Return the variables by which common clients find it."""
         return {
             "OPENAI_BASE_URL": f"{self.url}/v1",
             "OPENAI_API_BASE": f"{self.url}/v1",
@@ -84,7 +84,7 @@ class ScriptedLlm:
         return self
 
     def stop(self) -> None:
-        """Stop answering."""
+        """Stop serving."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Requests of all protocols in one shape, and the rule that fits one."""
+"""Requests of all protocols in one form, and the rule that matches one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SYSTEM = ("system", "developer")
 
 @dataclass(frozen=True)
 class Message:
-    """Role, and all text of it: content, tool calls, tool results."""
+    """A role, and all its text: content, tool calls, tool results."""
 
     role: str
     text: str
@@ -24,7 +24,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request holds, whatever its protocol."""
+    """The contents of a request, for any protocol."""
 
     protocol: Protocol
     model: str
@@ -35,7 +35,7 @@ class Asked:
 
     @property
     def last(self) -> str:
-        """What came since the model's last reply, without the system prompt unless that is all."""
+        """Messages since the model's last reply, without the system prompt unless there is nothing else."""
         start = max((i + 1 for i, message in enumerate(self.messages) if message.role == "assistant"), default=0)
         new = self.messages[start:]
         return _joined([message for message in new if message.role not in _SYSTEM] or list(new))
@@ -53,7 +53,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """A reply with its places filled in, and the tokens it reports."""
+    """A reply with its placeholders filled in, and the tokens it reports."""
 
     number: int
     text: str | None
@@ -69,16 +69,16 @@ class Answer:
 
 @dataclass
 class Conversation:
-    """What was asked under one API key."""
+    """The history of requests under one API key."""
 
     calls: int = 0
     uses: Counter[int] = field(default_factory=Counter)
     kept: dict[str, tuple[Message, ...]] = field(default_factory=dict)
-    """Messages of earlier responses, by id, which the responses protocol can go on from."""
+    """Messages of earlier responses, by id, which the responses protocol can continue from."""
 
 
 def choose(scenario: Scenario, conversation: Conversation, asked: Asked) -> tuple[Rule, Answer] | None:
-    """The first rule that fits, counted as used, and its answer; None where none fits."""
+    """Return the first matching rule, counted as used, and its reply; None if none matches."""
     number = conversation.calls
     conversation.calls += 1
     used = {rule.name for index, rule in enumerate(scenario.rules) if conversation.uses[index]}
@@ -95,7 +95,7 @@ def choose(scenario: Scenario, conversation: Conversation, asked: Asked) -> tupl
 
 
 def _fits(when: When, asked: Asked, used: set[str], number: int) -> dict[str, str] | None:
-    """The named groups of all patterns, or None where one does not match."""
+    """Return the named groups of all patterns, or None if one does not match."""
     plain = (
         set(when.tools) <= set(asked.tools)
         and when.has_tools in (None, bool(asked.tools))
@@ -147,12 +147,12 @@ def _arguments(call: Call, groups: dict[str, str], files: dict[str, str]) -> str
 
 
 def tokens_in(text: str) -> int:
-    """A quarter of the characters, at least one."""
+    """Return a quarter of the characters, at least one."""
     return max(1, -(-len(text) // 4))
 
 
 def read_chat(body: dict[str, Any]) -> Asked:
-    """A request of OpenAI's chat completions."""
+    """Parse a request of OpenAI's chat completions."""
     messages = []
     for message in body.get("messages") or ():
         calls = [call.get("function") or {} for call in message.get("tool_calls") or ()]
@@ -164,7 +164,7 @@ def read_chat(body: dict[str, Any]) -> Asked:
 
 
 def read_responses(body: dict[str, Any], earlier: tuple[Message, ...] = ()) -> Asked:
-    """A request of OpenAI's responses, after the messages of the response that it goes on from."""
+    """Parse a request of OpenAI's responses, after the messages of the response that it continues from."""
     messages = [Message("system", body["instructions"])] if body.get("instructions") else []
     messages += earlier
     given = body.get("input") or ()
@@ -180,7 +180,7 @@ def read_responses(body: dict[str, Any], earlier: tuple[Message, ...] = ()) -> A
 
 
 def read_anthropic(body: dict[str, Any]) -> Asked:
-    """A request of Anthropic's messages."""
+    """Parse a request of Anthropic's messages."""
     messages = [Message("system", _text(body["system"]))] if body.get("system") else []
     messages += [
         Message(str(message.get("role")), _text(message.get("content"))) for message in body.get("messages") or ()
@@ -194,7 +194,7 @@ def _asked(protocol: Protocol, body: dict[str, Any], messages: list[Message], to
 
 
 def _text(content: Any) -> str:
-    """All text of a content: a string, or parts of any protocol."""
+    """Return all text of a content: a string, or parts of any protocol."""
     if isinstance(content, list):
         return "\n".join(part for part in map(_text, content) if part)
     if not isinstance(content, dict):

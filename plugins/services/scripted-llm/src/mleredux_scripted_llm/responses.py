@@ -1,4 +1,4 @@
-"""Answers in OpenAI's responses protocol."""
+"""Responses in OpenAI's responses protocol."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mleredux_scripted_llm.requests import Answer, Asked
 
 
 def identity(answer: Answer) -> str:
-    """The response's id, which a later request can go on from."""
+    """Return the response's id, which a later request can continue from."""
     return f"resp_scripted_{answer.number}"
 
 
 def whole(answer: Answer, asked: Asked) -> dict[str, Any]:
-    """The answer to a request without streaming."""
+    """Return the response to a request without streaming."""
     cut_off = answer.finish in ("length", "content_filter")
     reason = "max_output_tokens" if answer.finish == "length" else answer.finish
     return {
@@ -34,7 +34,7 @@ def whole(answer: Answer, asked: Asked) -> dict[str, Any]:
 
 
 def stream(answer: Answer, asked: Asked) -> Iterator[Frame]:
-    """The answer in pieces."""
+    """Yield the response in pieces."""
     numbers = count()
 
     def event(kind: str, **fields: Any) -> Frame:

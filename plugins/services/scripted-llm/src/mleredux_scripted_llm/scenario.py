@@ -1,4 +1,4 @@
-"""Scenario files: rules that say which request gets which reply."""
+"""Scenario files: rules that map requests to replies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _is_regex(value: list[str]) -> list[str]:
         try:
             re.compile(pattern, _FLAGS)
         except re.error as error:
-            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+            raise ValueError(f"{pattern!r} is not a valid regular expression: {error}") from None
     return value
 
 
@@ -41,19 +41,19 @@ class _Part(BaseModel):
 
 
 class When(_Part):
-    """What a request must be for a rule to apply: all that is named. Patterns are searched for; `.` matches line ends,
+    """Conditions for a rule to apply; all that are given must hold. Patterns are searched for; `.` matches line ends,
     `^` and `$` match at every line."""
 
     last: Patterns = []
-    """In what came since the model's last reply (tool results included); the system prompt counts where it is all."""
+    """In messages since the model's last reply (tool results included), or in the system prompt if there are none."""
     any: Patterns = []
-    """In any message, the system prompt and tool calls included."""
+    """In any message, including the system prompt and tool calls."""
     system: Patterns = []
     """In the system prompt."""
     model: Patterns = []
     """In the model's name."""
     tools: Names = []
-    """Tools that are offered, all of these."""
+    """Tools that are offered; all of these."""
     has_tools: bool | None = None
     """Whether any tool is offered."""
     protocol: Protocol | None = None
@@ -72,11 +72,11 @@ class Call(_Part):
     name: str
     arguments: dict[str, Any] = {}
     raw_arguments: str | None = None
-    """Sent in place of `arguments`: what is not JSON."""
+    """Sent instead of `arguments`: may be invalid JSON."""
 
 
 class Usage(_Part):
-    """Tokens that a reply reports; those that are absent are a quarter of the characters."""
+    """Tokens that a reply reports; missing values are a quarter of the characters."""
 
     prompt: int | None = None
     """Cached ones included."""
@@ -86,7 +86,7 @@ class Usage(_Part):
 
 
 class Error(_Part):
-    """An HTTP error in place of a reply."""
+    """An HTTP error instead of a reply."""
 
     status: int = Field(ge=400, le=599)
     message: str = "The scenario says so."
@@ -96,24 +96,24 @@ class Error(_Part):
 
 
 class Reply(_Part):
-    """What is answered."""
+    """A reply."""
 
     text: str | None = None
-    """`<<file:NAME>>` inserts a file beside the scenario, `<<name>>` the group of that name that a pattern matched."""
+    """`<<file:NAME>>` inserts a file from the scenario's folder, `<<name>>` a named group that a pattern matched."""
     tools: list[Call] = []
-    """Tool calls; places in their arguments are filled in as in `text`."""
+    """Tool calls; placeholders in their arguments are filled in as in `text`."""
     finish: Literal["stop", "length", "content_filter"] | None = None
-    """Why it ends; by default `stop`, or that there are tool calls."""
+    """The finish reason; by default `stop`, or tool calls."""
     usage: Usage = Usage()
     latency: float = 0
     """Seconds before the first byte."""
     chunk: int = Field(default=24, ge=1)
     """Characters in one piece of a stream."""
     chunk_seconds: float = 0
-    """Between the pieces of a stream."""
+    """Seconds between the pieces of a stream."""
     error: Error | None = None
     malformed: Malformed | None = None
-    """What breaks clients: a page of HTML, no body, a body (or a stream) that breaks off, JSON of another shape."""
+    """Breaks clients: a page of HTML, no body, a truncated body (or stream), JSON of another shape."""
 
     @model_validator(mode="after")
     def _says_something(self) -> Reply:
@@ -123,18 +123,18 @@ class Reply(_Part):
 
 
 class Rule(_Part):
-    """Which requests get which replies."""
+    """A rule: which requests get which replies."""
 
     name: str = ""
     when: When = When()
     unless: When | None = None
-    """The rule does not apply to what fits this."""
+    """The rule does not apply to requests that match this."""
     reply: Reply | None = None
-    """Given each time."""
+    """The reply for each use."""
     replies: list[Reply] = []
-    """In place of `reply`: given one after the other, one at each use."""
+    """Instead of `reply`: one after the other, one per use."""
     repeat: bool = False
-    """Whether the last of `replies` is given again when all have been used; otherwise the rule is used up."""
+    """Whether the last of `replies` is repeated when all have been used; otherwise the rule is used up."""
     times: int | None = None
     """How often the rule can be used in a conversation."""
 
@@ -145,7 +145,7 @@ class Rule(_Part):
         return self
 
     def reply_at(self, use: int) -> Reply | None:
-        """The reply at a use (from 0); None where the rule is used up."""
+        """Return the reply for a use (from 0); None if the rule is used up."""
         if self.times is not None and use >= self.times:
             return None
         if self.reply is not None:
@@ -156,13 +156,13 @@ class Rule(_Part):
 
 
 class Scenario(_Part):
-    """A file of rules: the first that fits a request answers it."""
+    """A file of rules: the first that matches a request replies to it."""
 
     models: list[str] = ["scripted"]
-    """What the list of models names; any model can be asked."""
+    """The models that are listed; any model can be requested."""
     rules: list[Rule]
     files: dict[str, str] = {}
-    """Texts that `<<file:NAME>>` inserts; those that are not here are read from beside the scenario."""
+    """Texts that `<<file:NAME>>` inserts; missing ones are read from the scenario's folder."""
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Scenario:
@@ -181,10 +181,10 @@ def load_scenario(source: Path | str | Mapping[str, Any], folder: Path | None = 
 
     Args:
         source: A YAML file, or its content as a mapping.
-        folder: Where inserted files are; by default that of the scenario's file.
+        folder: Folder of inserted files; by default that of the scenario's file.
 
     Raises:
-        MlereduxError: It can't be read, or says something that makes no sense.
+        MlereduxError: It can't be read, or is invalid.
     """
     name = "the scenario" if isinstance(source, Mapping) else str(source)
     try:
@@ -206,9 +206,9 @@ def load_scenario(source: Path | str | Mapping[str, Any], folder: Path | None = 
 
 
 def fill(value: Any, groups: Mapping[str, str], files: Mapping[str, str]) -> Any:
-    """Put files and matched groups into the places of a text, or of all texts of a value.
+    """Fill files and matched groups into the placeholders of a text, or of all texts of a value.
 
-    A text that is nothing but the place of a group becomes a number where the group is one.
+    A text that consists of one group's placeholder becomes a number if the group is one.
     """
     if isinstance(value, dict):
         return {name: fill(part, groups, files) for name, part in value.items()}

@@ -1,4 +1,4 @@
-"""The HTTP server: requests in, the scenario's replies out, each call noted."""
+"""The HTTP server: receives requests, sends the scenario's replies, records each call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mleredux_scripted_llm.requests import (
 from mleredux_scripted_llm.scenario import Scenario
 
 CONVERSATION_HEADER = "X-Conversation"
-"""Names the conversation where several share an API key."""
+"""Identifies the conversation if several share an API key."""
 _MAX_BODY = 64 << 20
 _SHOWN = 300
 _RENDERERS: dict[str, ModuleType] = {"openai-chat": chat, "openai-responses": responses, "anthropic": anthropic}
@@ -41,9 +41,9 @@ class Noted:
     """One call.
 
     Attributes:
-        conversation: The API key, or what `X-Conversation` said.
-        rule: Name (or place) of the rule that answered, None where none did.
-        last: What came since the model's last reply.
+        conversation: The API key, or the value of `X-Conversation`.
+        rule: Name (or index) of the rule that replied, None if none did.
+        last: Messages since the model's last reply.
     """
 
     conversation: str
@@ -55,10 +55,10 @@ class Noted:
     body: dict[str, Any]
 
     def line(self) -> str:
-        """One line for a log."""
+        """Return one line for a log."""
         said = " ".join(self.last.split())
         shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN // 2]} … {said[-_SHOWN // 2 :]}"
-        what = f"rule {self.rule}" if self.rule is not None else "NO RULE FITS"
+        what = f"rule {self.rule}" if self.rule is not None else "NO RULE MATCHES"
         return f"{self.status} {self.protocol} {self.model} [{what}] {shown}"
 
 
@@ -67,8 +67,8 @@ class Server:
 
     Args:
         scenario: Its rules.
-        key: The only API key that is accepted; any, and none, where None.
-        note: Told of each call.
+        key: The only API key that is accepted; None accepts any, or none.
+        note: Called for each call.
     """
 
     def __init__(self, scenario: Scenario, key: str | None, note: Callable[[Noted], None]) -> None:
@@ -78,7 +78,7 @@ class Server:
         self._conversations: dict[str, Conversation] = {}
 
     def application(self) -> web.Application:
-        """For aiohttp's runner."""
+        """Return the application for aiohttp's runner."""
         application = web.Application(client_max_size=_MAX_BODY)
         application.add_routes(
             [
@@ -120,7 +120,7 @@ class Server:
             return await self._answer(request, conversation, state, read_anthropic(body))
         if request.method == "POST" and path == "/messages/count_tokens":
             return web.json_response({"input_tokens": tokens_in(read_anthropic(body).any)})
-        return _error("openai", 404, f"There is no {request.method} {request.path} here.")
+        return _error("openai", 404, f"{request.method} {request.path} not found.")
 
     async def _answer(
         self, request: web.Request, conversation: str, state: Conversation, asked: Asked
@@ -131,7 +131,9 @@ class Server:
             tools = ", ".join(asked.tools) or "none"
             said = asked.last[-_SHOWN:]
             return _error(
-                asked.protocol, 400, f"No rule of the scenario fits this request (tools: {tools}; it ends: {said!r})."
+                asked.protocol,
+                400,
+                f"No rule of the scenario matches this request (tools: {tools}; it ends: {said!r}).",
             )
         rule, answer = chosen
         named = rule.name or f"#{self._scenario.rules.index(rule) + 1}"
@@ -172,7 +174,7 @@ async def _stream(request: web.Request, frames: Iterator[Frame], answer: Answer)
     await response.prepare(request)
     every = list(frames)
     truncated = answer.reply.malformed == "truncated"
-    with contextlib.suppress(ConnectionResetError):  # the client hung up
+    with contextlib.suppress(ConnectionResetError):  # the client disconnected
         for frame in every[: len(every) // 2] if truncated else every:
             await response.write(frame)
             if answer.reply.chunk_seconds:
@@ -195,7 +197,7 @@ def _malformed(kind: str) -> web.Response:
 def _error(
     protocol: str, status: int, message: str, kind: str | None = None, retry_after: float | None = None
 ) -> web.Response:
-    """An error in the protocol's own form."""
+    """Return an error in the protocol's own format."""
     kind = kind or _TYPES.get(status, "overloaded_error" if status == _OVERLOADED else "api_error")
     headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
     if protocol == "anthropic":
