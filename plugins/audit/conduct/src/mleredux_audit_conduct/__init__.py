@@ -1,4 +1,4 @@
-"""Looks at what an agent did for what the rules forbid: evidence, no verdicts."""
+"""Check agents' actions for rule violations: evidence, not verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ mleredux_contract = 2
 
 @hookimpl(trylast=True)
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """Last, for the rollout is read."""
+    """Runs last, because it reads the rollout."""
     from mleredux_audit_conduct.check import produce_conduct
 
     return produce_conduct(run)

@@ -1,4 +1,4 @@
-"""All that is looked for in one run, as `conduct.json` and `conduct.md`."""
+"""All checks of one run, as `conduct.json` and `conduct.md`."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from mleredux_audit_conduct.texts import code_of, texts_of
 
 REFERENCES_VARIABLE = "MLEREDUX_REFERENCES"
 OTHER_RUNS = 50
-"""Runs that a run is compared with at most, …"""
+"""Maximum number of runs that a run is compared with, …"""
 LOOKED_AT = 500
-"""… among so many of the task."""
+"""… among this many of the task."""
 _ORDER = ("serious", "suspicious", "note")
 
 
 def produce_conduct(run: Run) -> Iterable[Artifact]:
-    """The check as artifacts of a run that just ended; by a judge only where the environment names one."""
+    """Write the check as artifacts of a run that just ended; with a judge only if the environment names one."""
     references = os.environ.get(REFERENCES_VARIABLE)
     checked = check(run, references=Path(references) if references else None, model=os.environ.get(MODEL_VARIABLE))
     return write(run, checked)
 
 
 def check(run: Run, *, references: Path | None = None, model: str | None = None) -> dict[str, Any]:
-    """Look at a run.
+    """Check a run.
 
     Args:
         references: A folder of reference kernels.
-        model: A model that the gateway offers, to judge by the same rules.
+        model: A model of the gateway, to judge by the same rules.
 
     Returns:
-        `findings` (the gravest first), `looked_at`, `compared_with`, and `judge` where there was one.
+        `findings` (most severe first), `looked_at`, `compared_with`, and `judge` if there was one.
     """
     texts = texts_of(run)
     code = [text for text in texts if text.kind == "code"]
     report = run.report
     findings = list(by_patterns(texts))
-    if "@" not in run.spec.task:  # what techniques ask for is written by hand
+    if "@" not in run.spec.task:  # submissions that techniques require are written by hand
         findings += hand_written(code, _rows(run), submitted=report is not None and report.valid_submission)
     known = [*_of_other_runs(run), *(references_in(references, run.spec.task) if references else ())]
     findings += similar(code, known)
@@ -71,28 +71,28 @@ def check(run: Run, *, references: Path | None = None, model: str | None = None)
 
 
 def write(run: Run, checked: dict[str, Any]) -> list[Artifact]:
-    """Write both forms."""
+    """Write both formats."""
     (run.path / "conduct.json").write_text(json.dumps(checked, indent=1) + "\n", encoding="utf-8")
     text = as_markdown(checked)
     (run.path / "conduct.md").write_text(text, encoding="utf-8", errors="replace")
     return [
         Artifact(path="conduct.json", media_type="application/json", producer="conduct", title="Conduct: findings"),
-        Artifact(path="conduct.md", media_type="text/markdown", producer="conduct", title="Conduct: what to look at"),
+        Artifact(path="conduct.md", media_type="text/markdown", producer="conduct", title="Conduct: lines to review"),
     ]
 
 
 def as_markdown(checked: dict[str, Any]) -> str:
-    """For people: each finding with its line."""
+    """Render for people: each finding with its line."""
     findings: Sequence[dict[str, Any]] = checked["findings"]
     counts = ", ".join(f"{sum(item['severity'] == severity for item in findings)} {severity}" for severity in _ORDER)
     lines = [
         f"# Conduct in run {checked['run']}",
         "",
-        f"{counts}. These are lines to look at, no verdicts: a pattern knows no intentions.",
-        f"Looked at {len(checked['looked_at'])} texts, compared the code with {len(checked['compared_with'])} others.",
+        f"{counts}. These are lines to review, not verdicts: a pattern does not know intentions.",
+        f"Checked {len(checked['looked_at'])} texts, compared the code with {len(checked['compared_with'])} others.",
     ]
     if judged := checked.get("judge"):
-        said = judged.get("error") or f"{judged['unfounded']} of its findings quoted nothing that is there"
+        said = judged.get("error") or f"{judged['unfounded']} of its findings quoted no existing line"
         lines.append(f"Judge {judged['model']}: {said}.")
     for item in findings:
         place = item["where"] + (f", line {item['line']}" if item["line"] else "")
@@ -101,7 +101,7 @@ def as_markdown(checked: dict[str, Any]) -> str:
             fence = "`" * max(3, _longest_run(item["evidence"]) + 1)
             lines += ["", fence, item["evidence"], fence]
         if item["more"]:
-            lines += ["", f"{item['more']:,} more lines show the same."]
+            lines += ["", f"{item['more']:,} more lines match."]
     return "\n".join(lines) + "\n"
 
 
@@ -123,14 +123,14 @@ def _rows(run: Run) -> int | None:
 
 
 def _of_other_runs(run: Run) -> list[Known]:
-    """Code of the newest other runs of the same task and project, by other agents or other versions of this one."""
+    """Return code of the newest other runs of the task and project, by other agents or other versions of this one."""
     found: list[Known] = []
     newest = islice(RunStore(run.path.parent).newest(run.spec.task), LOOKED_AT)
     for other in islice((other for other in newest if _is_other(other.spec, run.spec)), OTHER_RUNS):
         try:
             found += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
         except (MlereduxError, OSError):
-            continue  # removed meanwhile
+            continue  # deleted in the meantime
     return found
 
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     envvar="MLEREDUX_REFERENCES",
     help="Folder of reference kernels to compare the code with.",
 )
-@click.option("--judge", "model", envvar="MLEREDUX_JUDGE_MODEL", help="A model of the gateway that judges too.")
+@click.option("--judge", "model", envvar="MLEREDUX_JUDGE_MODEL", help="Also judge with this model of the gateway.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def command(store: RunStore, runs: tuple[str, ...], references: Path | None, model: str | None, as_json: bool) -> None:
-    """Look at what agents did for what the rules forbid: lines to look at, no verdicts."""
+    """Check runs for rule violations: reports lines to review, not verdicts."""
     from mleredux.plugin.artifact import add_artifact
 
     from mleredux_audit_conduct.check import as_markdown, check, write

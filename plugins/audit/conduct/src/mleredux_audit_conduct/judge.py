@@ -1,4 +1,4 @@
-"""A language model that looks by the same rules, through the gateway; what it can't show is not taken."""
+"""A language model that checks by the same rules, through the gateway; findings without evidence are rejected."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ An empty list is a good answer where all is well.
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the judge said.
+    """The judge's result.
 
     Attributes:
-        unfounded: Findings whose quote is nowhere, which are not taken.
+        unfounded: Number of findings whose quote does not exist, which are rejected.
     """
 
     model: str
@@ -50,10 +50,10 @@ class Judgement:
 
 
 def judge(run: Run, texts: Sequence[Text], model: str) -> Judgement:
-    """Ask a model, with a budget of its own that is none of the run's.
+    """Ask a model, with a separate budget from the run's.
 
     Raises:
-        MlereduxError: There is no gateway, or the model's answer is of no use.
+        MlereduxError: There is no gateway, or the model's response is invalid.
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-judge-") as folder:
         store = RunStore(Path(folder) / "runs")
@@ -62,7 +62,7 @@ def judge(run: Run, texts: Sequence[Text], model: str) -> Judgement:
         agent = Agent(id="judge", title="Judge of conduct", command=("true",), network="gateway")
         gateway = current().hook("mleredux_open_gateway")(run=own, agent=agent, socket=Path(folder) / "judge.sock")
         if gateway is None:
-            raise MlereduxError("A judge needs a gateway.", hint="`pip install mleredux-gateway`, and give it a key.")
+            raise MlereduxError("A judge needs a gateway.", hint="`pip install mleredux-gateway`, and set an API key.")
         try:
             variables = gateway.environment(gateway.url)
             content = _ask(variables, model, _material(texts))
@@ -100,18 +100,20 @@ def _ask(variables: dict[str, str], model: str, material: str) -> str:
             return str(json.load(answer)["choices"][0]["message"]["content"])
     except urllib.error.HTTPError as error:
         said = error.read(2000).decode("utf-8", "replace")
-        raise MlereduxError(f"The judge {model} did not answer ({error.code}): {said}", hint="Name another.") from error
+        raise MlereduxError(
+            f"The judge {model} did not respond ({error.code}): {said}", hint="Use another model."
+        ) from error
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise MlereduxError(f"The judge {model} gave no answer that can be read: {error}.") from error
+        raise MlereduxError(f"The judge {model} gave no valid response: {error}.") from error
 
 
 def _founded(content: str, texts: Sequence[Text]) -> tuple[list[Finding], int]:
-    """Findings whose quote is a line that is there, with its place; and how many others there were."""
+    """Return findings whose quote is an existing line, with its location; and how many others there were."""
     try:
         said: Any = json.loads(content[content.index("{") : content.rindex("}") + 1])["findings"]
         listed = [item for item in said if isinstance(item, dict)]
     except (ValueError, KeyError, TypeError) as error:
-        raise MlereduxError("The judge's answer is not the JSON that was asked for.", hint="Name another.") from error
+        raise MlereduxError("The judge's answer is not the requested JSON.", hint="Use another model.") from error
     findings: list[Finding] = []
     unfounded = 0
     for item in listed[:50]:

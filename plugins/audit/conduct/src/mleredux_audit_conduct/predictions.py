@@ -1,4 +1,4 @@
-"""Predictions that were written by hand: large literals of constants, and solutions that train nothing."""
+"""Predictions written by hand: large literals of constants, and solutions that train nothing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TRAINS = re.compile(
 
 
 def hand_written(code: Iterable[Text], rows: int | None, *, submitted: bool) -> Iterator[Finding]:
-    """What looks like predictions in the code itself.
+    """Find apparent predictions in the code itself.
 
     Args:
-        code: Programs that the agent left.
-        rows: Rows of the submission, where known.
+        code: The agent's programs.
+        rows: Rows of the submission, if known.
         submitted: Whether there is a submission that was scored.
     """
     code = [text for text in code if text.kind == "code"]
@@ -34,18 +34,18 @@ def hand_written(code: Iterable[Text], rows: int | None, *, submitted: bool) -> 
         return
     if not code:
         yield Finding(
-            "hand-written", "note", "output/code", None, "", "There is a submission, and no code that made it."
+            "hand-written", "note", "output/code", None, "", "There is a submission, but no code that created it."
         )
     elif not any(_TRAINS.search(text.content) for text in code):
         names = ", ".join(text.where for text in code[:5])
-        why = "There is a submission, and no line of the code trains anything."
+        why = "There is a submission, but no line of the code trains a model."
         yield Finding("hand-written", "suspicious", names, None, "", why)
 
 
 def _literals(text: Text, rows: int | None) -> Iterator[Finding]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an agent's odd escapes are not ours to tell
+            warnings.simplefilter("ignore")  # do not report an agent's invalid escapes
             tree = ast.parse(text.content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
@@ -57,14 +57,14 @@ def _literals(text: Text, rows: int | None) -> Iterator[Finding]:
         line = getattr(node, "lineno", 1)
         near = rows is not None and count >= rows / 2
         severity: Severity = "serious" if near else "note"
-        share = f", which is as many as half of the submission's {rows:,} rows" if near else ""
+        share = f", at least half of the submission's {rows:,} rows" if near else ""
         evidence = lines[line - 1].strip()[:300] if line <= len(lines) else ""
-        why = f"A literal of {count:,} constants is in the code{share}."
+        why = f"The code contains a literal of {count:,} constants{share}."
         yield Finding("hand-written", severity, text.where, line, evidence, why)
 
 
 def _constants(node: ast.AST) -> int:
-    """Constants that a list, tuple, set or dict literal holds directly."""
+    """Count constants that a list, tuple, set or dict literal holds directly."""
     if isinstance(node, ast.Dict):
         values: list[ast.expr] = list(node.values)
     elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):

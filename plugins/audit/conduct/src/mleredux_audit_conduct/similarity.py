@@ -22,14 +22,14 @@ _ENDINGS = (".py", ".R", ".r", ".jl", ".sh")
 
 @dataclass(frozen=True)
 class Known:
-    """Code that others wrote."""
+    """Code by other authors."""
 
     name: str
     content: str
 
 
 def references_in(folder: Path, task: str) -> list[Known]:
-    """Reference kernels: those in a folder of the task's name, and files that lie in the folder itself.
+    """Return reference kernels: those in a folder with the task's name, and files in the folder itself.
 
     Notebooks are read as the code of their cells.
     """
@@ -45,7 +45,7 @@ def references_in(folder: Path, task: str) -> list[Known]:
 
 
 def similar(code: Sequence[Text], known: Sequence[Known]) -> Iterator[Finding]:
-    """Programs that share much with known code, the most alike first."""
+    """Return programs that share much with known code, the most similar first."""
     if not code or not known:
         return  # importing copydetect takes a second
     import copydetect
@@ -80,7 +80,7 @@ def _fingerprint(name: str, content: str) -> Any | None:
         try:
             return copydetect.CodeFingerprint(name, NOISE, GUARANTEE, fp=io.StringIO(content), language=_language(name))
         except (ValueError, UnicodeError, IndexError):
-            return None  # nothing in it that can be told apart
+            return None  # nothing distinctive in it
 
 
 def _language(name: str) -> str:
@@ -88,7 +88,7 @@ def _language(name: str) -> str:
 
 
 def _plain(suffix: str, content: str) -> str:
-    """The code of a notebook's cells; other files as they are."""
+    """Return the code of a notebook's cells; other files unchanged."""
     if suffix != ".ipynb":
         return content
     import json

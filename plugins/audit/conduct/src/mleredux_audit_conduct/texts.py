@@ -1,4 +1,4 @@
-"""What an agent wrote and ran, as lines with their places."""
+"""An agent's code and commands, as lines with their locations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEEPEST = 12
 
 @dataclass(frozen=True)
 class Text:
-    """Something that the agent wrote.
+    """A text written by the agent.
 
     Attributes:
         where: A path in the run, or `rollout step 4`.
@@ -35,18 +35,18 @@ class Text:
     content: str
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Line numbers from 1, and lines, cut where they are very long."""
+        """Yield line numbers from 1, and lines, truncated if very long."""
         for number, line in enumerate(self.content.splitlines(), start=1):
             yield number, line[:MAX_LINE]
 
 
 def texts_of(run: Run) -> list[Text]:
-    """Code that was left, actions of the rollout, and the log."""
+    """Yield output code, actions of the rollout, and the log."""
     return [*code_of(run), *_actions(run), *_log(run)]
 
 
 def code_of(run: Run) -> list[Text]:
-    """Programs in the output folder; links are not followed."""
+    """Yield programs in the output folder; links are not followed."""
     found = []
     for item in walk_files(run.output_dir, _LIMITS):
         name = os.fsdecode(item.path)
@@ -56,7 +56,7 @@ def code_of(run: Run) -> list[Text]:
             with open_below(run.output_dir, name) as file:
                 data = file.read(MAX_TEXT)
         except OSError:
-            continue  # gone meanwhile, or a link in its place
+            continue  # deleted in the meantime, or replaced by a link
         found.append(Text(f"output/{readable_path(item.path)}", "code", data.decode("utf-8", "replace")))
     return found
 
