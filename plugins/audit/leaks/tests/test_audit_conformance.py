@@ -1,4 +1,4 @@
-"""The plugin keeps to the contract."""
+"""The plugin meets the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of leak, planted into a clean task, is found; and nothing is said of the clean one."""
+"""Each type of leak, planted into a clean task, is found; the clean task has no findings."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def test_pictures_that_look_the_same_are_found(change: str, toy: Any) -> None:
 
 
 @pytest.mark.parametrize("plant", [packed_tar, packed_7z], ids=["tar.gz", "7z"])
-def test_of_large_archives_tables_are_read_and_the_rest_is_listed(
+def test_in_large_archives_tables_are_read_and_the_rest_is_listed(
     plant: Plant, toy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(toy)
@@ -348,10 +348,10 @@ def test_of_large_archives_tables_are_read_and_the_rest_is_listed(
     monkeypatch.setattr("mleredux_audit_leaks.inventory.KEPT_BYTES", 10)
     report = toy.audit()
     assert report.clean, "what is not unpacked can't be judged"
-    assert any("only names, sizes and times were looked at" in note for note in report.notes)
+    assert any("only names, sizes and times were checked" in note for note in report.notes)
 
 
-def test_the_same_table_packed_and_unpacked_is_told_of_once(toy: Any) -> None:
+def test_the_same_table_packed_and_unpacked_is_reported_once(toy: Any) -> None:
     same_column(toy)
     toy.write()
     with zipfile.ZipFile(toy.public / "test.zip", "w") as archive:
@@ -382,7 +382,7 @@ def test_lags_of_a_series_whose_rows_were_split_at_random_are_a_leak(toy: Any) -
     assert found[0].statistic.value > 0.5
 
 
-def test_the_same_data_give_the_same_report(toy: Any) -> None:
+def test_the_same_data_gives_the_same_report(toy: Any) -> None:
     groups(toy)
     assert toy.audit() == toy.audit()
 

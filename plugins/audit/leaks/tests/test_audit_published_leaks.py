@@ -1,4 +1,4 @@
-"""The leaks published of MLE-bench's competitions, in made-up data of their shape at a size where they can be seen.
+"""The published leaks of MLE-bench's competitions, in synthetic data of their shape at a detectable size.
 
 Each shape is the layout that the preparation leaves, under the competition's own declaration. It is audited twice:
 as published, where the leak must be found, and with the leak taken out, where nothing severe may be said.

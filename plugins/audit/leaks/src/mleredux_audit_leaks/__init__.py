@@ -1,4 +1,4 @@
-"""`mleredux audit TASK`: what lets an agent score without learning."""
+"""`mleredux audit TASK`: find leaks in a prepared task."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ mleredux_contract = 2
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """The command `audit`."""
-    title = "Look for leaks in a prepared task: answers in public files, telling ids, duplicates."
+    title = "Find leaks in a prepared task: answers in public files, predictive ids, duplicates."
     yield Ref("audit", f"{__name__}.command:command", {"title": title})

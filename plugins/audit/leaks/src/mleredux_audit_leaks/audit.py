@@ -28,7 +28,7 @@ from mleredux_audit_leaks.tables import MOST_SEQUENCES, MOST_TABLES, Table, read
 from mleredux_audit_leaks.truth import Truth, joined_tables, known_tables
 
 TABLE_BYTES = 1 << 30
-"""Bytes of tables read, in all."""
+"""Maximum total bytes of tables that are read."""
 MOST_ALIKE = 24
 """Files of a kind below one folder, beyond which those with names of their own are samples, not tables."""
 SMALL_BYTES = 16 << 20
@@ -36,7 +36,7 @@ SMALL_BYTES = 16 << 20
 
 
 def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditReport:
-    """Look for what lets an agent score on a prepared task without learning.
+    """Find ways to score on a prepared task without learning.
 
     Args:
         task: The task; its submission's columns and its answers' file say what is held out.
@@ -51,7 +51,7 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
     inventory = take_inventory(public)
     notes = inventory.notes
     if truth.cut:
-        notes.append("Only the first rows of the answers were looked at.")
+        notes.append("Only the first rows of the answers were checked.")
     findings: list[AuditFinding] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -90,13 +90,13 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
 
 
 def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
-    """Tables among the files; of folders full of like files (samples, one each) none is read."""
+    """Yield tables among the files; folders full of similar files (samples, one each) are skipped."""
     crowds = Counter(map(_crowd, files))
     samples = _sample_trees(files)
     tables: list[Table] = []
     damaged: list[str] = []
     left = TABLE_BYTES
-    # TFRecords come in many parts, and any of them may be the one of the test.
+    # TFRecords come in many parts, and any of them may be that of the test.
     for file in sorted(files, key=lambda file: (file.size > SMALL_BYTES, len(file.parts), file.name)):
         if crowds[_crowd(file)] > (MOST_SEQUENCES if "tfrec" in file.name else 12):
             continue
@@ -120,7 +120,7 @@ def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
 
 
 def _once(tables: list[Table], notes: list[str]) -> list[Table]:
-    """Each table once, though it may lie there both packed and unpacked."""
+    """Return each table once, even if it exists both packed and unpacked."""
     seen: dict[tuple[object, ...], str] = {}
     kept = []
     for table in tables:
@@ -134,7 +134,7 @@ def _once(tables: list[Table], notes: list[str]) -> list[Table]:
 
 
 def _whole(tables: list[Table]) -> list[Table]:
-    """Parts of one table (names that differ in digits only, the same columns, in one folder) put together."""
+    """Join parts of one table (names that differ in digits only, the same columns, in one folder)."""
     parts: dict[tuple[str, tuple[str, ...]], list[Table]] = {}
     for table in tables:
         parts.setdefault((re.sub(r"\d+", "#", table.name), tuple(table.frame.columns)), []).append(table)

@@ -12,7 +12,7 @@ from mleredux.plugin.command import catalogue, data_dir_option, json_option, pri
 @json_option
 @click.pass_context
 def command(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) -> None:
-    """Look for what lets an agent score on TASK without learning. Exit code 1 where a finding is of high severity."""
+    """Find leaks in TASK: ways to score without learning. Exit code 1 if a finding is of high severity."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore
 

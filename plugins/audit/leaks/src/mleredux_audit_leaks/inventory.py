@@ -1,4 +1,4 @@
-"""Public files, members of archives included, without reading them."""
+"""List public files, including members of archives, without reading them."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ class PublicFile:
 
 @dataclass
 class Inventory:
-    """All public files, sorted by name, and what was left out."""
+    """All public files, sorted by name, and what was skipped."""
 
     files: list[PublicFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def take_inventory(public: Path) -> Inventory:
-    """List public files; archives are opened one level deep. At most `MOST_FILES` are looked at."""
+    """List public files; archives are opened one level deep. At most `MOST_FILES` are listed."""
     found = Inventory()
     for path in _walk(public):
         name = path.relative_to(public).as_posix()
         if len(found.files) >= MOST_FILES:
-            found.notes.append(f"Only the first {MOST_FILES} public files were looked at.")
+            found.notes.append(f"Only the first {MOST_FILES} public files were checked.")
             break
         state = path.stat()
         found.files.append(PublicFile(name, state.st_size, state.st_mtime, _reader(path)))
@@ -140,7 +140,7 @@ class _Budget:
         self.left = KEPT_BYTES
 
     def keeps(self, name: str, size: int) -> bool:
-        """Whether to keep a member, whose size is taken off what is left."""
+        """Return whether to keep a member, whose size is taken off what is left."""
         reserved = 0 if name.lower().endswith(_TABLES) else KEPT_BYTES // 2
         if size > LARGEST_MEMBER or size > self.left - reserved:
             return False
@@ -165,14 +165,14 @@ def _of_packed_tar(path: Path, name: str, notes: list[str]) -> Iterator[PublicFi
                 notes.append(f"Only the first {PASSED_BYTES >> 30} GB of the archive {name} were unpacked.")
                 break
     if without:
-        notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were looked at.")
+        notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were checked.")
 
 
 def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
     try:
         import py7zr
     except ImportError:
-        notes.append(f"The archive {name} was not looked into; pip install 'mleredux-audit-leaks[all]' reads it.")
+        notes.append(f"The archive {name} was not opened; to enable: pip install 'mleredux-audit-leaks[all]'.")
         return
     budget = _Budget()
     with py7zr.SevenZipFile(path) as archive:
@@ -186,7 +186,7 @@ def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
     contents = {member: product.read() if product.seek(0) == 0 else b"" for member, product in factory.products.items()}
     if len(chosen) < len(listed):
         without = len(listed) - len(chosen)
-        notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were looked at.")
+        notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were checked.")
     for one in listed:
         stamp = one.creationtime.timestamp() if one.creationtime else 0.0
         yield _member(f"{name}!{one.filename}", one.uncompressed or 0, stamp, contents.get(one.filename))

@@ -1,4 +1,4 @@
-"""Formats of records that no library is needed for: TFRecords, and the sentences of satellite receivers."""
+"""Record formats that need no library: TFRecords, and the sentences of satellite receivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit gives."""
+"""The report of an audit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _RANK: dict[str, int] = {"high": 0, "medium": 1, "low": 2}
 
 
 class Statistic(Model):
-    """The figure a finding rests on."""
+    """The statistic of a finding."""
 
     name: str
     value: float
     baseline: float | None = None
-    """The same figure where there is no leak: the mean over random permutations, or what chance gives."""
+    """The same statistic without a leak: the mean over random permutations, or the value expected by chance."""
     threshold: float
     """The value from which it is reported."""
     z: float | None = None
@@ -25,7 +25,7 @@ class Statistic(Model):
 
 
 class AuditFinding(Model):
-    """One thing that lets an agent score without learning."""
+    """One leak."""
 
     kind: Kind
     severity: Severity
@@ -33,25 +33,25 @@ class AuditFinding(Model):
     """One sentence."""
     statistic: Statistic
     figures: dict[str, float | int | str] = {}
-    """Further evidence."""
+    """Additional evidence."""
     examples: tuple[str, ...] = ()
-    """Where to look: files, columns, ids; never answers."""
+    """Locations: files, columns, ids; never answers."""
 
 
 class AuditReport(Model):
-    """What was looked at, and what was found."""
+    """The scope and findings of an audit."""
 
     task: str
     task_version: str
     answers: int
-    """Rows of answers looked at."""
+    """Number of checked rows of the answers."""
     files: int
-    """Public files, members of archives included."""
+    """Number of public files, including members of archives."""
     tables: int
     findings: tuple[AuditFinding, ...] = ()
-    """The most severe first."""
+    """Most severe first."""
     notes: tuple[str, ...] = ()
-    """What was sampled or could not be looked at."""
+    """What was sampled or could not be checked."""
     seed: int = 0
 
     @property
@@ -60,9 +60,9 @@ class AuditReport(Model):
         return all(finding.severity != "high" for finding in self.findings)
 
     def text(self) -> str:
-        """The report for people."""
+        """Render the report for people."""
         lines = [f"{self.task} (version {self.task_version}): {self.answers} answers, {self.files} public files, ", ""]
-        lines[0] += f"{self.tables} tables looked at."
+        lines[0] += f"{self.tables} tables checked."
         for finding in self.findings:
             figure = finding.statistic
             compared = f"{figure.name} {figure.value:.4g}, reported from {figure.threshold:.4g}"
@@ -80,6 +80,6 @@ class AuditReport(Model):
 
 
 def by_severity(findings: list[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """The most severe first, without repetitions."""
+    """Return the most severe first, without duplicates."""
     unique = {finding.message: finding for finding in findings}.values()
     return tuple(sorted(unique, key=lambda finding: (_RANK[finding.severity], finding.kind, finding.message)))

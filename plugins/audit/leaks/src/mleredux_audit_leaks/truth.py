@@ -106,7 +106,7 @@ class Truth:
         return len(self.frame)
 
     def is_sample(self, name: str) -> bool:
-        """Whether a public file is a sample submission, the declared one or another spelling of it."""
+        """Return whether a public file is a sample submission, the declared one or another spelling of it."""
         last = PurePosixPath(name.replace("!", "/")).name.lower()
         return name == self.task.submission.sample or ("sample" in last and "subm" in last)
 

@@ -164,7 +164,7 @@ def patients_in_headers(put: Folders, rng: Rng, leaky: bool) -> None:
 
 
 def near_pictures(task_key: str, target: str, folder: str, answers: str = "test.csv") -> Shape:
-    """Photographs of which some are in train a second time, saved anew."""
+    """Photographs of which some are in train a second time, saved again."""
 
     def shape(put: Folders, rng: Rng, leaky: bool) -> None:
         ids = names(rng, 160, 12)

@@ -1,4 +1,4 @@
-"""What shapes of data are made of."""
+"""Building blocks of synthetic data."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The checks, one kind of leak each."""
+"""The checks, one module per type of leak."""

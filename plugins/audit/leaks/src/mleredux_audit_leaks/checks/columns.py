@@ -23,14 +23,14 @@ MOST_COLUMNS = 1000
 def check_columns(
     truth: Truth, joined: list[Joined], known: list[Known], notes: list[str], seed: int
 ) -> Iterator[AuditFinding]:
-    """All columns of all tables whose rows meet the answers, one by one."""
+    """Check all columns of all tables whose rows match the answers, one by one."""
     for one in joined:
         if truth.is_sample(one.table.name):
             continue
         frame = one.table.frame
         names = [name for name in frame.columns if name not in truth.id_columns]
         if len(names) > MOST_COLUMNS:
-            notes.append(f"Only {MOST_COLUMNS} of {len(names)} columns of {one.table.name} were looked at.")
+            notes.append(f"Only {MOST_COLUMNS} of {len(names)} columns of {one.table.name} were checked.")
             names = names[:MOST_COLUMNS]
         picked = np.arange(len(frame))
         if len(picked) > ROWS:
@@ -64,7 +64,7 @@ def check_columns(
 def _count(
     column: pd.Series, values: np.ndarray, name: str, one: Joined, target: Target, seed: int
 ) -> Iterator[AuditFinding]:
-    """Whether the length of a list tells how much there is to say."""
+    """Return whether the length of a list tells how much there is to say."""
     words = Labels("number", np.array([float(len(str(value).split())) for value in values]))
     judged = column_skill(column.reset_index(drop=True), words, least=MEDIUM, seed=seed)
     if judged:
@@ -81,7 +81,7 @@ def _count(
 def _judge(
     column: pd.Series, values: np.ndarray, labels: Labels, alike: int, tried: int, seed: int
 ) -> tuple[str, str, Statistic] | None:
-    """Severity, what the column does, and the figure; None where it does nothing."""
+    """Return severity, effect of the column, and the statistic; None if there is no effect."""
     cells = normal_values(column).to_numpy()
     usual = CHANCE - math.log10(tried)
     rarity = -log10_arrangements(labels)
@@ -137,7 +137,7 @@ def _pooled(
 
 
 def _one_sided(cells: np.ndarray, labels: Labels, usual: float) -> tuple[str, str, Statistic] | None:
-    """Whether rows that don't have a column's usual value, a minority, are all of one class."""
+    """Return whether rows that don't have a column's usual value, a minority, are all of one class."""
     if labels.kind != "class":
         return None
     common, counts = np.unique(cells, return_counts=True)

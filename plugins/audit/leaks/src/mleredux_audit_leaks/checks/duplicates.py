@@ -48,7 +48,7 @@ def check_rows(truth: Truth, joined: list[Joined], known: list[Known], seed: int
 
 
 def _names_rows(column: pd.Series) -> bool:
-    """Whether a column only numbers rows."""
+    """Return whether a column only numbers rows."""
     return column.nunique() == len(column) and bool(re.search(r"(^|_)id$|^index$|^unnamed", str(column.name), re.I))
 
 
@@ -152,12 +152,14 @@ def _alike(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, li
         from imagehash import phash
         from PIL import Image, UnidentifiedImageError
     except ImportError:
-        notes.append("Pictures were not compared by their looks; pip install 'mleredux-audit-leaks[images]' does.")
+        notes.append(
+            "Pictures were not compared by perceptual hashes; to enable: pip install 'mleredux-audit-leaks[images]'."
+        )
         return {}
     prints: dict[str, dict[str, Any]] = {"train": {}, "test": {}}
     for side, files in sides.items():
         if len(files) > PICTURES:
-            notes.append(f"Only {PICTURES} of {len(files)} {side} pictures were compared by their looks.")
+            notes.append(f"Only {PICTURES} of {len(files)} {side} pictures were compared by perceptual hashes.")
         for file in files[:: max(1, len(files) // PICTURES)][:PICTURES]:
             try:
                 with Image.open(io.BytesIO(file.read(32 << 20))) as picture:

@@ -1,4 +1,4 @@
-"""Names, places, sizes, times and headers of files that predict the target."""
+"""Names, locations, sizes, times and headers of files that predict the target."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str])
             try:
                 header = _dicom(file.read(HEADER_BYTES))
             except ImportError:
-                notes.append("Headers of dicom files were not read; pip install 'mleredux-audit-leaks[all]' does.")
+                notes.append("Headers of dicom files were not read; try pip install 'mleredux-audit-leaks[all]'.")
                 return
             except (OSError, ValueError, KeyError, AttributeError, struct.error):
                 continue
@@ -112,7 +112,7 @@ def _within_names(truth: Truth, stems: pd.Series) -> tuple[np.ndarray, np.ndarra
 
 
 def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
-    """What a listing shows."""
+    """Return what a listing shows."""
     found = {
         "folder": pd.Series(["/".join(file.parts[:-1]) for file in files]),
         "suffix": pd.Series([file.parts[-1].rpartition(".")[2] for file in files]),
@@ -149,7 +149,7 @@ def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[st
                 row = {"header": "damaged"}
         rows.append(row)
     notes += [
-        f"Headers of {kind} files were not read; pip install 'mleredux-audit-leaks[all]' does."
+        f"Headers of {kind} files were not read; to enable: pip install 'mleredux-audit-leaks[all]'."
         for kind in sorted(missing)
     ]
     frame = pd.DataFrame(rows).fillna("")

@@ -73,7 +73,7 @@ def _ids(truth: Truth, seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
             continue
         for name, values in tokens.items():
             codes = pd.factorize(values)[0].astype(np.int64)
-            # Parts that name single rows tell nothing by themselves; parts that name groups are looked at with groups.
+            # Parts that name single rows predict nothing alone; parts that name groups are checked with groups.
             if not 1 < codes.max() + 1 <= max(2, len(codes) // 10):
                 continue
             judged = judge(partial(lookup_skill, codes), labels, least=LEAST, seed=seed)
@@ -83,7 +83,7 @@ def _ids(truth: Truth, seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
 
 
 def _nearest(truth: Truth, known: list[Known], seed: int) -> Iterator[AuditFinding]:
-    """Whether the training row with the nearest numeric id has the label of a test row."""
+    """Return whether the training row with the nearest numeric id has the label of a test row."""
     if len(truth.id_columns) != 1:
         return
     name = truth.id_columns[0]

@@ -70,7 +70,7 @@ def check_outlines(
 
 
 def _is_mask(column: pd.Series) -> bool:
-    """Whether a column holds pairs of start and length, as most of its cells that are not blank."""
+    """Return whether a column holds pairs of start and length, as most of its cells that are not blank."""
     filled = column.astype(str).str.strip()
     filled = filled[filled.ne("") & filled.ne("nan")].head(200)
     return len(filled) > 0 and bool(filled.str.fullmatch(r"\d+ \d+(?: \d+ \d+)*").mean() > 0.8)

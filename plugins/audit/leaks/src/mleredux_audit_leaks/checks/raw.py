@@ -82,7 +82,7 @@ def _lines(truth: Truth) -> set[bytes]:
 
 
 def _telling(truth: Truth, share: float) -> bool:
-    """Whether as many lines don't agree by chance: files with ids of their own agree as often as constants do."""
+    """Return whether this many lines can not agree by chance: unique ids agree no more often than constants do."""
     target = truth.targets[0]
     commonest = float(target.values.value_counts(normalize=True).iloc[0])
     return share > min(0.95, commonest + 0.1) or target.labels.kind != "class"

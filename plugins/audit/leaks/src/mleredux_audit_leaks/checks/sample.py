@@ -17,7 +17,7 @@ ROWS = 6000
 
 
 def check_sample(truth: Truth, tables: list[Table], seed: int) -> Iterator[AuditFinding]:
-    """Whether the targets' columns of the sample vary, and whether they tell the answers."""
+    """Return whether the targets' columns of the sample vary, and whether they tell the answers."""
     name = truth.task.submission.sample
     samples = [table for table in tables if truth.is_sample(table.name)]
     sample = next((table for table in samples if table.name == name), next(iter(samples), None))

@@ -61,7 +61,7 @@ def check_values(truth: Truth, tables: list[Table], seed: int) -> Iterator[Audit
 
 
 def _are_fine(target: Target) -> bool:
-    """Whether values have so many digits that they meet others by copying only."""
+    """Return whether values have so many digits that they meet others by copying only."""
     digits = target.values.head(2000).str.partition("e")[0].str.replace(r"\D", "", regex=True).str.strip("0").str.len()
     return float((digits >= DIGITS).mean()) >= 0.5
 

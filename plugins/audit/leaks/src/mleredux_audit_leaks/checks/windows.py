@@ -120,7 +120,7 @@ def _meet(theirs: Numbers, ours: Numbers, width: int) -> tuple[NDArray[np.bool_]
         keys, order = np.unique(_hashes(mine), return_index=True)
         wanted = _hashes(asked)
         places = np.clip(np.searchsorted(keys, wanted), 0, len(keys) - 1)
-        # Only where a hash meets are the values looked at: most windows meet none.
+        # Values are compared only if hashes match: most windows match none.
         met = np.flatnonzero(keys[places] == wanted)
         met = met[[len(np.unique(asked[row])) >= _DISTINCT for row in met]]
         hit[met], source[met] = True, order[places[met]]
