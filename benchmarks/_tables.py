@@ -23,7 +23,7 @@ class Table:
     """One of the ten.
 
     Attributes:
-        raw: Rows (lines, events, labels) of the largest raw table; 0 where the raw data are pictures.
+        raw: Rows (lines, events, labels) of the largest raw table; 0 if the raw data is pictures.
         answers: Rows of the answers.
         submission: Rows of a submission.
         answers_file: The file of the answers among the private files.

@@ -3,7 +3,7 @@
     python benchmarks/largest_preparations.py [--task ID]… [--shares 0.125 0.25 0.5 1] [--dir DIR]
         [--results results.json] [--markdown docs/benchmarks.md]
 
-Raw data are made up in their real shape (`_raw_tables`), at shares of their real rows, and prepared as users do, by
+Raw data is synthetic, in its real shape (`_raw_tables`), with a share of its real rows, and prepared as users do, by
 `mleredux prepare ID --from FOLDER`. Back to back with each, a process reads the same largest tables with pandas and
 writes them again, which is the least that a preparation in pandas takes. What was measured before is kept in
 `--results`, so that a long measurement can be made task by task.
@@ -233,7 +233,7 @@ def as_markdown(measured: list[Figures], others: list[Figures]) -> str:
             "Made by `python benchmarks/largest_preparations.py --markdown docs/benchmarks.md`.",
             f"{machine()} Other work was going on there all the time: CPU seconds and ratios are what compares.",
             "",
-            "Raw data are made up in their real shape and prepared by `mleredux prepare ID --from FOLDER`, start-up "
+            "Raw data is synthetic, in its real shape, and prepared by `mleredux prepare ID --from FOLDER`, start-up "
             "included. *× pandas* compares with a process that, right afterwards, reads the same tables with pandas "
             "and writes them again (icecube: parquet; billion-word: lines in a zip; denoising: its answers): "
             "preparing also splits, writes test, answers and sample, and checks. Peak is the largest resident memory. "

@@ -49,7 +49,7 @@ from mleredux._core.plugins.loader import resolve
 
 @hookimpl
 def mleredux_register_tasks():
-    """The measured task without its published checksums, as the data are made up."""
+    """The measured task without its published checksums, as the data is synthetic."""
     import mleredux_competition_mlebench
     for ref in mleredux_competition_mlebench.mleredux_register_tasks():
         if ref.id == os.environ["BENCH_TASK"]:

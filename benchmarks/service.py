@@ -3,7 +3,7 @@
 1. 200 runs of an agent that does nothing, queued by 20 clients, with 8 workers, while others read.
 2. 50 followers of one run's log.
 3. 10,000 runs in the store: the server's start, its memory, lists and filters.
-4. 10,000 queued runs of 20 users: how long the scheduler looks at them.
+4. 10,000 queued runs of 20 users: how long the scheduler reads them.
 
 Each fails where a promise is not kept: all runs done, none started twice, all of the log with all followers. `--check`
 does less of each.
@@ -102,7 +102,7 @@ def queue(home: Path, runs: int, clients: int) -> list[Sequence[str]]:
     """Queue runs from many clients, and read meanwhile."""
     made, reads, over = Times(), Times(), threading.Event()
     with serving(home, "--workers", "8") as (server, process):
-        with client(server) as http:  # the task's data are prepared once, before
+        with client(server) as http:  # the task's data is prepared once, before
             wait_for_all(http, [http.post("/v1/runs", json=RUN).json()["id"]])
         before, began = cpu_of(process), time.perf_counter()
 
@@ -276,7 +276,7 @@ def stored(home: Path, count: int) -> list[Sequence[str]]:
 
 
 def waiting(home: Path, users: int, runs: int) -> list[Sequence[str]]:
-    """Let the scheduler look at a long queue, on a machine that is full."""
+    """Let the scheduler read a long queue, on a fully loaded machine."""
     from mleredux._core.plugins import Catalogue
     from mleredux_server.accounts import make_user
     from mleredux_server.app import make_service

@@ -250,7 +250,7 @@ def _number(value: float | None) -> str:
 
 
 PARTS = """
-It was made in parts, on one machine at other loads too (`--only`, and `--again-gaming` when these agents were mended),
+It was created in parts on one machine at other loads too (`--only`, and `--again-gaming` when these agents were fixed),
 whose results were put together.\
 """
 PAGE = """\
