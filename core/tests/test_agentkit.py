@@ -14,7 +14,7 @@ from typing import Any
 
 import mleredux_agentkit as kit
 import pytest
-from mleredux._core.rollout import check_rollout, read_rollout
+from mleredux.plugin.rollout import check_rollout, read_rollout
 from mleredux_agentkit import NoMoreCalls, PromptTooLong, Task, Trajectory, complete, run
 from mleredux_scripted_llm import ScriptedLlm
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mleredux._core.api import grade_jsonl
 from mleredux._core.models import Ledger, NotSubmitted, Report
-from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_child, score_in_children
+from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_children
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import InvalidSubmission, TaskBroken
 
@@ -135,8 +135,8 @@ def test_a_submission_that_fells_the_grader_is_invalid(toy: Any, tmp_path: Path,
 
 def test_a_grader_that_hangs_is_ended(toy: Any, tmp_path: Path) -> None:
     task, prepared, path = copy_of_sample(toy, "toy-hangs", tmp_path)
-    with pytest.raises(InvalidSubmission, match="took longer than 4 seconds"):
-        score_in_child(task, path, prepared.private, toy.catalogue, seconds=4)
+    [found] = score_in_children([Job(task, path, prepared.private)], toy.catalogue, seconds=4)
+    assert isinstance(found, InvalidSubmission) and "took longer than 4 seconds" in str(found)
     below = psutil.Process().children(recursive=True)  # others may be grading on this machine
     assert not [one for one in below if "mleredux._core.stages.grade_child" in _command(one)]
 
@@ -222,7 +222,7 @@ def test_grading_is_stopped_where_the_run_is(toy: Any, tmp_path: Path) -> None:
 
     task, prepared, path = copy_of_sample(toy, "toy-hangs", tmp_path)
     with pytest.raises(Cancelled):
-        score_in_child(task, path, prepared.private, toy.catalogue, cancelled=lambda: True)
+        score_in_children([Job(task, path, prepared.private)], toy.catalogue, cancelled=lambda: True)
 
 
 def _may_leave_the_network() -> bool:

@@ -8,20 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.rollout import (
+from mleredux._core.rollout.documents import (
     InvalidRollout,
-    StepExtra,
-    Trajectory,
     dump_rollout,
-    json_schema,
     parse_rollout,
     problems_in,
     read_rollout,
-    run_extra,
-    step_extra,
-    text_of,
     write_rollout,
 )
+from mleredux._core.rollout.extras import StepExtra, json_schema, run_extra, step_extra
+from mleredux._core.rollout.models import Trajectory, text_of
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLES = sorted((REPOSITORY / "docs" / "reference" / "examples").glob("rollout-*.json"))

@@ -9,19 +9,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mleredux._core.rollout import (
+from mleredux._core.rollout.documents import (
     InvalidRollout,
-    Problem,
-    StepExtra,
     check_rollout,
     dump_rollout,
     parse_rollout,
     problems_in,
     read_rollout,
-    run_extra,
-    step_extra,
 )
-from mleredux._core.rollout.validation import MAX_PROBLEMS
+from mleredux._core.rollout.extras import StepExtra, run_extra, step_extra
+from mleredux._core.rollout.validation import MAX_PROBLEMS, Problem
 
 HEAD = b'{"agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":""}]'
 NOT_JSON = {

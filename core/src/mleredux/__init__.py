@@ -36,26 +36,11 @@ _HOME = {
     "mleredux._core.api": ("grade", "prepare", "run", "tasks", "validate"),
     "mleredux.errors": ("InvalidSubmission", "MlereduxError"),
     "mleredux.hookspecs": ("CONTRACT_VERSION", "hookimpl"),
-    "mleredux._core.models": (
-        "Agent",
-        "Artifact",
-        "Build",
-        "Competition",
-        "Grader",
-        "GradingInput",
-        "Limits",
-        "Metric",
-        "Report",
-        "Resources",
-        "Score",
-        "Submission",
-        "Task",
-        "Thresholds",
-    ),
     "mleredux._core.plugins": ("Ref",),
     "mleredux._core.store": ("Run",),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
+"""Where a name is that is no model."""
 
 __all__ = [
     "CONTRACT_VERSION",
@@ -92,10 +77,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("mleredux")
-    if name not in _WHERE:
+    if name not in __all__:
         raise AttributeError(f"module 'mleredux' has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE[name]), name)
+    return getattr(importlib.import_module(_WHERE.get(name, "mleredux._core.models")), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_WHERE, "__version__"])
+    return sorted(__all__)

@@ -13,7 +13,7 @@ from typing import Any
 import mleredux_testing as testing
 import pytest
 from mleredux._core.data import Prepared
-from mleredux._core.rollout import check_rollout
+from mleredux.plugin.rollout import check_rollout
 from mleredux_techniques.kit import TRUTH_FILE
 from technique_documents import TECHNIQUES, read
 

@@ -12,7 +12,7 @@ from mleredux._core.data import DataStore
 from mleredux._core.models import Agent
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref, current
-from mleredux._core.rollout import check_rollout
+from mleredux._core.rollout.documents import check_rollout
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
 

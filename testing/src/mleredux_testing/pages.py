@@ -47,10 +47,6 @@ def unchecked_commands(page: Path) -> list[str]:
     return [line.strip() for line in rest.splitlines() if _COMMAND.match(line)]
 
 
-def _indented(text: str) -> str:
-    return "".join(f"    {line}\n" for line in text.splitlines())
-
-
 def script(page: Path) -> tuple[str, list[str]]:
     """The page as one shell script, and the lines that it must print."""
     lines, expected = ["set -eux"], []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import SINGULAR
 from mleredux.errors import MlereduxError
 
 from mleredux_testing.findings import Findings
@@ -68,11 +69,5 @@ def _check(kind: str, name: str, arguments: dict[str, Any], tmp: Path | None = N
 
     if kind == "plugins":
         return testing.check_plugin(name)
-    found: dict[str, Callable[..., Findings]] = {
-        "tasks": testing.check_task,
-        "techniques": testing.check_technique,
-        "agents": testing.check_agent,
-        "graders": testing.check_grader,
-        "sandboxes": testing.check_sandbox,
-    }
-    return found[kind](name, tmp, **arguments)
+    found: Callable[..., Findings] = getattr(testing, f"check_{SINGULAR[kind]}")
+    return found(name, tmp, **arguments)

@@ -125,18 +125,10 @@ class DataStore:
     ) -> Prepared:
         """Prepare a task's files, unless they are there. Several processes may ask at once: one does the work.
 
-        Args:
-            task: The task.
-            preparer: Writes public and private files from raw ones; True where it did.
-            force: Prepare again what is prepared.
-            source: A folder (used where it is) or a zip (unpacked one level) with the raw data.
-            keep_raw: Keep raw data that were fetched or unpacked; else they go once the prepared files are in place.
-            check_space: Refuse to start where the disk has too little room.
-            progress: Told what is going on; bytes are told to `mleredux._core.progress` listeners.
+        Arguments and errors are those of `stages.prepare.prepare`, and one more.
 
-        Raises:
-            DataError: Raw data are missing or damaged, or there is too little room.
-            TaskBroken: Preparing failed, or gave other bytes than published.
+        Args:
+            preparer: Writes public and private files from raw ones; True where it did.
         """
         home, raw_home = self.home(task), self.raw(task).parent
         try:

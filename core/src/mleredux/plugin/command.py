@@ -15,7 +15,8 @@ A command is a click command, registered under its name::
 
 from __future__ import annotations
 
-from mleredux._core.cli.backend import Backend, Batch, Record, RunPage, RunRequest, RunView, backend
+from mleredux._core.cli.backend import Backend, Batch, Record, RunPage, RunRequest, RunView
+from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import (
@@ -27,7 +28,6 @@ from mleredux._core.cli.output import (
     runs_dir_option,
     write_log,
 )
-from mleredux._core.cli.root import catalogue
 from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_options, see_through
 from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.server import SERVER_VARIABLE, server_of

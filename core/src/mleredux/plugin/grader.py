@@ -83,6 +83,7 @@ def __getattr__(name: str) -> Any:
     """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mleredux._core import tables
+    from mleredux._core.tables import cells, columns, definition, ids, matching, options, table, utf8
 
-    return getattr(tables, name)
+    homes = (cells, columns, definition, ids, matching, options, table, utf8)
+    return next(vars(home)[name] for home in homes if name in vars(home))

@@ -13,31 +13,29 @@ An agent's reader turns its native log into one::
 
 from __future__ import annotations
 
-from mleredux._core.rollout import (
+from mleredux._core.rollout.documents import (
     MAX_BYTES,
-    FinalMetrics,
     InvalidRollout,
-    Metrics,
-    Observation,
-    ObservationResult,
-    RunExtra,
-    Step,
-    StepExtra,
-    SubmissionFact,
-    ToolCall,
-    Trajectory,
     check_rollout,
     dump_rollout,
     parse_rollout,
     problems_in,
     read_rollout,
-    run_extra,
-    step_extra,
-    text_of,
-    with_run_extra,
     write_rollout,
 )
-from mleredux._core.rollout.models import SCHEMA_VERSION, AgentInfo
+from mleredux._core.rollout.extras import RunExtra, StepExtra, SubmissionFact, run_extra, step_extra, with_run_extra
+from mleredux._core.rollout.models import (
+    SCHEMA_VERSION,
+    AgentInfo,
+    FinalMetrics,
+    Metrics,
+    Observation,
+    ObservationResult,
+    Step,
+    ToolCall,
+    Trajectory,
+    text_of,
+)
 from mleredux._core.rollout.native import (
     add_usage,
     as_arguments,

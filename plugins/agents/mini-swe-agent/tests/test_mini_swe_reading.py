@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mleredux._core.rollout import InvalidRollout, Trajectory, dump_rollout, parse_rollout, step_extra
+from mleredux.plugin.rollout import InvalidRollout, Trajectory, dump_rollout, parse_rollout, step_extra
 from mleredux_agent_mini_swe_agent.reader import read_rollout
 
 

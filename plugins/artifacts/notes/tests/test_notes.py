@@ -13,8 +13,8 @@ import nbformat
 import pytest
 from mleredux._core.models import State
 from mleredux._core.plugins import current
-from mleredux._core.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 from mleredux.errors import MlereduxError
+from mleredux.plugin.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 from mleredux_artifact_notes.comparison import compare
 from mleredux_artifact_notes.diffs import diff_of
 from mleredux_artifact_notes.reproduce import reproduce

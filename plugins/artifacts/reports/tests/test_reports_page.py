@@ -14,7 +14,8 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 from mleredux._core.models import Ledger
-from mleredux._core.rollout import (
+from mleredux._core.store import Run
+from mleredux.plugin.rollout import (
     AgentInfo,
     Observation,
     ObservationResult,
@@ -24,7 +25,6 @@ from mleredux._core.rollout import (
     Trajectory,
     dump_rollout,
 )
-from mleredux._core.store import Run
 from mleredux_artifact_reports import mleredux_produce_artifacts
 from mleredux_artifact_reports.charts import progress_of, scale_of
 

@@ -11,7 +11,8 @@ from typing import Any
 import mleredux._core.plugins.catalogue as catalogue
 import pytest
 from mleredux._core.models import Agent
-from mleredux._core.rollout import (
+from mleredux._core.store import Run
+from mleredux.plugin.rollout import (
     AgentInfo,
     Step,
     StepExtra,
@@ -23,7 +24,6 @@ from mleredux._core.rollout import (
     step_extra,
     text_of,
 )
-from mleredux._core.store import Run
 from mleredux_artifact_reports.rollouts import produce_rollout
 
 

@@ -14,8 +14,8 @@ from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
-from mleredux._core.rollout import check_rollout, run_extra, step_extra
 from mleredux._core.store import Run, RunStore
+from mleredux.plugin.rollout import check_rollout, run_extra, step_extra
 
 HOSTILE = '''
 from mleredux import Agent, hookimpl

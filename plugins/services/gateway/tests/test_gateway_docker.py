@@ -26,8 +26,8 @@ from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
-from mleredux._core.rollout import check_rollout
 from mleredux._core.store import Run, RunStore
+from mleredux.plugin.rollout import check_rollout
 from mleredux_gateway import read_calls
 from mleredux_gateway.secrets import run_token
 from mleredux_scripted_llm import ScriptedLlm

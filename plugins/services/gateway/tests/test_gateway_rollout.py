@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.rollout import Trajectory, check_rollout
+from mleredux.plugin.rollout import Trajectory, check_rollout
 from mleredux_gateway.trajectory import make_trajectory
 
 SYSTEM = {"role": "system", "content": "You are an engineer."}

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.rollout import check_rollout
 from mleredux._core.store import Run
+from mleredux.plugin.rollout import check_rollout
 from mleredux_testing.toys import TOY_PLUGIN
 
 PLUGIN = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mleredux._core.cli.backend import backend
+from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import json_option, print_facts, print_json
 

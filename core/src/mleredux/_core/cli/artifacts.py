@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mleredux._core.cli.backend import backend
+from mleredux._core.cli.context import backend
 from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
 
 

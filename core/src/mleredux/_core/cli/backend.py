@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
-import click
-
-from mleredux._core.cli.root import catalogue
-from mleredux._core.cli.server import NO_CLIENT, server_of
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
@@ -18,7 +13,6 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 """What `--json` prints."""
-_META = "mleredux.backend"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,35 +162,3 @@ class Backend(Protocol):
 
     def explain(self, error: Exception) -> Exception | None:
         """An error of its own as one of mleredux's; None for any other."""
-
-
-def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | None = None) -> Backend:
-    """What works the commands of this command line: the server that is named, opened once, or this machine.
-
-    Args:
-        runs_dir, data_dir: Where this machine's runs and data are; the usual places where None.
-
-    Raises:
-        click.UsageError: A server is named, and the client is not installed.
-    """
-    url = server_of(ctx)
-    if url is None:
-        from mleredux._core.cli.local import LocalBackend
-
-        return LocalBackend(catalogue(ctx), runs_dir, data_dir)
-    opened: Backend | None = ctx.meta.get(_META)
-    if opened is None:
-        opened = catalogue(ctx).hook("mleredux_open_backend")(url=url)
-        if opened is None:
-            raise click.UsageError(NO_CLIENT, ctx)
-        ctx.meta[_META] = opened
-        close: Callable[[], None] | None = getattr(opened, "close", None)
-        if close is not None:
-            ctx.find_root().call_on_close(close)
-    return opened
-
-
-def explained(ctx: click.Context, error: Exception) -> Exception | None:
-    """What the opened back end says of an error of its own."""
-    opened: Backend | None = ctx.meta.get(_META)
-    return opened.explain(error) if opened is not None else None

@@ -1,4 +1,4 @@
-"""Groups of commands (`agent`, `runs`) that plugins add to: their `runs curve` is `curve` of the group `runs`."""
+"""Groups of commands that plugins add to (their `runs curve` is `curve` of the group `runs`), each with its place."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from mleredux._core.cli.root import catalogue
-from mleredux._core.cli.server import Place, elsewhere, place_of, works
+from mleredux._core.cli.context import catalogue
+from mleredux._core.cli.server import Place, elsewhere, place_of, server_of, works
 
 
 class CommandGroup(click.Group):
@@ -22,47 +22,59 @@ class CommandGroup(click.Group):
         super().__init__(*args, **kwargs)
         self.here = frozenset(here)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands of the group that work where they are asked for."""
-        return sorted(name for name, (_, place) in self._known(ctx).items() if works(ctx, place))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One command; a plugin's is imported."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        own = super().get_command(ctx, cmd_name)
-        if own is not None:
-            return own
-        found: click.Command = catalogue(ctx).get("commands", f"{ctx.info_name} {cmd_name}")
-        return found
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click does; a command of the other place is refused by name."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError:
-            known = self._known(ctx)
-            if args[0] in known:
-                ctx.fail(elsewhere(f"{ctx.info_name} {args[0]}", known[args[0]][1]))
-            raise
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Commands with their short help, without importing those of plugins."""
-        known = self._known(ctx)
-        if names := self.list_commands(ctx):
-            with formatter.section("Commands"):
-                formatter.write_dl([(name, known[name][0]) for name in names])
-
-    def _known(self, ctx: click.Context) -> dict[str, tuple[str, Place]]:
-        """All commands of the group, with their short help and place."""
-        prefix = f"{ctx.info_name} "
-        added = {
-            name.removeprefix(prefix): (str(entry.ref.summary.get("title", "")), place_of(entry.ref.summary))
-            for name, entry in catalogue(ctx).entries("commands").items()
-            if name.startswith(prefix)
-        }
-        own: dict[str, tuple[str, Place]] = {
+    def own(self) -> dict[str, tuple[str, Place]]:
+        """Its own commands, with their short help and place."""
+        return {
             name: (command.get_short_help_str(limit=80), "here" if name in self.here else "both")
             for name, command in self.commands.items()
         }
-        return {**added, **own}
+
+    def known(self, ctx: click.Context) -> dict[str, tuple[str, Place]]:
+        """All commands of the group, those of plugins too, with their short help and place."""
+        prefix = _prefix(ctx)
+        added = {
+            name.removeprefix(prefix): (str(entry.ref.summary.get("title", "")), place_of(entry.ref.summary))
+            for name, entry in catalogue(ctx).entries("commands").items()
+            if name.startswith(prefix) and " " not in name.removeprefix(prefix)
+        }
+        return {**added, **self.own()}
+
+    def shown(self, ctx: click.Context) -> dict[str, str]:
+        """Commands that work where they are asked for, sorted, with their short help."""
+        return {name: title for name, (title, place) in sorted(self.known(ctx).items()) if works(ctx, place)}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands of the group that work where they are asked for."""
+        return list(self.shown(ctx))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One command; a plugin's is imported."""
+        if cmd_name not in self.shown(ctx):
+            return None
+        found: click.Command | None = super().get_command(ctx, cmd_name)
+        return found or catalogue(ctx).get("commands", f"{_prefix(ctx)}{cmd_name}")
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """As click does; what is missing is said in a sentence."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            self.explain_missing(ctx, args[0])
+            raise
+
+    def explain_missing(self, ctx: click.Context, name: str) -> None:
+        """Refuse a command of the other place by name."""
+        known = self.known(ctx)
+        if name in known:
+            ctx.fail(elsewhere(f"{_prefix(ctx)}{name}", known[name][1]))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Commands with their short help, without importing any of them."""
+        if shown := self.shown(ctx):
+            with formatter.section("Commands on a server" if server_of(ctx) and not ctx.parent else "Commands"):
+                formatter.write_dl(list(shown.items()))
+
+
+def _prefix(ctx: click.Context) -> str:
+    """What stands before the names of a group's commands in the catalogue."""
+    return f"{ctx.info_name} " if ctx.parent else ""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mleredux._core.cli.backend import backend
+from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, print_table
-from mleredux._core.cli.root import catalogue
 from mleredux._core.cli.server import server_of
 
 _COLUMNS = {

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from mleredux._core.cli.backend import backend
+from mleredux._core.cli.context import backend
 from mleredux._core.cli.output import printable, runs_dir_option
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from mleredux._core.cli.root import catalogue
+from mleredux._core.cli.context import catalogue
 from mleredux.errors import MlereduxError
 
 _TEMPLATES = Path(__file__).parents[2] / "templates"

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.output import json_option, print_json, print_table
-from mleredux._core.cli.root import catalogue
 
 
 @click.command()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from mleredux._core.cli.server import NO_CLIENT, Place, elsewhere, note_server, place_of, server_of, stay_here, works
+from mleredux._core.cli.context import catalogue, explained
+from mleredux._core.cli.groups import CommandGroup
+from mleredux._core.cli.server import NO_CLIENT, Place, note_server, server_of, stay_here
 from mleredux.errors import MlereduxError
-
-if TYPE_CHECKING:
-    from mleredux._core.plugins import Catalogue
 
 COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
@@ -33,7 +32,7 @@ COMMANDS: dict[str, tuple[str, Place]] = {
 """Commands with their short help and their place; `mleredux._core.cli.<command>:command` is each."""
 
 
-class Root(click.Group):
+class Root(CommandGroup):
     """Finds commands by name, ours first, then those of plugins; with `--server`, those that work there."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -45,82 +44,46 @@ class Root(click.Group):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            from mleredux._core.cli.backend import explained
-
             told = explained(ctx, error)
             if told is None:
                 raise
             raise told from error
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands."""
-        return sorted(self._helps(ctx))
+    def own(self) -> dict[str, tuple[str, Place]]:
+        """Those of core."""
+        return COMMANDS
+
+    def shown(self, ctx: click.Context) -> dict[str, str]:
+        """As of any group; none on a server without its client."""
+        if server_of(ctx) is not None and not catalogue(ctx).offers("mleredux_open_backend"):
+            return {}
+        return super().shown(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
         stay_here(ctx, cmd_name)
-        if cmd_name not in self._helps(ctx):
-            return None
-        if cmd_name in COMMANDS:
+        if cmd_name in COMMANDS and cmd_name in self.shown(ctx):
             command: click.Command = importlib.import_module(f"mleredux._core.cli.{cmd_name}").command
             return command
-        found: click.Command = catalogue(ctx).get("commands", cmd_name)
-        return found
+        return super().get_command(ctx, cmd_name)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click does, with near names suggested."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError:
-            import difflib
+    def explain_missing(self, ctx: click.Context, name: str) -> None:
+        """As of any group, with near names suggested."""
+        import difflib
 
-            if server_of(ctx) is not None and not self._helps(ctx):
-                ctx.fail(NO_CLIENT)
-            known = self._known(ctx)
-            if args[0] in known:
-                ctx.fail(elsewhere(args[0], known[args[0]][1]))
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=2)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        if server_of(ctx) is not None and not self.shown(ctx):
+            ctx.fail(NO_CLIENT)
+        super().explain_missing(ctx, name)
+        near = difflib.get_close_matches(name, self.list_commands(ctx), n=2)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        ctx.fail(f"No such command {name!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Commands with their short help, without importing any of them."""
-        helps = self._helps(ctx)
-        if not helps:
+        """As of any group; without a client for the server that is asked for, how to install it."""
+        super().format_commands(ctx, formatter)
+        if not self.shown(ctx):
             formatter.write_paragraph()
             formatter.write_text(NO_CLIENT)
-            return
-        with formatter.section("Commands" if server_of(ctx) is None else "Commands on a server"):
-            formatter.write_dl([(name, helps[name]) for name in sorted(helps)])
-
-    def _helps(self, ctx: click.Context) -> dict[str, str]:
-        """Commands that work where they are asked for, with their short help."""
-        if server_of(ctx) is not None and not catalogue(ctx).offers("mleredux_open_backend"):
-            return {}
-        return {name: title for name, (title, place) in self._known(ctx).items() if works(ctx, place)}
-
-    @staticmethod
-    def _known(ctx: click.Context) -> dict[str, tuple[str, Place]]:
-        """All commands, with their short help and place."""
-        added = {
-            name: (str(entry.ref.summary.get("title", "")), place_of(entry.ref.summary))
-            for name, entry in catalogue(ctx).entries("commands").items()
-            if " " not in name
-        }
-        return {**added, **COMMANDS}
-
-
-def catalogue(ctx: click.Context) -> Catalogue:
-    """The catalogue that the global options ask for."""
-    from mleredux._core.plugins.catalogue import Catalogue, set_current
-
-    root = ctx.find_root()
-    found: Catalogue | None = root.obj
-    if found is None:
-        found = Catalogue(block=root.params.get("block") or (), load=root.params.get("load") or ())
-        root.obj = found
-        set_current(found)
-    return found
 
 
 @click.command(

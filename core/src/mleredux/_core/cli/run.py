@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 
 import click
 
-from mleredux._core.cli.backend import Backend, Batch, RunRequest, backend
+from mleredux._core.cli.backend import Backend, Batch, RunRequest
+from mleredux._core.cli.context import backend
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option
 from mleredux._core.cli.server import local_option, server_option

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from mleredux._core.cli.backend import Backend, backend
+from mleredux._core.cli.backend import Backend
+from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
 from mleredux._core.cli.run import read_labels

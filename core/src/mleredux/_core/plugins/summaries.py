@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from mleredux._core.capabilities import Capabilities, Needs
 
 
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "tasks": ("kind", "category", "complexity", "sets", "tags", "direction"),
+    "techniques": ("variants", "categories"),
+    "agents": ("network", "tags"),
+    "graders": ("direction",),
+}
+"""What is shown of a kind beside id, title and version."""
+
+
 def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     """The summary of a registered object, JSON-able, with its `id`.
 
@@ -19,42 +28,16 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     from mleredux._core.models import Agent, Grader, Task, Technique
     from mleredux._core.protocols import Sandbox
 
-    if kind == "tasks" and isinstance(item, Task):
-        return {
-            "id": item.id,
-            "kind": item.kind,
-            "title": item.title,
-            "version": item.version,
-            "category": item.category,
-            "complexity": item.complexity,
-            "sets": list(item.sets),
-            "tags": list(item.tags),
-            "metric": item.metric.id,
-            "direction": item.direction,
-            "size_gb": item.resources.size_gb,
-            "variants": sorted(item.variants),
-        }
-    if kind == "techniques" and isinstance(item, Technique):
-        return {
-            "id": item.id,
-            "title": item.title,
-            "version": item.version,
-            "variants": list(item.variants),
-            "categories": list(item.categories),
-        }
-    if kind == "agents" and isinstance(item, Agent):
-        return {
-            "id": item.id,
-            "title": item.title,
-            "version": item.version,
-            "network": item.network,
-            "needs": _plain(needs_of(item)),
-            "tags": list(item.tags),
-        }
-    if kind == "graders" and isinstance(item, Grader):
-        return {"id": item.id, "title": item.title, "version": item.version, "direction": item.direction}
+    types = {"tasks": Task, "techniques": Technique, "agents": Agent, "graders": Grader}
+    if kind in types and isinstance(item, types[kind]):
+        summary = {name: _plain(getattr(item, name)) for name in ("id", "title", "version", *_FIELDS[kind])}
+        if kind == "agents":
+            summary["needs"] = _facts(needs_of(item))
+        if kind == "tasks":
+            summary |= {"metric": item.metric.id, "size_gb": item.resources.size_gb, "variants": sorted(item.variants)}
+        return summary
     if kind == "sandboxes" and isinstance(item, Sandbox):
-        return {"id": item.id, "title": item.title, **_plain(item.capabilities)}
+        return {"id": item.id, "title": item.title, **_facts(item.capabilities)}
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         place = {"place": item.place} if hasattr(item, "place") else {}
         return {"id": item.name, "title": item.get_short_help_str(limit=80), **place}
@@ -69,5 +52,9 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     raise TypeError(f"a {type(item).__name__} was given where {expected} (or a Ref to one) belongs")
 
 
-def _plain(facts: Capabilities | Needs) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(facts).items()}
+def _facts(facts: Capabilities | Needs) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in asdict(facts).items()}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -6,7 +6,8 @@ import json
 import sys
 from pathlib import Path
 
-from mleredux._core.rollout import check_rollout, json_schema
+from mleredux._core.rollout.documents import check_rollout
+from mleredux._core.rollout.extras import json_schema
 
 
 def main(arguments: list[str]) -> int:

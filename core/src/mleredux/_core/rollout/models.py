@@ -259,7 +259,7 @@ class Step(_Part):
     llm_call_count: Annotated[int, Field(ge=0)] | None = None
     """Calls of a language model behind this step; 0 where none was called, None where unknown."""
     extra: Extra | None = None
-    """For ML engineering: the fields of `mleredux._core.rollout.StepExtra`."""
+    """For ML engineering: the fields of `mleredux.plugin.rollout.StepExtra`."""
 
     @field_validator("timestamp")
     @classmethod
@@ -319,7 +319,7 @@ class Trajectory(_Part):
     continued_trajectory_ref: str | None = None
     """The file in which the trajectory goes on."""
     extra: Extra | None = None
-    """For ML engineering: key `mleredux` holds the fields of `mleredux._core.rollout.RunExtra`."""
+    """For ML engineering: key `mleredux` holds the fields of `mleredux.plugin.rollout.RunExtra`."""
     subagent_trajectories: Annotated[list[Trajectory], _FIRST] | None = None
 
     @model_validator(mode="after")

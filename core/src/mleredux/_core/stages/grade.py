@@ -58,33 +58,6 @@ class Job(NamedTuple):
     private: Path
 
 
-def score_in_child(
-    task: Task,
-    submission: Path,
-    private: Path,
-    catalogue: Catalogue,
-    *,
-    seconds: float = GRADING_SECONDS,
-    memory_mb: int = GRADING_MEMORY_MB,
-    cancelled: Callable[[], bool] = lambda: False,
-    notes: list[str] | None = None,
-) -> Score:
-    """Score a submission in a child process; see `score_in_children`.
-
-    Args:
-        notes: Gets what the ledger should say of how it was scored.
-
-    Raises:
-        InvalidSubmission: The submission can't be scored.
-        TaskBroken: The task's grader or answers are at fault.
-    """
-    limits: dict[str, Any] = {"seconds": seconds, "memory_mb": memory_mb, "cancelled": cancelled, "notes": notes}
-    [result] = score_in_children([Job(task, submission, private)], catalogue, **limits)
-    if isinstance(result, InvalidSubmission):
-        raise result
-    return result
-
-
 def score_in_children(
     jobs: Sequence[Job], catalogue: Catalogue, *, workers: int = 1, notes: list[str] | None = None, **limits: Any
 ) -> list[Score | InvalidSubmission]:

@@ -30,10 +30,10 @@ def prepare(
         catalogue: Plugins.
         data: Where raw and prepared data are.
         force: Prepare again what is prepared.
-        source: A folder or zip with the raw data.
-        keep_raw: Keep raw data that were fetched or unpacked.
+        source: A folder (used where it is) or a zip (unpacked one level) with the raw data.
+        keep_raw: Keep raw data that were fetched or unpacked; else they go once the prepared files are in place.
         check_space: Refuse to start where the disk has too little room.
-        progress: Told what is going on.
+        progress: Told what is going on; bytes are told to `mleredux._core.progress` listeners.
 
     Raises:
         DataError: Raw data are missing or damaged, or there is too little room.

@@ -27,7 +27,7 @@ from mleredux._core.store.states import TRANSITIONS, SubmissionVersion
 from mleredux.errors import MlereduxError, NotFound
 
 if TYPE_CHECKING:
-    from mleredux._core.rollout import Trajectory
+    from mleredux._core.rollout.models import Trajectory
     from mleredux._core.sandboxes.timeline import Sample
 
 SCORES_FILE = "scores.json"
@@ -177,7 +177,7 @@ class Run:
     @property
     def rollout(self) -> Trajectory | None:
         """The standard trace, once there is one."""
-        from mleredux._core.rollout import Trajectory
+        from mleredux._core.rollout.models import Trajectory
 
         path = self.path / "rollout.json"
         return Trajectory.model_validate_json(path.read_bytes()) if path.exists() else None
