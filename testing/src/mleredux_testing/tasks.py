@@ -128,13 +128,7 @@ def _check_preparation(
         return None
     findings.good("preparation")
     first, second = (hashes(store.home(task) / "prepared") for store in (data, again))
-    differing = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
-    findings.expect(
-        "same bytes each time",
-        not differing,
-        f"preparing twice gives other bytes: {', '.join(differing[:8])}.",
-        "Seed every random choice, and sort whatever has no order.",
-    )
+    expect_same(findings, "same bytes each time", first, second)
     shutil.rmtree(again.path, ignore_errors=True)
     return prepared
 
@@ -160,6 +154,28 @@ def hashes(prepared: Path) -> dict[str, str]:
     return found
 
 
+def expect_same(findings: Findings, name: str, first: dict[str, str], second: dict[str, str]) -> None:
+    """Note whether preparing twice gave the same `hashes`."""
+    differing = sorted(path for path in first.keys() | second.keys() if first.get(path) != second.get(path))
+    findings.expect(
+        name,
+        not differing,
+        f"preparing twice gives other bytes: {', '.join(differing[:8])}.",
+        "Seed every random choice, and sort whatever has no order.",
+    )
+
+
+def expect_private(findings: Findings, name: str, digests: dict[str, str]) -> None:
+    """Note whether no public file of these `hashes` is a copy of a private one."""
+    private = {value: path for path, value in digests.items() if path.startswith("private/")}
+    shown = [
+        f"{path} is {private[value]}"
+        for path, value in digests.items()
+        if path.startswith("public/") and value in private
+    ]
+    findings.expect(name, not shown, f"public files are copies of private ones: {', '.join(shown)}.")
+
+
 def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepared: Prepared, folder: Path) -> None:
     def grade(path: Path) -> Score:
         given: Score | None = catalogue.hook("mleredux_grade")(task=task, submission=path, private=prepared.private)
@@ -168,14 +184,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
     findings.expect(
         "answers", (prepared.private / task.answers).exists(), f"prepare writes no {task.answers} into private."
     )
-    digests = hashes(prepared.public.parent)
-    private = {value: name for name, value in digests.items() if name.startswith("private/")}
-    shown = [
-        f"{name} is {private[value]}"
-        for name, value in digests.items()
-        if name.startswith("public/") and value in private
-    ]
-    findings.expect("private files", not shown, f"public files are copies of private ones: {', '.join(shown)}.")
+    expect_private(findings, "private files", hashes(prepared.public.parent))
     schema = read_schema(prepared.schema)
     if task.submission.sample is None or not schema.columns:
         findings.good("submission", "not looked at: there is no sample of a table")

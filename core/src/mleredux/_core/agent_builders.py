@@ -75,28 +75,26 @@ def llm_agent(
         more: Further fields of `Agent`. Unless they say otherwise, it needs a sandbox that isolates, and its network is
             the gateway.
     """
-    made: Agent
 
-    def configured(given: dict[str, Any]) -> Agent:
-        return made.model_copy(update={"build": built(read_options(id, options, given))})
-
-    def built(chosen: _Options) -> Build:
+    def built(chosen: _Options) -> dict[str, Any]:
         base = build if isinstance(build, Build) else build(chosen)
         with_packages = base.model_copy(update={"packages": (*base.packages, driver, KIT)})
-        return with_libraries(with_packages, chosen.libraries)
+        return {"build": with_libraries(with_packages, chosen.libraries)}
 
-    defaults = options()
-    made = Agent(
-        id=id,
-        title=title,
-        command=("python", "-m", driver),
-        build=built(defaults),
-        limits=limits,
-        options=defaults.model_dump(),
-        configure=configured,
-        rollout_reader=reader,
-        **{"network": "gateway", "isolated": True, "tags": ("llm",), **more},
-    )
+    fields = {"id": id, "title": title, "limits": limits, "rollout_reader": reader, **more}
+    return _configurable(options, options(), built, command=("python", "-m", driver), **fields)
+
+
+def _configurable(
+    model: type[_Options], defaults: _Options, made_by: Callable[[_Options], dict[str, Any]], **fields: Any
+) -> Agent:
+    """An agent that asks language models, with the fields that its options make."""
+
+    def configured(given: dict[str, Any]) -> Agent:
+        return made.model_copy(update=made_by(read_options(made.id, model, given)))
+
+    usual = {"configure": configured, "network": "gateway", "isolated": True, "tags": ("llm",)}
+    made = Agent.model_validate({**usual, "options": defaults.model_dump(), **made_by(defaults), **fields})
     return made
 
 
@@ -204,20 +202,9 @@ def cli_agent(
         more: Further fields of `Agent`: a `rollout_reader` of the program's own logs, say; without one, the rollout is
             the gateway's record. Unless they say otherwise, it needs a sandbox that isolates.
     """
-    made: Agent
 
-    def configured(given: dict[str, Any]) -> Agent:
-        chosen = read_options(id, options, given)
-        return made.model_copy(update={"command": recipe.start(chosen.model), "build": recipe.build(chosen.libraries)})
+    def started(chosen: CliOptions) -> dict[str, Any]:
+        return {"command": recipe.start(chosen.model), "build": recipe.build(chosen.libraries)}
 
     defaults = options.model_construct(model=recipe.model)
-    made = Agent(
-        id=id,
-        title=title,
-        command=recipe.start(defaults.model),
-        build=recipe.build(defaults.libraries),
-        limits=limits,
-        options=defaults.model_dump(),
-        **{"configure": configured, "network": "gateway", "isolated": True, "tags": ("llm",), **more},
-    )
-    return made
+    return _configurable(options, defaults, started, id=id, title=title, limits=limits, **more)
