@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import mleredux_graders
 import pandas as pd
 import pytest
 from mleredux._core.models import Grader, GradingInput, Metric, Submission, Task
-from mleredux.errors import InvalidSubmission
+from mleredux.errors import InvalidSubmission, MlereduxError
 
 
 def grade(
@@ -174,6 +175,39 @@ def test_published_average_precision_gives_missed_boxes_a_base_rate(tmp_path: Pa
     nothing = cells(a="none -9 0 0 1 1", b="none -9 0 0 1 1")
     assert grade("average-precision-boxes", answers, nothing, tmp_path) > 0.4
     assert grade("average-precision-boxes", answers, nothing, tmp_path, pascal_voc=True) == pytest.approx(1 / 2 * 1 / 2)
+
+
+@pytest.mark.parametrize("size", ["1e100", "1e150", "1e200", "1e308"])
+def test_boxes_of_absurd_size_overlap_nothing(size: str, tmp_path: Path) -> None:
+    answers = cells(a=f"1 {CAR}")
+    absurd = cells(a=f"0.9 1 1 0 {size} {size} {size} 0.7 car")
+    assert grade("map-boxes-3d", answers, absurd, tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("grader", "library", "answers", "submission"),
+    [
+        ("map-boxes-3d", "shapely", cells(a=f"1 {CAR}"), cells(a=f"0.9 {CAR}")),
+        (
+            "coco-map",
+            "faster_coco_eval",
+            pd.DataFrame({"id": ["a"], "class_id": [3], "x_min": [0], "y_min": [0], "x_max": [9], "y_max": [9]}),
+            cells(a="3 0.9 0 0 9 9"),
+        ),
+    ],
+)
+def test_a_missing_library_is_one_sentence(
+    grader: str,
+    library: str,
+    answers: pd.DataFrame,
+    submission: pd.DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert grade(grader, answers, submission, tmp_path) == 1
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MlereduxError, match=r"pip install 'mleredux-graders\[detection\]'"):
+        grade(grader, answers, submission, tmp_path)
 
 
 def test_more_than_100_boxes_of_an_image_count_in_pascal_voc(tmp_path: Path) -> None:

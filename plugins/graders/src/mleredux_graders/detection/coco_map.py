@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Array, Options, Rows, compare_ids, define, numbers, texts
 
+from mleredux_graders.detection.libraries import imported
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits
 
 FIELDS = 6
 """class, confidence, x_min, y_min, x_max, y_max."""
-LEVELS = np.linspace(0, 1, 101)
 LARGEST_AREA = 1e10
 MOST = 100
 """Predictions of a class per image."""
@@ -70,43 +71,6 @@ def rectangle_iou(a: Array, b: Array) -> Array:
     return ratio
 
 
-def match_image(iou: Array, ignored: Array, threshold: float, *, reusable: int | None = None) -> Array:
-    """Which true box each prediction takes; -1 for none.
-
-    Args:
-        iou: Shape (predictions by falling score, true boxes with the ignored ones last).
-        ignored: Which true boxes are ignored, shape (true boxes,).
-        threshold: Least IoU.
-        reusable: The prediction whose match does not take the true box away.
-    """
-    taken, matches = np.zeros(iou.shape[1], dtype=bool), np.full(len(iou), -1)
-    for prediction, overlaps in enumerate(iou):
-        good = ~taken & (overlaps >= min(threshold, 1 - 1e-10))
-        if (good & ~ignored).any():
-            good &= ~ignored
-        if good.any():
-            best = np.flatnonzero(good & (overlaps == overlaps[good].max()))[-1]
-            matches[prediction] = best
-            taken[best] = prediction != reusable
-    return matches
-
-
-def average_precision(hits: Array, ignored: Array, total: int) -> float:
-    """Precision read at 101 levels of recall, and averaged.
-
-    Args:
-        hits: Whether each prediction is right, by falling score, shape (predictions,).
-        ignored: Predictions that count neither way.
-        total: True boxes.
-    """
-    hits = hits[~ignored]
-    right = np.cumsum(hits)
-    precision = right / (np.arange(1, len(hits) + 1) + np.spacing(1))
-    precision = np.maximum.accumulate(precision[::-1])[::-1]
-    places = np.searchsorted(right / total, LEVELS, side="left")
-    return float(np.where(places < len(hits), np.append(precision, 0)[places], 0).mean())
-
-
 def coco_map(true: Boxes, predicted: Boxes, options: CocoOptions) -> float:
     """Mean over classes and IoU thresholds of the average precision (COCOeval, all areas, 100 detections; or VOC's).
 
@@ -117,56 +81,48 @@ def coco_map(true: Boxes, predicted: Boxes, options: CocoOptions) -> float:
     for boxes in (true, predicted):
         shift = 0 if options.corners_as_sizes else boxes.corners[:, :2]
         sides.append(np.hstack([boxes.corners[:, :2], boxes.corners[:, 2:] - shift]))
-    outside = [(boxes.areas() < 0) | (boxes.areas() > LARGEST_AREA) for boxes in (true, predicted)]
+    classes = np.unique(true.classes)
+    if not options.pascal_voc:
+        return _coco(true, predicted, sides, classes, options)
     results = []
-    for name in np.unique(true.classes):
+    for name in classes:
         mine, theirs = np.flatnonzero(predicted.classes == name), np.flatnonzero(true.classes == name)
-        if options.pascal_voc:
-            results += [_voc_precision(true, predicted, sides, mine, theirs, threshold) for threshold in options.iou]
-            continue
-        total = int(np.count_nonzero(~outside[0][theirs]))
-        if total:
-            for threshold in options.iou:
-                found = _class(true, predicted, sides, outside, mine, theirs, threshold, options)
-                results.append(average_precision(*found, total))
+        results += [_voc_precision(true, predicted, sides, mine, theirs, threshold) for threshold in options.iou]
     return float(np.mean(results)) if results else -1.0
 
 
-def _class(
-    true: Boxes,
-    predicted: Boxes,
-    sides: list[Array],
-    outside: list[Array],
-    mine: Array,
-    theirs: Array,
-    threshold: float,
-    options: CocoOptions,
-) -> tuple[Array, Array]:
-    """Hits and ignored predictions of one class, by falling score over all images."""
-    by_image = _by_image(true.images, theirs)
-    order, hits, ignored = [], [], []
-    zero = options.number_zero_is_unmatched
-    for image, chosen in _by_image(predicted.images, mine).items():
-        chosen = chosen[np.argsort(-predicted.scores[chosen], kind="stable")][:MOST]
-        boxes = by_image.get(image, theirs[:0])
-        boxes = boxes[np.argsort(outside[0][boxes], kind="stable")]
-        reusable = np.flatnonzero(chosen == 0)
-        matches = match_image(
-            rectangle_iou(sides[1][chosen], sides[0][boxes]),
-            outside[0][boxes],
-            threshold,
-            reusable=int(reusable[0]) if zero and len(reusable) else None,
-        )
-        matched = matches >= 0
-        partner = np.append(boxes, -1)[matches]
-        counted = matched & ((partner != 0) | (not zero))
-        order.append(chosen)
-        hits.append(counted)
-        ignored.append((matched & np.append(outside[0], False)[partner]) | (~counted & outside[1][chosen]))
-    if not order:
-        return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
-    ranking = np.argsort(-predicted.scores[np.concatenate(order)], kind="stable")
-    return np.concatenate(hits)[ranking], np.concatenate(ignored)[ranking]
+def _coco(true: Boxes, predicted: Boxes, sides: list[Array], classes: Array, options: CocoOptions) -> float:
+    library, datasets = imported("faster_coco_eval"), []
+    first = 0 if options.number_zero_is_unmatched else 1
+    for boxes, places in zip((true, predicted), sides, strict=True):
+        names = np.searchsorted(classes, boxes.classes)
+        names[~np.isin(boxes.classes, classes)] = len(classes)
+        ranks = -np.unique(-boxes.scores, return_inverse=True)[1]  # missing scores come last, as NumPy sorts
+        columns = [boxes.images, names, ranks, boxes.areas(), places]
+        fields = ("image_id", "category_id", "score", "area", "bbox")
+        data = library.COCO()
+        data.dataset = {
+            "images": [{"id": image} for image in np.unique(boxes.images).tolist()],
+            "categories": [{"id": number} for number in range(len(classes))],
+            "annotations": [
+                {"id": number, "iscrowd": 0, **dict(zip(fields, values, strict=True))}
+                for number, values in enumerate(zip(*(each.tolist() for each in columns), strict=True), start=first)
+            ],
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of the box numbered 0
+            data.createIndex()
+        datasets.append(data)
+    evaluation = library.COCOeval_faster(*datasets, iouType="bbox")
+    evaluation.params.iouThrs = np.array(options.iou)
+    evaluation.params.areaRng, evaluation.params.areaRngLbl = [[0, LARGEST_AREA]], ["all"]
+    evaluation.params.maxDets = [MOST]
+    evaluation.evaluate()
+    evaluation.accumulate()
+    # thresholds, levels of recall, classes, areas, limits; -1 where a class has no true box
+    precision = np.ascontiguousarray(evaluation.eval["precision"][:, :, :, 0, 0].transpose(2, 0, 1))
+    results = precision[precision[:, 0, 0] > -1].mean(axis=2)
+    return float(results.mean()) if results.size else -1.0
 
 
 def _voc_precision(

@@ -16,6 +16,8 @@ FIELDS = 9
 
 _CHUNK = 4096
 """Predicted boxes that are compared at a time, to bound memory."""
+_LARGEST = 1e100
+"""Boxes of that size overlap no true one by a share that can be told from 0, and their squares overflow."""
 
 
 class Boxes3dOptions(Options):
@@ -81,7 +83,8 @@ def iou_3d(a: Array, b: Array) -> Array:
     high = np.minimum(tops[0][first], tops[1][second]) - np.maximum(bottoms[0][first], bottoms[1][second])
     reach = [np.hypot(box[:, 4], box[:, 5]) / 2 for box in (a, b)]
     apart = np.hypot(*(a[first, 1:3] - b[second, 1:3]).T)
-    near = (high > 0) & (apart <= reach[0][first] + reach[1][second])
+    far = reach[0][first] + reach[1][second]
+    near = (high > 0) & (apart <= far) & (far < _LARGEST)
     ground = np.zeros(len(first))
     outline = [corners(box[:, 1:3], box[:, 5], box[:, 4], box[:, 7]) for box in (a, b)]
     ground[near] = overlap_areas(outline[0][first[near]], outline[1][second[near]])

@@ -1,0 +1,23 @@
+"""Libraries of geometry and of COCO, which the extra `detection` installs; imported where they are used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from mleredux.errors import MlereduxError
+
+
+def imported(module: str) -> Any:
+    """A module of the extra.
+
+    Raises:
+        MlereduxError: It is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MlereduxError(
+            f"This metric needs the package {module.partition('.')[0]}, which is not installed.",
+            hint="Install it with `pip install 'mleredux-graders[detection]'`.",
+        ) from error
