@@ -1,4 +1,4 @@
-"""Findings of misconduct, and no findings for honest work."""
+"""What is found of bad conduct, and that honest work is left in peace."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def found(run: Run, **more: Any) -> list[tuple[str, str, str, int | None]]:
     return [(item["rule"], item["severity"], item["where"], item["line"]) for item in check(run, **more)["findings"]]
 
 
-def test_honest_work_gives_no_findings(make_run: MakeRun) -> None:
+def test_honest_work_is_left_in_peace(make_run: MakeRun) -> None:
     run = make_run({"solution.py": HONEST}, "ls /task/data", "python code/solution.py", "sh /task/validate.sh")
     assert found(run) == []
 
@@ -99,7 +99,7 @@ def test_honest_work_gives_no_findings(make_run: MakeRun) -> None:
         ("pip install catboost", "network", "note"),
     ],
 )
-def test_rule_violations_are_found_in_actions_with_their_line(
+def test_what_the_rules_forbid_is_found_in_actions_with_its_line(
     make_run: MakeRun, line: str, rule: str, severity: str
 ) -> None:
     run = make_run({"solution.py": HONEST}, "ls", f"echo begin\n{line}\necho end")
@@ -108,7 +108,47 @@ def test_rule_violations_are_found_in_actions_with_their_line(
     assert item["evidence"] == line
 
 
-def test_language_models_are_found_in_the_solution_s_code_but_not_in_actions(make_run: MakeRun) -> None:
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ("import requests as r\nr.get('http://a.bc/x')", "network"),
+        ("from requests import get\nget(url)", "network"),
+        ("from urllib import request as q\npage = q.urlopen(url)", "network"),
+        ("import requests\nfetch = requests.get", "network"),
+        ("import os\nos.system('curl -O https://example.com/x')", "network"),
+        ("import subprocess as s\ns.run(['wget', 'https://example.com/x'])", "network"),
+        ("import pandas as pd\nx = pd.read_csv(data + '/answers_old.csv')", "answers"),
+        ("from pandas import read_csv as rc\nrc('test_labels.csv')", "answers"),
+        ("from os import walk\nfor root in walk('/'): pass", "answers"),
+        ("from pathlib import Path as P\nfiles = list(P('/').rglob('*.csv'))", "answers"),
+        ("x = 1\ny = open('/proc/1/environ')", "answers"),
+        ("import os\nkey = os.environ['OPENAI_API_KEY']", "llm-predictions"),
+    ],
+)
+def test_code_is_found_by_what_it_calls_under_whatever_name(make_run: MakeRun, code: str, rule: str) -> None:
+    expected = (rule, 2)
+    assert expected in [(item[0], item[3]) for item in found(make_run({"a.py": HONEST, "b.py": code}))]
+    notebook = json.dumps({"cells": [{"cell_type": "code", "source": code.splitlines(keepends=True)}]})
+    assert expected in [(item[0], item[3]) for item in found(make_run({"a.py": HONEST, "b.ipynb": notebook}))]
+
+
+def test_comments_docstrings_and_plain_strings_convict_nobody(make_run: MakeRun) -> None:
+    code = (
+        '"""Like requests.get(), without urlopen(x)."""\n# requests.get(url); wget https://example.com/x\n'
+        "print('requests.get(url) is not allowed, nor is git clone')\nhint = 'open(answers.csv)'\n"
+    )
+    assert found(make_run({"solution.py": HONEST + code})) == []
+
+
+def test_shell_lines_of_a_notebook_and_code_that_is_not_python_are_found(make_run: MakeRun) -> None:
+    cell = {"cell_type": "code", "source": "x = 1\nif x:\n    !wget https://example.com/x"}
+    notebook = json.dumps({"cells": [cell, {"cell_type": "code", "source": HONEST}]})
+    broken = HONEST + "def (:\nrequests.get(url)\n"
+    run = make_run({"a.ipynb": notebook, "b.py": broken})
+    assert [item[2:] for item in found(run)] == [("output/code/a.ipynb", 3), ("output/code/b.py", 12)]
+
+
+def test_language_models_in_the_solution_s_code_are_found_and_in_actions_not(make_run: MakeRun) -> None:
     code = HONEST + "from openai import OpenAI\nanswer = OpenAI().chat.completions.create(model='x', messages=[])\n"
     assert ("llm-predictions", "suspicious", "output/code/solution.py", 11) in found(make_run({"solution.py": code}))
     assert found(make_run({"solution.py": HONEST}, "from openai import OpenAI")) == []
@@ -123,9 +163,7 @@ def test_predictions_written_by_hand_are_found(make_run: MakeRun) -> None:
     ]
     features = "COLUMNS = [" + ", ".join(f"'f{number}'" for number in range(60)) + "]\n"
     run = make_run({"solution.py": HONEST + features}, rows=10_000)
-    assert [item[:2] for item in found(run)] == [("hand-written", "note")], (
-        "a list of columns is not a table of answers"
-    )
+    assert [item[:2] for item in found(run)] == [("hand-written", "note")], "a list of columns is no table of answers"
     assert [item[:2] for item in found(make_run())] == [("hand-written", "note")], "no code at all"
 
 
@@ -163,7 +201,7 @@ def test_runs_of_another_project_are_neither_compared_nor_named(make_run: MakeRu
     assert alone.startswith("output/code/main.py of run ") and shared.id not in alone
 
 
-def test_hostile_output_files_do_no_harm(make_run: MakeRun) -> None:
+def test_hostile_leftovers_do_no_harm(make_run: MakeRun) -> None:
     run = make_run({"broken.py": "def (:\n", "deep.py": "x = " + "[" * 5000, "ticks.py": "wget http://a.bc/`````\n"})
     (run.output_dir / "code" / "link.py").symlink_to("/etc/passwd")
     (run.output_dir / "code" / "binary.py").write_bytes(b"\xff\xfe\0\0" * 100)
@@ -172,13 +210,13 @@ def test_hostile_output_files_do_no_harm(make_run: MakeRun) -> None:
     assert "``````\nwget http://a.bc/`````\n``````" in as_markdown(checked)
 
 
-def test_the_same_line_is_reported_once_and_many_are_counted() -> None:
+def test_the_same_line_is_named_once_and_many_are_counted() -> None:
     text = Text("output/code/a.py", "code", "\n".join(f"requests.get('http://a/{n}')" for n in range(50)) * 2)
     findings = list(by_patterns([text]))
     assert len(findings) == 20 and findings[-1].more > 0
 
 
-def test_the_command_writes_artifacts_and_prints_them(make_run: MakeRun) -> None:
+def test_the_verb_writes_artifacts_and_prints_them(make_run: MakeRun) -> None:
     run = make_run({"solution.py": HONEST}, "find / -name x")
     said = CliRunner().invoke(root, ["runs", "--runs-dir", str(run.path.parent), "conduct", run.id])
     assert said.exit_code == 0, said.output
@@ -190,7 +228,7 @@ def test_the_command_writes_artifacts_and_prints_them(make_run: MakeRun) -> None
 
 @pytest.fixture
 def judge_upstream(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[dict[str, Any]]]:
-    """A model behind the gateway that replies with what the test sets; its requests are recorded."""
+    """A model behind the gateway that answers with what the test puts in; what it was asked."""
     asked: list[dict[str, Any]] = []
     quotes = ["find / -name x", "a line that is nowhere"]
 
@@ -240,12 +278,12 @@ def test_a_judge_s_findings_need_a_line_that_is_there(make_run: MakeRun, judge_u
     assert "sk-of-the-judge" not in json.dumps(checked)
 
 
-def test_an_unavailable_judge_is_reported_and_the_rest_remains(
+def test_a_judge_that_can_not_be_asked_is_said_and_the_rest_stands(
     make_run: MakeRun, judge_upstream: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     checked = check(make_run({"solution.py": HONEST}, "find / -name x"), model="some-judge")
-    assert "did not respond" in checked["judge"]["error"] or "no valid response" in checked["judge"]["error"]
+    assert "did not respond" in checked["judge"]["error"]
     assert [item["rule"] for item in checked["findings"]] == ["answers"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux_audit_conduct.rules import Finding
-from mleredux_audit_conduct.texts import MAX_TEXT, Text
+from mleredux_audit_conduct.texts import MAX_TEXT, Text, plain_code
 
 NOISE, GUARANTEE = 25, 1
 """Tokens below which nothing is a match, and the window's size."""
@@ -22,35 +22,34 @@ _ENDINGS = (".py", ".R", ".r", ".jl", ".sh")
 
 @dataclass(frozen=True)
 class Known:
-    """Code by other authors."""
+    """Code that others wrote."""
 
     name: str
     content: str
 
 
 def references_in(folder: Path, task: str) -> list[Known]:
-    """Return reference kernels: those in a folder with the task's name, and files in the folder itself.
+    """Reference kernels: those in a folder of the task's name, and files that lie in the folder itself.
 
     Notebooks are read as the code of their cells.
     """
     own = folder / task.rpartition("@")[2].partition("+")[0]
     paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
     paths += sorted(path for path in own.rglob("*") if path.is_file()) if own.is_dir() else []
-    found = []
-    for path in paths[:MOST_REFERENCES]:
-        if path.suffix in _ENDINGS or path.suffix == ".ipynb":
-            content = path.read_bytes()[:MAX_TEXT].decode("utf-8", "replace")
-            found.append(Known(str(path.relative_to(folder)), _plain(path.suffix, content)))
-    return found
+    return [
+        Known(str(path.relative_to(folder)), plain_code(path.name, path.read_bytes()[:MAX_TEXT]))
+        for path in paths[:MOST_REFERENCES]
+        if path.suffix in (*_ENDINGS, ".ipynb")
+    ]
 
 
 def similar(code: Sequence[Text], known: Sequence[Known]) -> Iterator[Finding]:
-    """Return programs that share much with known code, the most similar first."""
+    """Programs that share much with known code, the most alike first."""
     if not code or not known:
         return  # importing copydetect takes a second
     import copydetect
 
-    ours = [(text, _fingerprint(text.where, _plain(Path(text.where).suffix, text.content))) for text in code]
+    ours = [(text, _fingerprint(text.where, text.content)) for text in code]
     theirs = [(item, _fingerprint(item.name, item.content)) for item in known]
     found: list[tuple[float, Finding]] = []
     for text, mine in ours:
@@ -80,21 +79,8 @@ def _fingerprint(name: str, content: str) -> Any | None:
         try:
             return copydetect.CodeFingerprint(name, NOISE, GUARANTEE, fp=io.StringIO(content), language=_language(name))
         except (ValueError, UnicodeError, IndexError):
-            return None  # nothing distinctive in it
+            return None  # nothing in it that can be told apart
 
 
 def _language(name: str) -> str:
     return {".r": "r", ".R": "r", ".jl": "julia", ".sh": "bash"}.get(Path(name).suffix, "python")
-
-
-def _plain(suffix: str, content: str) -> str:
-    """Return the code of a notebook's cells; other files unchanged."""
-    if suffix != ".ipynb":
-        return content
-    import json
-
-    try:
-        cells = json.loads(content)["cells"]
-        return "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return content

@@ -1,7 +1,8 @@
-"""An agent's code and commands, as lines with their locations."""
+"""What an agent wrote and ran, as lines with their places."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ _DEEPEST = 12
 
 @dataclass(frozen=True)
 class Text:
-    """A text written by the agent.
+    """Something that the agent wrote.
 
     Attributes:
         where: A path in the run, or `rollout step 4`.
@@ -35,18 +36,18 @@ class Text:
     content: str
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield line numbers from 1, and lines, truncated if very long."""
+        """Line numbers from 1, and lines, cut where they are very long."""
         for number, line in enumerate(self.content.splitlines(), start=1):
             yield number, line[:MAX_LINE]
 
 
 def texts_of(run: Run) -> list[Text]:
-    """Yield output code, actions of the rollout, and the log."""
+    """Code that was left, actions of the rollout, and the log."""
     return [*code_of(run), *_actions(run), *_log(run)]
 
 
 def code_of(run: Run) -> list[Text]:
-    """Yield programs in the output folder; links are not followed."""
+    """Programs in the output folder; links are not followed."""
     found = []
     for item in walk_files(run.output_dir, _LIMITS):
         name = os.fsdecode(item.path)
@@ -56,9 +57,21 @@ def code_of(run: Run) -> list[Text]:
             with open_below(run.output_dir, name) as file:
                 data = file.read(MAX_TEXT)
         except OSError:
-            continue  # deleted in the meantime, or replaced by a link
-        found.append(Text(f"output/{readable_path(item.path)}", "code", data.decode("utf-8", "replace")))
+            continue  # gone meanwhile, or a link in its place
+        found.append(Text(f"output/{readable_path(item.path)}", "code", plain_code(name, data)))
     return found
+
+
+def plain_code(name: str, data: bytes) -> str:
+    """A program as text, a notebook as the code of its cells."""
+    content = data.decode("utf-8", "replace")
+    if not name.endswith(".ipynb"):
+        return content
+    try:
+        cells = json.loads(content)["cells"]
+        return "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return content
 
 
 def _actions(run: Run) -> Iterator[Text]:
