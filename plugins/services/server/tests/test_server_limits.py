@@ -235,7 +235,7 @@ def test_an_internal_error_is_a_message_without_details(
     def broken(*_arguments: object, **_more: object) -> None:
         raise KeyError("secret insides")
 
-    monkeypatch.setattr("mleredux_server.api.agents.listed", broken)
+    monkeypatch.setattr("mleredux_server.api.agents.list_records", broken)
     with structlog.testing.capture_logs() as told:
         answered = http.get("/v1/agents")
     assert (answered.status_code, answered.json()["type"]) == (500, "urn:mleredux:problem:internal")

@@ -83,7 +83,7 @@ def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
     check_agent_reference(caller, asked.agent, service.settings, known=catalogue.entries("agents"))
     if ":" in asked.agent:
         # Fetched and checked by the worker; a repository's environment is built from a Dockerfile.
-        unknown = Agent(id=asked.agent.partition(":")[0], title="", command=(), build=_CONTEXT, isolated=True)
+        unknown = Agent(id="repository", title="", command=(), build=_CONTEXT, isolated=True)
         return asked.sandbox or choose(unknown, installed)
     agent = catalogue.agent(asked.agent, asked.options)
     if not caller.all_projects:
