@@ -1,6 +1,6 @@
 """Aerial Cactus Identification: aerial photographs in zip archives."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+from ...blocks import FilesOfRows, Metric, TableSplit, competition
 
 COMPETITION = competition(
     "aerial-cactus-identification",

@@ -1,14 +1,12 @@
 """AI4Code: the order of the cells of notebooks; notebooks of one origin stay together."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Tree, Workspace, by_group, competition, corrected
+from ...blocks import Metric, Table, Tree, Workspace, by_group, competition, corrected
 
 TEST_SIZE = 20_000
 

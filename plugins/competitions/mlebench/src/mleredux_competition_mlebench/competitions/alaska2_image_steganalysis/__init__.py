@@ -1,10 +1,8 @@
 """ALASKA2 Image Steganalysis: each cover and its three altered versions; of a test image one version is public."""
 
-from __future__ import annotations
-
 import random
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected, drawn_by_content
+from ...blocks import Metric, Workspace, competition, corrected, drawn_by_content
 
 COVER = "Cover"
 ALTERED = ("JMiPOD", "JUNIWARD", "UERD")

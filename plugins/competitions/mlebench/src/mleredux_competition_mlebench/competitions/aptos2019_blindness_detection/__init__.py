@@ -1,6 +1,6 @@
 """APTOS 2019 Blindness Detection: retina photographs."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, corrected, look_alikes
+from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected, look_alikes
 
 COMPETITION = competition(
     "aptos2019-blindness-detection",

@@ -1,23 +1,11 @@
 """Billion Word Imputation: sentences that lost one word."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from functools import partial
 from typing import IO
 
-from mleredux_competition_mlebench.blocks import (
-    PRIVATE_SAMPLE,
-    Metric,
-    Text,
-    Tree,
-    Workspace,
-    Written,
-    Zip,
-    competition,
-    corrected,
-)
+from ...blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition, corrected
 
 SENTENCES, TEST = "train_v2.txt", "test_v2.txt"
 SHARE = 0.01

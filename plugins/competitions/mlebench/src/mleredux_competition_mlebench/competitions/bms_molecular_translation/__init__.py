@@ -1,6 +1,6 @@
 """Bristol-Myers Squibb - Molecular Translation: drawings of molecules, three folder levels deep."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+from ...blocks import FilesOfRows, Metric, TableSplit, competition
 
 COMPETITION = competition(
     "bms-molecular-translation",

@@ -1,13 +1,11 @@
 """Lyft 3D Object Detection for Autonomous Vehicles: whole drives are held out of JSON tables linked by tokens."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Json, Metric, Workspace, by_group, competition, corrected
+from ...blocks import Json, Metric, Workspace, by_group, competition, corrected
 
 Records = list[dict[str, Any]]
 SAME = ("attribute", "category", "sensor", "visibility")

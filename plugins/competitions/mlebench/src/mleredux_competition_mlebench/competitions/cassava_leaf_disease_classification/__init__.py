@@ -1,12 +1,10 @@
 """Cassava Leaf Disease Classification: whole TFRecord files, and the images in them, are held out."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, bytes_feature, competition, corrected
+from ...blocks import Metric, Workspace, bytes_feature, competition, corrected
 
 
 def prepare(w: Workspace, test_records: bool = True) -> None:

@@ -1,7 +1,5 @@
 """Cdiscount's Image Classification Challenge: products with pictures, as BSON documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import itemgetter
@@ -9,7 +7,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, one_pass, require
+from ...blocks import Metric, Table, Workspace, competition, one_pass, require
 
 PRODUCTS, ID, TARGET = "train.bson", "_id", "category_id"
 EXAMPLES = 100

@@ -1,10 +1,8 @@
 """chaii: questions in Hindi and Tamil, answered by a piece of a given text."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition, corrected
 
 COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language")
 

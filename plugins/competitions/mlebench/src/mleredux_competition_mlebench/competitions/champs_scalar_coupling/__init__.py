@@ -1,11 +1,9 @@
 """Predicting Molecular Properties: whole molecules are held out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, corrected
+from ...blocks import Metric, Table, TableSplit, Workspace, competition, corrected
 
 BY_MOLECULE = (
     "structures",

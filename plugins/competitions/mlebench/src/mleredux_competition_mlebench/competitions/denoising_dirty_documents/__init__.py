@@ -1,7 +1,5 @@
 """Denoising Dirty Documents: the answers are the pixels of the clean pages, one row each."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +7,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Tree, Workspace, Written, competition, corrected, require
+from ...blocks import Metric, Tree, Workspace, Written, competition, corrected, require
 
 
 def grey(tree: Tree, name: str) -> Any:

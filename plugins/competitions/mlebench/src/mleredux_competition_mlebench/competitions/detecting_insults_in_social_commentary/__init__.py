@@ -1,10 +1,8 @@
 """Detecting Insults in Social Commentary: comments; the labelled test file of Kaggle is the test."""
 
-from __future__ import annotations
-
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition
+from ...blocks import Metric, Workspace, competition
 
 
 def prepare(w: Workspace) -> None:

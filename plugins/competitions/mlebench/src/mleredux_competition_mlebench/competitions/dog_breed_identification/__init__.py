@@ -1,6 +1,6 @@
 """Dog Breed Identification: photographs of 120 breeds."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, classes, competition
+from ...blocks import FilesOfRows, Metric, TableSplit, classes, competition
 
 ID = "dog-breed-identification"
 BREEDS = classes(ID)

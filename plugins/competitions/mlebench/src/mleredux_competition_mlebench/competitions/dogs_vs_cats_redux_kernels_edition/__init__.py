@@ -1,10 +1,8 @@
 """Dogs vs. Cats Redux: Kernels Edition: labels are in the files' names."""
 
-from __future__ import annotations
-
 from collections import Counter
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, Zip, competition, corrected, drawn_by_content
+from ...blocks import Metric, Workspace, Zip, competition, corrected, drawn_by_content
 
 
 def numbered(names: list[str]) -> list[str]:

@@ -1,10 +1,8 @@
 """Facebook Recruiting III: the tags of millions of questions from many sites."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition, corrected
 
 FREQUENT = "javascript c# python php java"
 

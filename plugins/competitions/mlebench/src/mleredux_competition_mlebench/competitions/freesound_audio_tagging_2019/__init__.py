@@ -1,10 +1,8 @@
 """Freesound Audio Tagging 2019: Kaggle's own parts, and the labels of the test that were published afterwards."""
 
-from __future__ import annotations
-
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition
+from ...blocks import Metric, Workspace, classes, competition
 
 ID = "freesound-audio-tagging-2019"
 LABELS = "FSDKaggle2019.meta"

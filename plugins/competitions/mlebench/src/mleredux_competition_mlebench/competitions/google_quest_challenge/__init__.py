@@ -1,13 +1,11 @@
 """Google QUEST Q&A Labeling: 30 judgements on a question and its answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, classes, competition, corrected
+from ...blocks import Metric, Table, TableSplit, Workspace, classes, competition, corrected
 
 ID = "google-quest-challenge"
 TARGETS = classes(ID)

@@ -1,11 +1,9 @@
 """Identify Contrails to Reduce Global Warming: satellite image sequences as NumPy arrays, one folder per record."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 
-from mleredux_competition_mlebench.blocks import Json, Metric, Workspace, competition
+from ...blocks import Json, Metric, Workspace, competition
 
 BANDS = [f"band_{number:02d}.npy" for number in range(8, 17)]
 MASK, SINGLE_MASKS = "human_pixel_masks.npy", "human_individual_masks.npy"

@@ -1,11 +1,9 @@
 """H&M Personalized Fashion Recommendations: the purchases of the last days of a log."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition, corrected
 
 FOLDER = Path(__file__).parent
 LOG = ("t_dat", "customer_id", "article_id", "price", "sales_channel_id")

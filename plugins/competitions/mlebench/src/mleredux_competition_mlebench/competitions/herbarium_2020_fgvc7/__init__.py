@@ -1,7 +1,7 @@
 """Herbarium 2020 - FGVC7: vascular plants of the Americas, their names read as Latin-1."""
 
-from mleredux_competition_mlebench.blocks import Metric, competition
-from mleredux_competition_mlebench.blocks.per_category import herbarium
+from ...blocks import Metric, competition
+from ...blocks.per_category import herbarium
 
 COMPETITION = competition(
     "herbarium-2020-fgvc7",

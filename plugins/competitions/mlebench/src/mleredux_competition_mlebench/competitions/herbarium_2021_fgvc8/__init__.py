@@ -1,7 +1,7 @@
 """Herbarium 2021 - FGVC8: vascular plants of five herbaria."""
 
-from mleredux_competition_mlebench.blocks import Metric, competition
-from mleredux_competition_mlebench.blocks.per_category import herbarium
+from ...blocks import Metric, competition
+from ...blocks.per_category import herbarium
 
 COMPETITION = competition(
     "herbarium-2021-fgvc8",

@@ -1,11 +1,9 @@
 """Herbarium 2022 - FGVC9: vascular plants of North America; all images are renumbered."""
 
-from __future__ import annotations
-
 from collections import Counter
 
-from mleredux_competition_mlebench.blocks import IndentedJson, Metric, Workspace, competition
-from mleredux_competition_mlebench.blocks.per_category import Pair, of_pairs, split_categories
+from ...blocks import IndentedJson, Metric, Workspace, competition
+from ...blocks.per_category import Pair, of_pairs, split_categories
 
 
 def numbered(pairs: list[Pair]) -> list[Pair]:

@@ -1,8 +1,6 @@
 """Histopathologic Cancer Detection: small patches of tissue scans."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, by_group, competition
+from ...blocks import FilesOfRows, Metric, Workspace, by_group, competition
 
 IMAGES = FilesOfRows(tree="train", source="{id}.tif")
 

@@ -1,19 +1,9 @@
 """HMS - Harmful Brain Activity Classification: expert votes on stretches of EEG; whole spectrograms are held out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import (
-    FilesOfRows,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    competition,
-    corrected,
-)
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
 
 VOTES = ("seizure_vote", "lpd_vote", "gpd_vote", "lrda_vote", "grda_vote", "other_vote")
 WINDOWS = (

@@ -1,17 +1,6 @@
 """Hotel-ID to Combat Human Trafficking 2021 - FGVC8: rooms of some 7,700 hotels."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import (
-    Column,
-    FilesOfRows,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    competition,
-    corrected,
-)
+from ...blocks import Column, FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
 
 TWICE = "ce27d36c9147cc19.jpg"
 

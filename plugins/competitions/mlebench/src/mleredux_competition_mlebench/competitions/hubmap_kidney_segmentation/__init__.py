@@ -1,10 +1,8 @@
 """HuBMAP - Hacking the Kidney: glomeruli in a handful of huge microscope images."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition, corrected
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 SIZES = ["width_pixels", "height_pixels"]

@@ -1,8 +1,6 @@
 """IceCube - Neutrinos in Deep Ice: pulses of millions of events in parquet batches, which are held out as a unit."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import Metric, Parquet, Workspace, competition, read_parquet
+from ...blocks import Metric, Parquet, Workspace, competition, read_parquet
 
 META, TEST_META, ANGLES = "train_meta.parquet", "test_meta.parquet", ["azimuth", "zenith"]
 COLUMNS = ("batch_id", "event_id", "first_pulse_index", "last_pulse_index", *ANGLES)

@@ -1,6 +1,6 @@
 """iMet Collection 2020 - FGVC7: attributes of works of art."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, corrected
+from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected
 
 COMPETITION = competition(
     "imet-2020-fgvc7",

@@ -1,14 +1,12 @@
 """iNaturalist 2019 at FGVC6: 1,010 species in plain tar archives that are named as if they were compressed."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from contextlib import ExitStack
 from typing import IO
 
-from mleredux_competition_mlebench.blocks import IndentedJson, Metric, Tree, Workspace, competition, one_pass
-from mleredux_competition_mlebench.blocks.per_category import of_pairs, split_categories
+from ...blocks import IndentedJson, Metric, Tree, Workspace, competition, one_pass
+from ...blocks.per_category import of_pairs, split_categories
 
 TOP = "train_val2019"
 SAMPLE_LABEL = 654

@@ -1,20 +1,8 @@
 """Invasive Species Monitoring: photographs of forest in 7z archives, which the benchmark leaves empty."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import (
-    PRIVATE_SAMPLE,
-    Csv,
-    Metric,
-    SevenZip,
-    Workspace,
-    Zip,
-    competition,
-    corrected,
-    filled,
-)
+from ...blocks import PRIVATE_SAMPLE, Csv, Metric, SevenZip, Workspace, Zip, competition, corrected, filled
 
 EMPTY_ENTRY = "prepared/public/{}"
 

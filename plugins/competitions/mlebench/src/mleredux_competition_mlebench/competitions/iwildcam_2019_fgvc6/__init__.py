@@ -1,8 +1,6 @@
 """iWildCam 2019 - FGVC6: camera traps; whole locations are held out."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, competition
+from ...blocks import FilesOfRows, Metric, Workspace, competition
 
 IMAGES = FilesOfRows(
     tree="train_images.zip", source="{id}.jpg", train="train_images.zip", test="test_images.zip", zipped=True

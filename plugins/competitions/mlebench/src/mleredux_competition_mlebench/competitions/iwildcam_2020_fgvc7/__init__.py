@@ -1,10 +1,8 @@
 """iWildCam 2020 - FGVC7: camera traps; whole locations are held out, until the test has its share of images."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Json, Metric, Table, Workspace, competition
+from ...blocks import FilesOfRows, Json, Metric, Table, Workspace, competition
 
 TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
 DETECTIONS = "iwildcam2020_megadetector_results.json"

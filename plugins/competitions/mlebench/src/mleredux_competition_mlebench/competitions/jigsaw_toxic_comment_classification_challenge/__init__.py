@@ -1,10 +1,8 @@
 """Toxic Comment Classification Challenge: Kaggle's own test, with the labels that it published later."""
 
-from __future__ import annotations
-
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition, corrected
+from ...blocks import Metric, Workspace, classes, competition, corrected
 
 ID = "jigsaw-toxic-comment-classification-challenge"
 LABELS = classes(ID)

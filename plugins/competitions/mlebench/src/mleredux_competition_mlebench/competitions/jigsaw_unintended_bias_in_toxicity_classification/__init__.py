@@ -1,10 +1,8 @@
 """Jigsaw Unintended Bias in Toxicity Classification: Kaggle's private test, with the labels that it published later."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, classes, competition, corrected
+from ...blocks import Metric, Workspace, classes, competition, corrected
 
 ID = "jigsaw-unintended-bias-in-toxicity-classification"
 IDENTITIES = classes(ID)

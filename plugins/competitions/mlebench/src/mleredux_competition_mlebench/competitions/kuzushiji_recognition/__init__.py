@@ -1,19 +1,8 @@
 """Kuzushiji Recognition: every character of old book pages, with its place."""
 
-from __future__ import annotations
-
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import (
-    Column,
-    FilesOfRows,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    competition,
-    corrected,
-)
+from ...blocks import Column, FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
 
 BOX = 5
 

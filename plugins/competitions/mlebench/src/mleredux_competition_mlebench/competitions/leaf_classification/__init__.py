@@ -1,20 +1,8 @@
 """Leaf Classification: 99 species from leaf shapes and numbers taken from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from mleredux_competition_mlebench.blocks import (
-    Files,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    classes,
-    competition,
-    corrected,
-    texts,
-)
+from ...blocks import Files, Metric, Table, TableSplit, Workspace, classes, competition, corrected, texts
 
 ID = "leaf-classification"
 SPECIES = classes(ID)

@@ -1,10 +1,8 @@
 """Learning Agency Lab, Automated Essay Scoring 2.0: grades of pupils' essays."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, competition, corrected
+from ...blocks import Metric, Table, TableSplit, competition, corrected
 
 
 def random_grades(test: Table) -> dict[str, Any]:

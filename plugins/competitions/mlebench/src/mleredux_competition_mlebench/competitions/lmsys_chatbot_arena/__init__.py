@@ -1,6 +1,6 @@
 """LMSYS Chatbot Arena: which of two models' answers a person prefers."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, corrected
+from ...blocks import Metric, TableSplit, competition, corrected
 
 OUTCOMES = ("winner_model_a", "winner_model_b", "winner_tie")
 

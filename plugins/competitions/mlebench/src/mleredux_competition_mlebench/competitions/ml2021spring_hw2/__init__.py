@@ -1,13 +1,11 @@
 """ML2021Spring-hw2: phonemes of speech frames, as NumPy arrays."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, Written, competition, corrected
+from ...blocks import Metric, Workspace, Written, competition, corrected
 
 FOLDER = "timit_11/timit_11"
 STRETCH = 1_000

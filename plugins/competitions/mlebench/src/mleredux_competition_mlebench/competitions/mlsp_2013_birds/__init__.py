@@ -1,10 +1,8 @@
 """MLSP 2013 Bird Classification Challenge: recordings of a forest, and what was made of them."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Text, Workspace, competition, corrected
+from ...blocks import Metric, Table, Text, Workspace, competition, corrected
 
 FOLDER = "mlsp_contest_dataset"
 SPECIES, SHARE = 19, 0.2

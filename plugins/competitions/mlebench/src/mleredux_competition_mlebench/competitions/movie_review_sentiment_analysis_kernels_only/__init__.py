@@ -1,10 +1,8 @@
 """Movie Review Sentiment Analysis: phrases of film reviews, in zipped tab-separated tables."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Csv, Metric, Workspace, Zip, competition, corrected
+from ...blocks import Csv, Metric, Workspace, Zip, competition, corrected
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:

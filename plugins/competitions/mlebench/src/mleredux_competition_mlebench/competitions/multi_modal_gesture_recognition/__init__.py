@@ -1,14 +1,13 @@
 """Multi-modal Gesture Recognition: the recordings of one of four training archives are held out."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, Written, by_group, competition, corrected
 from mleredux_competition_mlebench.competitions.multi_modal_gesture_recognition.labels import without_labels
+
+from ...blocks import Metric, Workspace, Written, by_group, competition, corrected
 
 GESTURES = range(1, 21)
 HELD_OUT = "training4.tar.gz"

@@ -1,7 +1,5 @@
 """Taking the gestures' labels out of the MATLAB files of recordings, which nothing else of the test would hide."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import shutil
@@ -12,7 +10,7 @@ from typing import IO
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Tree
+from ...blocks import Tree
 
 VIDEO, LABELS = "Video", "Labels"
 _EPOCH = (1980, 1, 1, 0, 0, 0)

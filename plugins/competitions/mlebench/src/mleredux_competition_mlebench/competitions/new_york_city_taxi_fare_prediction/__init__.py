@@ -1,6 +1,6 @@
 """New York City Taxi Fare Prediction: 55 million rides, of which few are held out."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, corrected
+from ...blocks import Metric, TableSplit, competition, corrected
 
 COMPETITION = competition(
     "new-york-city-taxi-fare-prediction",

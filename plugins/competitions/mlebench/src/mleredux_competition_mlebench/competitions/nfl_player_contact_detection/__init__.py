@@ -1,17 +1,6 @@
 """1st and Future - Player Contact Detection: whole plays are held out of videos and tables."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import (
-    Column,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    by_group,
-    competition,
-    corrected,
-)
+from ...blocks import Column, Metric, Table, TableSplit, Workspace, by_group, competition, corrected
 
 TABLES = ("baseline_helmets", "player_tracking", "video_metadata")
 VIEWS = ("All29", "Endzone", "Sideline")

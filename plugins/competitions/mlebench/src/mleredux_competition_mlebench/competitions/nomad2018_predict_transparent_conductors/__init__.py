@@ -1,16 +1,6 @@
 """Nomad2018 Predicting Transparent Conductors: a table, and the geometry of every material."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import (
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    competition,
-    corrected,
-    renumbered,
-)
+from ...blocks import Metric, Table, TableSplit, Workspace, competition, corrected, renumbered
 
 TARGETS = ("formation_energy_ev_natom", "bandgap_energy_ev")
 

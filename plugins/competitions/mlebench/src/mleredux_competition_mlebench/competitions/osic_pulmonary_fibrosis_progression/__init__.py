@@ -1,10 +1,8 @@
 """OSIC Pulmonary Fibrosis Progression: a forecast of lung volume for every week of every test patient."""
 
-from __future__ import annotations
-
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, corrected
+from ...blocks import Metric, Table, Workspace, competition, corrected
 
 COLUMNS = ("Patient", "Weeks", "FVC", "Percent", "Age", "Sex", "SmokingStatus")
 

@@ -1,6 +1,6 @@
 """Paddy Doctor: rice leaves in a folder per disease."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition
+from ...blocks import FilesOfRows, Metric, TableSplit, competition
 
 COMPETITION = competition(
     "paddy-disease-classification",

@@ -1,18 +1,8 @@
 """PetFinder.my - Pawpularity Contest: photos of pets with twelve hand-made descriptors."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from mleredux_competition_mlebench.blocks import (
-    FilesOfRows,
-    Metric,
-    Table,
-    TableSplit,
-    competition,
-    corrected,
-    look_alikes,
-)
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, competition, corrected, look_alikes
 
 
 def random_scores(test: Table) -> dict[str, Any]:

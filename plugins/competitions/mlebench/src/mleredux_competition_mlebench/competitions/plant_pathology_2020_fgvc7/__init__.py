@@ -1,8 +1,6 @@
 """Plant Pathology 2020 - FGVC7: apple leaves; all images lie in one folder, renumbered in each part."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition
+from ...blocks import Metric, Table, TableSplit, Workspace, competition
 
 TARGETS = ("healthy", "multiple_diseases", "rust", "scab")
 

@@ -1,6 +1,6 @@
 """Plant Pathology 2021 - FGVC8: apple leaves with any number of diseases."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, corrected, look_alikes
+from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected, look_alikes
 
 COMPETITION = competition(
     "plant-pathology-2021-fgvc8",

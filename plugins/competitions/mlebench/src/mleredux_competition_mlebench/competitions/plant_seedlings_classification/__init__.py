@@ -1,10 +1,8 @@
 """Plant Seedlings Classification: a folder per species is the only table."""
 
-from __future__ import annotations
-
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, texts
+from ...blocks import Metric, Workspace, competition, texts
 
 
 def prepare(w: Workspace) -> None:

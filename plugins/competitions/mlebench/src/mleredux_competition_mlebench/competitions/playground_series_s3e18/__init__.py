@@ -1,6 +1,6 @@
 """Playground Series S3E18: six properties of molecules in a synthetic table; two of them are asked for."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition
+from ...blocks import Metric, TableSplit, competition
 
 KNOWN = ("EC1", "EC2", "EC3", "EC4", "EC5", "EC6")
 

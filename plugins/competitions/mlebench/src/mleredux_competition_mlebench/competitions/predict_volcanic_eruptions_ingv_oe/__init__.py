@@ -1,6 +1,6 @@
 """INGV - Volcanic Eruption Prediction: ten minutes of ten sensors, one file per segment."""
 
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, TableSplit, competition, corrected
+from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected
 
 COMPETITION = competition(
     "predict-volcanic-eruptions-ingv-oe",

@@ -1,12 +1,10 @@
 """Random Acts of Pizza: records of requests as JSON."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Json, Metric, Workspace, Zip, competition, corrected
+from ...blocks import Json, Metric, Workspace, Zip, competition, corrected
 
 ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if_known"
 

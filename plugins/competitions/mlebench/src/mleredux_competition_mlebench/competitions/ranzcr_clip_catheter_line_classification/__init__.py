@@ -1,19 +1,8 @@
 """RANZCR CLiP - Catheter and Line Position Challenge: nine of the eleven labels are scored."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from mleredux_competition_mlebench.blocks import (
-    FilesOfRows,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    classes,
-    competition,
-    corrected,
-)
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, classes, competition, corrected
 
 ID = "ranzcr-clip-catheter-line-classification"
 SCORED = classes(ID)

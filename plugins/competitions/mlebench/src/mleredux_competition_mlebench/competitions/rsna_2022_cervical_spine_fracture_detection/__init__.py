@@ -1,12 +1,10 @@
 """RSNA 2022 Cervical Spine Fracture Detection: a tenth of the CT studies, with boxes and masks, is left to train on."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence, Sized
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition, corrected
 
 STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
 

@@ -1,8 +1,6 @@
 """RSNA Screening Mammography Breast Cancer Detection: patients are held out, and one answer is asked for per breast."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, competition, corrected, texts
+from ...blocks import FilesOfRows, Metric, Workspace, competition, corrected, texts
 
 KNOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 IMAGES = FilesOfRows(

@@ -1,18 +1,8 @@
 """RSNA-MICCAI Brain Tumor Radiogenomic Classification: one folder of DICOM series per case."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from mleredux_competition_mlebench.blocks import (
-    FilesOfRows,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    competition,
-    corrected,
-)
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
 
 FAULTY = ("00109", "00123", "00709")
 

@@ -1,18 +1,8 @@
 """SETI Breakthrough Listen - E.T. Signal Search: stacks of six spectrograms as NumPy files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from mleredux_competition_mlebench.blocks import (
-    FilesOfRows,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    competition,
-    corrected,
-)
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
 
 OLD = "old_leaky_data"
 

@@ -1,21 +1,10 @@
 """SIIM-FISABIO-RSNA COVID-19 Detection: chest radiographs, labelled per study and boxed per image."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import (
-    Column,
-    Metric,
-    Tree,
-    Workspace,
-    by_group,
-    competition,
-    corrected,
-    require,
-)
+from ...blocks import Column, Metric, Tree, Workspace, by_group, competition, corrected, require
 
 STUDIES, IMAGES = "train_study_level.csv", "train_image_level.csv"
 APPEARANCES = {

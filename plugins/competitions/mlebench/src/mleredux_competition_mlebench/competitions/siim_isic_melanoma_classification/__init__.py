@@ -1,13 +1,11 @@
 """SIIM-ISIC Melanoma Classification: skin lesions; the images of two of the sixteen TFRecord files are held out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, bytes_feature, competition, corrected
+from ...blocks import Metric, Table, Workspace, bytes_feature, competition, corrected
 
 KNOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
 TEST_FILES = ("train00", "train06")

@@ -1,13 +1,11 @@
 """Google Smartphone Decimeter Challenge 2022: whole days of drives are held out."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import PurePosixPath
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected, read_fast
+from ...blocks import Metric, Workspace, competition, corrected, read_fast
 
 TRUTH, TRACK = "ground_truth.csv", "span_log.nmea"
 PERCENTILES = {"group": "tripId", "percentiles": [50, 95]}

@@ -1,6 +1,6 @@
 """Spaceship Titanic."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition
+from ...blocks import Metric, TableSplit, competition
 
 COMPETITION = competition(
     "spaceship-titanic",

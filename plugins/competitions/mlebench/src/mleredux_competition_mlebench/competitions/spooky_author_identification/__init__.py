@@ -1,6 +1,6 @@
 """Spooky Author Identification: sentences of three authors."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, classes, competition
+from ...blocks import Metric, TableSplit, classes, competition
 
 ID = "spooky-author-identification"
 AUTHORS = classes(ID)

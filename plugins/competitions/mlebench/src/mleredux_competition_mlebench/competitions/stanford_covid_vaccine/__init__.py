@@ -1,22 +1,10 @@
 """OpenVaccine: five properties of every base of RNA molecules."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import (
-    Column,
-    JsonLines,
-    Metric,
-    Table,
-    Workspace,
-    competition,
-    corrected,
-    linked,
-    renumbered,
-)
+from ...blocks import Column, JsonLines, Metric, Table, Workspace, competition, corrected, linked, renumbered
 
 TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
 SCORED = {"scored": ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"], "keep": "keep"}

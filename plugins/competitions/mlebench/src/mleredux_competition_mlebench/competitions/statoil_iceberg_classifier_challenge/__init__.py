@@ -1,23 +1,12 @@
 """Statoil/C-CORE Iceberg Classifier Challenge: radar pictures as JSON in 7z archives."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from typing import Any
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import (
-    PRIVATE_SAMPLE,
-    Csv,
-    Json,
-    Metric,
-    SevenZip,
-    Workspace,
-    competition,
-    corrected,
-)
+from ...blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition, corrected
 
 COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
 TARGET = "is_iceberg"

@@ -1,6 +1,6 @@
 """Tabular Playground Series, December 2021: synthetic forest cover in four million rows."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition
+from ...blocks import Metric, TableSplit, competition
 
 COMPETITION = competition(
     "tabular-playground-series-dec-2021",

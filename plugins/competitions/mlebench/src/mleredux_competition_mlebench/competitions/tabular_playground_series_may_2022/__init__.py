@@ -1,8 +1,6 @@
 """Tabular Playground Series, May 2022: the simulated state of a machine; the test rows' ids go on after training's."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, renumbered
+from ...blocks import Metric, Table, TableSplit, Workspace, competition, renumbered
 
 
 def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:

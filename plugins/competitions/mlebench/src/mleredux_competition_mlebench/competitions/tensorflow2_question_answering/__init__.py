@@ -1,14 +1,12 @@
 """TensorFlow 2.0 Question Answering: long and short answers to questions in whole encyclopedia articles."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial
 from typing import IO, Any
 
-from mleredux_competition_mlebench.blocks import Metric, Table, Workspace, competition, corrected, one_pass
-from mleredux_competition_mlebench.blocks.splits import split_positions
+from ...blocks import Metric, Table, Workspace, competition, corrected, one_pass
+from ...blocks.splits import split_positions
 
 RECORDS = "simplified-nq-train.jsonl"
 ADDRESS = re.compile(rb'"document_url":\s*"((?:[^"\\]|\\.)*)"')

@@ -1,10 +1,8 @@
 """TensorFlow Speech Recognition Challenge: one-second clips of single words in a 7z archive."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition, corrected
 
 NOISE = "_background_noise_"
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")

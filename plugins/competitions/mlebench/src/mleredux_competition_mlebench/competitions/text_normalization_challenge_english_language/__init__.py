@@ -1,5 +1,5 @@
 """Text Normalization Challenge, English Language: written tokens turned into spoken words."""
 
-from mleredux_competition_mlebench.blocks.spoken_tokens import text_normalization
+from ...blocks.spoken_tokens import text_normalization
 
 COMPETITION = text_normalization("text-normalization-challenge-english-language", "en")

@@ -1,20 +1,10 @@
 """TGS Salt Identification Challenge: small seismic images with masks; every table is sorted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from mleredux_competition_mlebench.blocks import (
-    FilesOfRows,
-    Metric,
-    Table,
-    TableSplit,
-    Workspace,
-    competition,
-    corrected,
-)
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
 
 ARCHIVE, FOLDER = "competition_data.zip", "competition_data"
 MASKS = {"height": 101, "width": 101, "missing": "blank"}

@@ -1,12 +1,10 @@
 """The ICML 2013 Whale Challenge - Right Whale Redux: labels are in the clips' names; two of four days are held out."""
 
-from __future__ import annotations
-
 import re
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, Zip, competition
+from ...blocks import Metric, Workspace, Zip, competition
 
 TRAIN_DAYS = 2
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, corrected
+from ...blocks import Metric, TableSplit, competition, corrected
 
 SPLIT = TableSplit(ids="textID", targets="selected_text", fill={"selected_text": ""})
 

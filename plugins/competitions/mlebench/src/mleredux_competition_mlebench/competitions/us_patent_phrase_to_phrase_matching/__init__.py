@@ -1,6 +1,6 @@
 """U.S. Patent Phrase to Phrase Matching: how similar two phrases are in a technical field."""
 
-from mleredux_competition_mlebench.blocks import Metric, TableSplit, competition, corrected
+from ...blocks import Metric, TableSplit, competition, corrected
 
 COMPETITION = competition(
     "us-patent-phrase-to-phrase-matching",

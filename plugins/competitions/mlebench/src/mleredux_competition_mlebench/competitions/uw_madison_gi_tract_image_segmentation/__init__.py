@@ -1,20 +1,8 @@
 """UW-Madison GI Tract Image Segmentation: some cases, and the later days of others, are held out."""
 
-from __future__ import annotations
-
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import (
-    Column,
-    Files,
-    Member,
-    Metric,
-    Table,
-    Tree,
-    Workspace,
-    competition,
-    corrected,
-)
+from ...blocks import Column, Files, Member, Metric, Table, Tree, Workspace, competition, corrected
 
 TRAIN_DAYS = 4
 SIZES = ("image_width", "image_height")

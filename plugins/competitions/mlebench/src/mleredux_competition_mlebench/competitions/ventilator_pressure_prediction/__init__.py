@@ -1,8 +1,6 @@
 """Ventilator Pressure Prediction: whole breaths are held out."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import Metric, Table, TableSplit, Workspace, competition, renumbered
+from ...blocks import Metric, Table, TableSplit, Workspace, competition, renumbered
 
 INTEGERS = {"id": "int32", "breath_id": "int32", "R": "int8", "C": "int8", "u_out": "int8"}
 FLOATS = {"time_step": "float64", "u_in": "float64", "pressure": "float64"}

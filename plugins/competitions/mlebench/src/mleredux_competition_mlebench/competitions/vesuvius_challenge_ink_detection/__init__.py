@@ -1,13 +1,11 @@
 """Vesuvius Challenge - Ink Detection: X-ray volumes of three papyrus fragments; the third is the test."""
 
-from __future__ import annotations
-
 import struct
 
 from mleredux.errors import DataError
 
-from mleredux_competition_mlebench.blocks import Metric, Workspace, competition, corrected
-from mleredux_competition_mlebench.kaggle import KaggleLeaderboard
+from ...blocks import Metric, Workspace, competition, corrected
+from ...kaggle import KaggleLeaderboard
 
 ID = "vesuvius-challenge-ink-detection"
 TEST, NEW_NAME = "3", "a"

@@ -1,8 +1,6 @@
 """VinBigData Chest X-ray Abnormalities Detection: boxes by several radiologists; one per image and class is true."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import Metric, Workspace, by_group, competition, corrected, texts
+from ...blocks import Metric, Workspace, by_group, competition, corrected, texts
 
 BOX = ("x_min", "y_min", "x_max", "y_max")
 NO_FINDING = 14

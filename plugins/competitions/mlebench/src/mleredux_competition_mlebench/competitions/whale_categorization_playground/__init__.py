@@ -1,8 +1,6 @@
 """Humpback Whale Identification Challenge: every individual with two images or more is in both parts."""
 
-from __future__ import annotations
-
-from mleredux_competition_mlebench.blocks import FilesOfRows, Metric, Workspace, competition
+from ...blocks import FilesOfRows, Metric, Workspace, competition
 
 UNKNOWN = "new_whale"
 IMAGES = FilesOfRows(tree="train", source="{Image}")
