@@ -199,7 +199,7 @@ def test_a_sandbox_that_promises_too_much_is_found_out(tmp_path: Path) -> None:
 
 
 PLUGINS = {
-    "heavy": ("import pandas\nmleredux_contract = 2\n", {"top module", "listing"}),
+    "heavy": ("import pandas\nmleredux_contract = 2\n", {"top module"}),
     "foreign": ("mleredux_contract = 99\n", {"loads"}),
     "absent": (None, {"found"}),
 }
