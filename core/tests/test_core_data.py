@@ -76,7 +76,7 @@ def test_who_asks_at_once_prepares_once(toy: Any) -> None:
 def test_data_of_another_version_are_refused_with_the_remedy(toy: Any) -> None:
     prepared(toy)
     newer = toy.task().model_copy(update={"version": "2"})
-    with pytest.raises(DataError, match=r"are of version 1, the task is of version 2\. Prepare them again: .*--force"):
+    with pytest.raises(DataError, match=r"is of version 1, the task is of version 2\. Prepare it again: .*--force"):
         prepared(toy, newer)
     assert prepared(toy, newer, force=True).public.is_dir()
 
@@ -164,10 +164,10 @@ def test_other_raw_data_of_the_users_are_prepared_and_every_report_says_so(toy: 
     found = prepare(task, toy.catalogue, store, source=raw)
     assert found.differences
     assert all(difference.found for difference in found.differences)
-    assert store.find(task).differences == found.differences, "noted for good"
+    assert store.find(task).differences == found.differences, "recorded permanently"
     note = as_prepared(task, found.public.parent).note
     assert note is not None
-    assert "not the published ones" in note
+    assert "differ from the published ones" in note
     (found.private / "answers.csv").write_text("id,y\n")
     with pytest.raises(DataError, match=r"private/answers\.csv"):
         store.find(task)

@@ -84,7 +84,7 @@ def test_a_name_that_is_installed_is_refused(tmp_path: Path) -> None:
         root, ["-p", "mleredux_testing.toys", "new", "task-bundle", "toy", "--path", str(tmp_path)]
     )
     assert made.exit_code == 1
-    assert "installed here already" in str(made.exception)
+    assert "is already installed" in str(made.exception)
 
 
 def run_python(folder: Path, *arguments: str, **env: str) -> None:

@@ -244,32 +244,35 @@ BROKEN: dict[str, tuple[str, str]] = {
     "syntax": ("def (", "SyntaxError"),
     "signature": (
         "from mleredux import hookimpl\n@hookimpl\ndef mleredux_grade(task, prediction): pass",
-        "breaks the contract",
+        "violates the contract",
     ),
     "hook": (
         "from mleredux import hookimpl\n@hookimpl\ndef mleredux_dance(): pass",
-        "hooks that do not exist: mleredux_dance",
+        "unknown hooks: mleredux_dance",
     ),
-    "newer": ("mleredux_contract = 99", "was made for contract 99, this mleredux speaks contract 2; install a newer"),
+    "newer": (
+        "mleredux_contract = 99",
+        "was written for contract 99, this mleredux supports contract 2; install a newer",
+    ),
     "older": ("mleredux_contract = 0", "install a newer version of broken"),
     "changed hook": (
         "from mleredux import hookimpl\nmleredux_contract = 1\n"
         "@hookimpl\ndef mleredux_run_agent(agent, run, sandbox): pass",
-        "was made for contract 1, this mleredux speaks contract 2; install a newer version of broken",
+        "was written for contract 1, this mleredux supports contract 2; install a newer version of broken",
     ),
-    "wordy": ("mleredux_contract = 'two'", "which is no number"),
+    "wordy": ("mleredux_contract = 'two'", "which is not an integer"),
     "declaration": (
         "from mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): return ['a task']",
-        "a str was given where a mleredux.plugin.task.Task (or a Ref to one) belongs); mend mleredux_register_tasks",
+        "a str was given instead of a mleredux.plugin.task.Task (or a Ref to one)); fix mleredux_register_tasks",
     ),
     "exits later": (
         "import sys\nfrom mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): sys.exit(1)",
-        "declares tasks wrongly (SystemExit: 1)",
+        "has an invalid declaration of tasks (SystemExit: 1)",
     ),
     "invalid": (
         "from mleredux import hookimpl, Agent\n@hookimpl\ndef mleredux_register_agents():\n"
         "    return [Agent(id='no spaces', title='', command=())]",
-        "declares agents wrongly (ValidationError",
+        "has an invalid declaration of agents (ValidationError",
     ),
     "one duplicate": (
         GOOD.format(name="broken") + "TASK = TASK.model_copy(update={'id': 'alpha-task'})",
@@ -307,7 +310,7 @@ def test_a_plugin_of_an_older_contract_is_loaded_where_no_hook_of_it_changed(sit
         found = site.listed()
         assert found["tasks"] == ["alpha-task"]
         (problem,) = found["problems"]
-        assert "'omega'" in problem and "was made for contract 1" in problem
+        assert "'omega'" in problem and "was written for contract 1" in problem
 
 
 GET = """
@@ -335,7 +338,7 @@ def test_what_can_not_be_loaded_is_listed_and_said_when_it_is_used(site: Site) -
     first, gone, other = got(site, "alpha-task", "alpha-gone", "alpha-other")
     assert first == "got alpha-task"
     assert gone.startswith("PluginError The task 'alpha-gone' of plugin 'alpha' can't be loaded from alpha:GONE")
-    assert "calls itself 'alpha-task', not 'alpha-other'" in other
+    assert "has the id 'alpha-task', not 'alpha-other'" in other
     assert len(site.listed()["problems"]) == 2
 
 
@@ -344,7 +347,7 @@ def test_a_plugin_that_registers_other_things_than_when_it_was_imported_is_told_
     site.change("alpha", "return [TASK]", "import os\n    return [TASK] if 'FIRST' in os.environ else []")
     assert site.listed(FIRST="1")["tasks"] == ["alpha-task"]
     (told,) = got(site, "alpha-task")
-    assert "Plugin 'alpha' does not register task 'alpha-task' any more. Write mleredux_dynamic = ('tasks',)" in told
+    assert "Plugin 'alpha' no longer registers task 'alpha-task'. Set mleredux_dynamic = ('tasks',)" in told
 
 
 def test_duplicate_ids_can_not_be_used_by_mistake(site: Site) -> None:
@@ -357,8 +360,8 @@ def test_duplicate_ids_can_not_be_used_by_mistake(site: Site) -> None:
 def test_variants_are_made_when_asked_for_and_mistakes_are_named(site: Site) -> None:
     site.good("alpha")
     odd, bad, none, near = got(site, "alpha-task+odd", "alpha-task+bad", "alpha-task+none", "alpha-tsk")
-    assert "calls itself 'alpha-task'" in odd
-    assert "Variant 'bad' of task alpha-task can't be made (ZeroDivisionError" in bad
+    assert "has the id 'alpha-task'" in odd
+    assert "Variant 'bad' of task alpha-task can't be created (ZeroDivisionError" in bad
     assert none == "NotFound Task alpha-task has no variant 'none'. It has: alpha-task+bad, alpha-task+odd."
     assert "Did you mean alpha-task?" in near
 
@@ -393,7 +396,7 @@ def test_the_command_line_blocks_loads_and_traces(site: Site, tmp_path: Path) ->
     assert listed("-p", "mleredux_plugins.py") == ["alpha-task", "mine-task"]
     assert listed("--block", "alpha", MLEREDUX_PLUGINS=".") == ["mine-task"]
     missing = _main(site, tmp_path, "-p", "nowhere.py", "list")
-    assert missing.returncode == 0 and "does not exist; name a .py file" in missing.stderr
+    assert missing.returncode == 0 and "does not exist; give a .py file" in missing.stderr
 
 
 def test_a_plugin_file_does_not_take_the_place_of_another_module(site: Site, tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def test_the_environment_names_a_server_until_an_empty_option_takes_it_back(monk
 def test_commands_that_are_about_this_machine_heed_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEREDUX_SERVER", URL)
     assert "a_client" in mleredux("plugins").output
-    assert "works on this machine only" in mleredux("plugins", "--server", URL).output
-    assert "works on this machine only" in mleredux("prepare", "digits").output
+    assert "runs on this machine only" in mleredux("plugins", "--server", URL).output
+    assert "runs on this machine only" in mleredux("prepare", "digits").output
 
 
 def test_what_stands_behind_two_dashes_is_no_option_of_ours() -> None:
@@ -91,7 +91,7 @@ def test_a_server_without_a_name_is_wrong_usage(arguments: tuple[str, ...]) -> N
 def test_commands_of_this_machine_say_so() -> None:
     told = mleredux("prepare", "digits", "--server", URL)
     assert told.exit_code == 2
-    assert "`prepare` works on this machine only; leave out --server (or unset MLEREDUX_SERVER)." in told.output
+    assert "`prepare` runs on this machine only; omit --server (or unset MLEREDUX_SERVER)." in told.output
     told = mleredux("lsit", "--server", URL)
     assert told.exit_code == 2 and "No such command 'lsit'. Did you mean list?" in told.output
 

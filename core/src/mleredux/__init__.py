@@ -1,6 +1,6 @@
-"""A sandbox in which machine-learning agents do real ML engineering and leave behind everything one can learn from.
+"""Run ML-engineering agents on benchmark tasks in a sandbox, grade their submissions, and store all artifacts.
 
-What is importable from here is the stable surface; it is imported when it is used.
+The names exported here are the stable API; each is imported on first use.
 """
 
 from __future__ import annotations

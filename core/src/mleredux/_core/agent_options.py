@@ -1,4 +1,4 @@
-"""For plugins of agents: checking options, and the choice of libraries that solutions may use."""
+"""For agent plugins: validation of options, and sets of libraries for solutions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _Options = TypeVar("_Options", bound=BaseModel)
 
 
 def read_options(agent: str, model: type[_Options], given: dict[str, Any]) -> _Options:
-    """The options of an agent as its model of them.
+    """Validate the options of an agent with its model.
 
     Args:
         agent: The agent's id, for the message.
-        model: What options there are, and what they may be.
+        model: The pydantic model of the options.
         given: All options of a run.
 
     Raises:
-        MlereduxError: One makes no sense; the message says which.
+        MlereduxError: An option is invalid; the message states which.
     """
     try:
         return model.model_validate(given)
@@ -36,12 +36,12 @@ def read_options(agent: str, model: type[_Options], given: dict[str, Any]) -> _O
 
 
 class Libraries(NamedTuple):
-    """What is installed for solutions."""
+    """Libraries installed for solutions."""
 
     python: tuple[str, ...] = ()
     """Requirements."""
     debian: tuple[str, ...] = ()
-    """Packages of Debian that these need."""
+    """Debian packages required by these."""
 
 
 _TABLES = ("pandas==3.1.1", "scikit-learn==1.9.1")
@@ -57,7 +57,7 @@ _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?\s*
 
 
 def libraries(asked: str) -> Libraries:
-    """What an option `libraries` asks for.
+    """Parse an option `libraries`.
 
     Args:
         asked: Names of sets, and requirements with versions, separated by semicolons: `tabular; statsmodels==0.14.5`.

@@ -1,4 +1,4 @@
-"""The Python ways in: `mleredux.run("digits", agent="baseline")` and its neighbours."""
+"""The Python API: `mleredux.run("digits", agent="baseline")` and related functions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
 
 BYTES_PER_GRADER = 64 * 2**20
-"""How much one grading process takes on before a second one, which has to import the graders too, is worth it."""
+"""Bytes of submissions per grading process; below this, a second process is not worth its imports."""
 
 
 def tasks(**wanted: Any) -> list[dict[str, Any]]:
-    """All tasks as `mleredux list` shows them, filtered by equal fields (`category="Tabular"`)."""
+    """List tasks as `mleredux list` does, filtered by equality of fields (`category="Tabular"`)."""
     rows = [
         {"id": entry.id, "plugin": entry.plugin.name, **entry.ref.summary}
         for entry in current().entries("tasks").values()
@@ -44,30 +44,30 @@ def run(
     data_dir: Path | str | None = None,
     progress: Callable[[Run, str], None] = lambda _run, _message: None,
 ) -> Run:
-    """Prepare the task, let the agent work on it, grade what it leaves, and keep everything.
+    """Prepare the task, run the agent on it, grade the submission, and store all artifacts.
 
     Args:
         task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
         agent: Id of an agent.
-        sandbox: Id of a sandbox; the best that meets the agent's needs where None.
-        seed: Given to the agent.
-        time_limit: Seconds the agent may work.
-        limits: Further fields of `Limits` to change.
+        sandbox: Id of a sandbox; None: the best that meets the agent's requirements.
+        seed: Random seed for the agent.
+        time_limit: Time limit of the agent in seconds.
+        limits: Other fields of `Limits` to change.
         options: Options of the agent to change.
-        network: `none`, `gateway` or `open`; the agent's own where None.
+        network: `none`, `gateway` or `open`; None: the agent's default.
         obfuscated: Whether the agent gets the description without the competition's name and story.
-        context: Further text for the agent.
-        base_image: Base of the image, where one is built.
-        runs_dir: Where runs are kept; `default_runs_dir()` where None.
-        data_dir: Where data are kept; `default_data_dir()` where None.
-        progress: Told what is going on, in a few words.
+        context: Additional text for the agent.
+        base_image: Base image, if an image is built.
+        runs_dir: Folder for runs; None: `default_runs_dir()`.
+        data_dir: Folder for data; None: `default_data_dir()`.
+        progress: Called with short progress messages.
 
     Returns:
         The finished run: `run.state`, `run.report`, `run.path`.
 
     Raises:
         NotFound: There is no such task, agent or sandbox.
-        MlereduxError: What was asked can't be done here.
+        MlereduxError: The request is invalid, or can't be fulfilled on this machine.
     """
     store, data = RunStore(runs_dir), DataStore(data_dir)
     asked = plan(
@@ -86,11 +86,11 @@ def run(
 
 
 def prepare(task: str, *, data_dir: Path | str | None = None, force: bool = False) -> Prepared:
-    """Prepare a task's files, unless they are there.
+    """Prepare a task's files, unless they are already prepared.
 
     Raises:
         NotFound: There is no such task.
-        DataError: Raw data are missing or damaged.
+        DataError: Raw data is missing or damaged.
     """
     from mleredux._core.stages.prepare import prepare as prepare_stage
 
@@ -98,12 +98,12 @@ def prepare(task: str, *, data_dir: Path | str | None = None, force: bool = Fals
 
 
 def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = None) -> Report:
-    """Grade a submission file, good or bad, against the answers.
+    """Grade a submission file, valid or invalid, against the answers.
 
     Raises:
         NotFound: There is no such task.
-        DataError: The task is not prepared and can't be.
-        TaskBroken: The task is at fault, not the submission.
+        DataError: The task is not prepared and can't be prepared.
+        TaskBroken: The task is faulty, not the submission.
     """
     from mleredux._core.stages.grade import grade as grade_stage
     from mleredux._core.submissions.files import submitted
@@ -119,15 +119,15 @@ def grade_jsonl(
 
     Args:
         listed: One JSON object a line with `competition_id` and `submission_path` (or null); empty lines and lines that
-            start with `#` or `//` are passed over.
-        output_dir: Where `<time>_grading_report.json` is written; nowhere where None.
-        data_dir: Where data are kept.
+            start with `#` or `//` are skipped.
+        output_dir: Where `<time>_grading_report.json` is written; None: not written.
+        data_dir: Folder for data.
 
     Returns:
         The aggregated report with MLE-bench's keys, and the path it was written to.
 
     Raises:
-        MlereduxError: A line is malformed; the message says which.
+        MlereduxError: A line is malformed; the message states which.
     """
     from mleredux._core.stages.grade import Job, score_in_children
     from mleredux._core.stages.grade import grade as grade_stage
@@ -164,11 +164,11 @@ def grade_jsonl(
 
 
 def validate(submission: Path | str, task: str, *, data_dir: Path | str | None = None) -> Verdict:
-    """Whether a submission file is well-formed; the answers are not opened.
+    """Check whether a submission file is well-formed, without opening the answers.
 
     Raises:
         NotFound: There is no such task.
-        DataError: The task is not prepared and can't be.
+        DataError: The task is not prepared and can't be prepared.
     """
     from mleredux._core.submissions.schema import read_schema
     from mleredux._core.submissions.validation import validate as check

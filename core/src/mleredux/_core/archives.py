@@ -1,4 +1,4 @@
-"""Unpacking zip archives: members checked by their CRC, several at once, straight into place."""
+"""Unpacking zip archives concurrently, with CRC checks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runtim
 
 
 class DamagedArchive(DataError):
-    """An archive is truncated, corrupt, or no zip at all."""
+    """An archive is truncated, corrupt, or not a zip file."""
 
 
 def unpacked_size(archive: Path) -> int:
-    """Bytes that the members of a zip take.
+    """Return the total uncompressed size of a zip's members in bytes.
 
     Raises:
-        DataError: It does not exist or is no zip.
+        DataError: It does not exist or is not a zip file.
     """
     with _open(archive) as file:
         return sum(info.file_size for info in file.infolist())
@@ -38,14 +38,14 @@ def unpack(archive: Path, folder: Path) -> None:
 
     Args:
         archive: The zip.
-        folder: Where its members go. It exists.
+        folder: The existing target folder.
 
     Raises:
-        DamagedArchive: It is truncated or corrupt; what was unpacked before that was found is left in the folder.
-        DataError: It does not exist, holds a name that leads out of the folder, or there is no room for it.
+        DamagedArchive: It is truncated or corrupt; members unpacked so far remain in the folder.
+        DataError: It does not exist, contains a name that points outside the folder, or the disk is full.
     """
     with _open(archive) as file:
-        members = {_target(info, folder, archive): info for info in file.infolist()}  # of a name twice, the last
+        members = {_target(info, folder, archive): info for info in file.infolist()}  # the last one of duplicate names
         for place in {target if info.is_dir() else target.parent for target, info in members.items()}:
             place.mkdir(parents=True, exist_ok=True)
         files = _Shared((target, info) for target, info in members.items() if not info.is_dir())
@@ -67,12 +67,12 @@ def unpack(archive: Path, folder: Path) -> None:
         except OSError as error:
             raise DataError(
                 f"{archive} can't be unpacked into {folder}: {error.strerror or error}.",
-                hint="Make room there, or name another place with --data-dir.",
+                hint="Free some disk space, or choose another folder with --data-dir.",
             ) from error
 
 
 class _Shared:
-    """What workers share: files still to do, and bytes done."""
+    """State shared by workers: remaining files, and bytes done."""
 
     def __init__(self, files: Iterable[tuple[Path, zipfile.ZipInfo]]) -> None:
         self._files = iter(list(files))
@@ -85,7 +85,7 @@ class _Shared:
             return None if self._stopped else next(self._files, None)
 
     def add(self, count: int) -> bool:
-        """Count bytes; whether to go on."""
+        """Count bytes; return whether to continue."""
         with self._lock:
             self.done += count
             return not self._stopped
@@ -106,24 +106,26 @@ def _extract(archive: zipfile.ZipFile, files: _Shared) -> None:
 
 def _open(archive: Path) -> zipfile.ZipFile:
     if not archive.exists():
-        raise DataError(f"{archive} does not exist.", hint="Name a folder or a zip with --from.")
+        raise DataError(f"{archive} does not exist.", hint="Give a folder or a zip file with --from.")
     try:
         return zipfile.ZipFile(archive)
     except _DAMAGE as error:
         raise _damaged(archive, error) from error
     except OSError as error:
-        raise DataError(f"{archive} can't be read: {error.strerror or error}.", hint="Mend its permissions.") from error
+        raise DataError(f"{archive} can't be read: {error.strerror or error}.", hint="Fix its permissions.") from error
 
 
 def _damaged(archive: Path, error: BaseException) -> DamagedArchive:
     return DamagedArchive(
         f"{archive} can't be unpacked, it is truncated or corrupt ({' '.join(str(error).split())}).",
-        hint="Get the archive anew.",
+        hint="Download the archive again.",
     )
 
 
 def _target(info: zipfile.ZipInfo, folder: Path, archive: Path) -> Path:
     parts = [part for part in info.filename.split("/") if part not in ("", ".")]
     if info.filename.startswith("/") or ".." in parts:
-        raise DataError(f"{archive} holds the name {info.filename!r}, which leads out of it.", hint="Don't use it.")
+        raise DataError(
+            f"{archive} contains the name {info.filename!r}, which points outside it.", hint="Use another archive."
+        )
     return folder.joinpath(*parts)

@@ -1,4 +1,4 @@
-"""What is built in: the process sandbox, and the stages where no plugin takes them."""
+"""The built-in plugin: the process sandbox, and default implementations of the stages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookimpl(trylast=True)
 def mleredux_prepare(task: Task, raw: Path, public: Path, private: Path) -> bool | None:
-    """By the function that the task declares."""
+    """Prepare with the function that the task declares."""
     if task.prepare is None:
         return None
     task.prepare(raw, public, private)
@@ -24,7 +24,7 @@ def mleredux_prepare(task: Task, raw: Path, public: Path, private: Path) -> bool
 
 @hookimpl(trylast=True)
 def mleredux_run_agent(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome | None:
-    """By starting the agent's command in the sandbox."""
+    """Run the agent's command in the sandbox."""
     from mleredux._core.stages.run_agent import run_in_sandbox
 
     return run_in_sandbox(launch, session, sandbox)
@@ -32,7 +32,7 @@ def mleredux_run_agent(launch: Launch, session: Session, sandbox: Sandbox) -> Ou
 
 @hookimpl(trylast=True)
 def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
-    """By the grader that the task's metric names."""
+    """Grade with the grader of the task's metric."""
     from mleredux._core.plugins import current
     from mleredux._core.stages.grade import grade_with_metric
 
@@ -41,5 +41,5 @@ def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
 
 @hookimpl
 def mleredux_register_sandboxes() -> list[Ref]:
-    """The process sandbox."""
+    """Return the process sandbox."""
     return [Ref("process", "mleredux._core.sandboxes.process:SANDBOX")]

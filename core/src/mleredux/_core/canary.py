@@ -1,4 +1,4 @@
-"""The canary: an unguessable string beside a task's answers. Where it turns up, somebody has been there."""
+"""The canary: an unguessable string stored next to a task's answers. If it appears elsewhere, they have leaked."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ everything beside it, out of what language models are trained on.
 
 
 def canary(task: str) -> str:
-    """The task's canary in this installation: an unguessable string that nothing else holds."""
+    """The task's canary in this installation: an unguessable string that occurs nowhere else."""
     digest = hmac.new(installation_salt(), f"canary\0{task}".encode(), hashlib.sha256).hexdigest()
     return f"mleredux-canary-{digest[:40]}"
 
 
 def write_canary(prepared: Path, task: str) -> None:
-    """Put the canary beside a task's private files, whose bytes are the published ones."""
+    """Write the canary next to a task's private files, which are left unchanged."""
     (prepared / CANARY_FILE).write_text(_TEXT.format(canary=canary(task)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What agents need and what sandboxes can do: the match, and the sentence that refuses one.
+"""Matching the requirements of agents with the capabilities of sandboxes, and the error messages for mismatches.
 
 Standard library only: lists match without importing any plugin or pydantic.
 """
@@ -18,7 +18,7 @@ Source = Literal["interpreter", "python", "debian", "npm", "dockerfile", "image"
 """What an environment is made from: the interpreter that mleredux runs with and its packages, Python requirements,
 Debian packages, npm packages, a folder with a Dockerfile, a ready image."""
 _NETWORKS = ("none", "gateway", "open")
-_INSTALL = "Install a sandbox that can, for instance `pip install mleredux-sandbox-docker`."
+_INSTALL = "Install a sandbox that does, e.g. `pip install mleredux-sandbox-docker`."
 _WORDS = {
     "interpreter": "the environment of this interpreter",
     "python": "installing Python requirements",
@@ -31,17 +31,17 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a sandbox can do.
+    """The capabilities of a sandbox.
 
     Attributes:
         isolated: Whether it is a security boundary: an agent can reach neither the answers nor the host's network.
-        builds: What it can make an agent's environment from.
+        builds: What it can build an agent's environment from.
         networks: Network modes that it offers: `none`, `gateway`, `open`.
-        gpus: Whether it can hand GPUs to agents.
-        writable_root: Whether an agent can get a root file system that it may write.
+        gpus: Whether it can assign GPUs to agents.
+        writable_root: Whether it supports a writable root file system.
 
     Raises:
-        ValueError: A build source or network mode is not one of those.
+        ValueError: A build source or network mode is unknown.
     """
 
     isolated: bool = False
@@ -54,12 +54,12 @@ class Capabilities:
         for kind, given, known in (("build source", self.builds, _WORDS), ("network mode", self.networks, _NETWORKS)):
             for name in given:
                 if name not in known:
-                    raise ValueError(f"{name!r} is not a {kind}; there are {', '.join(known)}.")
+                    raise ValueError(f"{name!r} is not a valid {kind}; use one of {', '.join(known)}.")
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What an agent needs of a sandbox, with the network and limits of a run. Fields as of `Capabilities`."""
+    """An agent's requirements for a sandbox, with the network and limits of a run. Fields as in `Capabilities`."""
 
     isolated: bool = False
     builds: tuple[Source, ...] = ()
@@ -68,7 +68,7 @@ class Needs:
     writable_root: bool = False
 
     def lacking(self, has: Capabilities) -> list[str]:
-        """What a sandbox lacks of these, in words; nothing where it can run the agent."""
+        """The missing capabilities of a sandbox, in words; empty if it can run the agent."""
         # Requirements of an agent that is installed here are part of the interpreter's environment.
         builds = {*has.builds, *(["python"] if "interpreter" in has.builds else [])}
         return [
@@ -81,12 +81,12 @@ class Needs:
 
 
 def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = None) -> Needs:
-    """An agent's needs, as its declaration says them.
+    """Derive an agent's requirements from its declaration.
 
     Args:
         agent: With its options applied.
-        network: The run's network mode; the agent's own where None.
-        gpus: The run's number of GPUs; the agent's own where None.
+        network: The run's network mode; None: the agent's default.
+        gpus: The run's number of GPUs; None: the agent's default.
     """
     build = agent.build
     builds: list[Source] = []
@@ -111,8 +111,8 @@ def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = Non
 
 
 def fitting(needs: Needs, installed: Mapping[str, Capabilities]) -> list[str]:
-    """Sandboxes that meet the needs, best first: those that isolate come after those that don't, `process` and
-    `docker` before others of their kind, else in order of ids."""
+    """Sandboxes that meet the requirements, best first: isolated ones come after the others, `process` and
+    `docker` before others of the same type, then in order of ids."""
     preferred = ("process", "docker")
     return sorted(
         (name for name, has in installed.items() if not needs.lacking(has)),
@@ -128,18 +128,18 @@ def choose(
     network: str | None = None,
     gpus: int | None = None,
 ) -> str:
-    """The sandbox of a run: the one asked for, else the best of those that meet the agent's needs.
+    """Choose the sandbox of a run: the requested one, or the best of those that meet the agent's requirements.
 
     Args:
         agent: With its options applied.
-        installed: What each sandbox can do.
-        asked: The sandbox that was asked for, one of the installed.
-        network: The run's network mode; the agent's own where None.
-        gpus: The run's number of GPUs; the agent's own where None.
+        installed: The capabilities of each sandbox.
+        asked: The requested sandbox, one of the installed.
+        network: The run's network mode; None: the agent's default.
+        gpus: The run's number of GPUs; None: the agent's default.
 
     Raises:
-        MlereduxError: The one that was asked for can't run the agent.
-        NotFound: None can.
+        MlereduxError: The requested sandbox can't run the agent.
+        NotFound: No sandbox can.
     """
     needs = needs_of(agent, network=network, gpus=gpus)
     good = fitting(needs, installed)
@@ -158,12 +158,12 @@ def choose(
 
 
 def capabilities_from(summary: Mapping[str, Any]) -> Capabilities:
-    """A sandbox's capabilities from what a list shows of it."""
+    """Read a sandbox's capabilities from its summary."""
     return Capabilities(**_fields(Capabilities, summary))
 
 
 def needs_from(summary: Mapping[str, Any]) -> Needs:
-    """An agent's needs from what a list shows of it."""
+    """Read an agent's requirements from its summary."""
     return Needs(**_fields(Needs, summary.get("needs")))
 
 

@@ -1,4 +1,4 @@
-"""MD5 of files, several at once, remembered by size, time and inode; what differs from published ones; identities."""
+"""MD5 of files, computed concurrently and cached by size, time and inode; comparison with published checksums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mleredux._core.store.files import write_atomically
 from mleredux.errors import DataError
 
 BLOCK = 1 << 20
-"""Bytes read at once: beyond it nothing is gained, and it still fits a core's cache."""
+"""Size of a read in bytes: larger reads are not faster, and this fits a core's cache."""
 MEMORY_FILE = "checksums.json"
 _THREADS = 8
 _SMALL = 1 << 20
@@ -44,7 +44,7 @@ class Difference:
 
 
 class ChecksumMismatch(DataError):
-    """Prepared files are not the published ones; `differences` says which.
+    """Prepared files differ from the published ones; `differences` lists them.
 
     Attributes:
         differences: Every file that differs.
@@ -55,7 +55,7 @@ class ChecksumMismatch(DataError):
         self.differences = tuple(differences)
 
     def as_rows(self) -> list[dict[str, Any]]:
-        """The differences as JSON-able rows."""
+        """The differences as JSON-serializable rows."""
         return [asdict(difference) for difference in self.differences]
 
 
@@ -71,7 +71,7 @@ def md5(path: Path) -> str:
 
 
 def md5s(paths: Iterable[Path]) -> dict[Path, str]:
-    """MD5 of many files, several at once: hashing lets other threads run."""
+    """Compute the MD5 of files concurrently (hashing releases the GIL)."""
     largest_first = sorted(paths, key=lambda path: path.stat().st_size, reverse=True)
     if len(largest_first) < 2:
         return {path: md5(path) for path in largest_first}
@@ -81,13 +81,13 @@ def md5s(paths: Iterable[Path]) -> dict[Path, str]:
 
 
 def differences(root: Path, published: Mapping[str, str], memory: Path | None = None) -> list[Difference]:
-    """What differs below a folder from published checksums.
+    """Compare the files of a folder with published checksums.
 
     Args:
         root: The folder.
         published: MD5 by path below it.
         memory: A JSON file in which checksums are remembered, so that unchanged files (same size, modification
-            time and inode) are not read again. It need not exist; where it can't be written, nothing is remembered.
+            time and inode) are not read again. It need not exist; if it can't be written, nothing is cached.
     """
     known = _remembered(memory)
     now: dict[str, list[Any]] = {}
@@ -99,7 +99,7 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
     hashed = md5s(changed.values())
     found |= {name: hashed[path] for name, path in changed.items()}
     if memory is not None and changed:
-        # A file that was written while it was read is looked at again next time.
+        # A file that was written while it was read is read again next time.
         kept = {name: [*now[name], found[name]] for name in now if now[name] == _identity(root / name)}
         with contextlib.suppress(OSError):
             write_atomically(memory, json.dumps(kept, indent=1) + "\n")

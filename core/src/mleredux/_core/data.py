@@ -28,9 +28,9 @@ __all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "t
 DOWNLOAD_FOLDER = "download"
 LEADERBOARD_FILE = "leaderboard.csv"
 SPOILED_FILE = "spoiled"
-"""Lies beside prepared files that an agent changed; they are prepared again before anybody uses them."""
+"""Marker next to prepared files that an agent changed; they are prepared again before the next use."""
 OTHER_DATA_NOTE = (
-    "The prepared files are not the published ones (they were made of other raw data), so the score can't be compared."
+    "The prepared files differ from the published ones (the raw data was different), so the score can't be compared."
 )
 _OURS = ".raw-fetched"
 
@@ -47,7 +47,7 @@ class Prepared:
         private: The answers.
         schema: The folder of the submission schema.
         digest: Identity of the prepared files (`tree_digest`).
-        differences: Files that are not the published ones, where the user's raw data were others.
+        differences: Files that differ from the published ones, if the user gave other raw data.
     """
 
     public: Path
@@ -61,14 +61,14 @@ class DataStore:
     """Raw and prepared data of tasks in one directory.
 
     Args:
-        path: The directory; `default_data_dir()` where None. A relative one is that of now, wherever the process goes.
+        path: The directory; `default_data_dir()` if None. A relative path is resolved immediately.
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
         self.path = Path(path if path is not None else default_data_dir()).absolute()
 
     def raw(self, task: Task) -> Path:
-        """Where the task's raw files are, or belong. Variants share those of their base."""
+        """The folder of the task's raw files. Variants share those of their base."""
         return self.path / (task.raw_id or task.id) / "raw"
 
     def home(self, task: Task) -> Path:
@@ -76,14 +76,14 @@ class DataStore:
         return self.path / task.id
 
     def leaderboard(self, task: Task) -> Path:
-        """Where a fresh leaderboard of the task is, or belongs."""
+        """The path of a downloaded leaderboard of the task."""
         return self.home(task) / LEADERBOARD_FILE
 
     def find(self, task: Task) -> Prepared | None:
-        """The task's prepared files where they are complete and of its version, else None.
+        """Return the task's prepared files if they are complete and of its version, else None.
 
-        A directory that MLE-bench prepared is recognised, checked and recorded. Files with published checksums are
-        checked each time; those that did not change since are not read again.
+        A directory that MLE-bench prepared is recognized, checked and recorded. Files with published checksums are
+        checked each time; unchanged files are not read again.
 
         Raises:
             DataError: They are of another version of the task, or damaged.
@@ -99,9 +99,9 @@ class DataStore:
             record = self._adopt(task, prepared)
         if record["task_version"] != task.version:
             raise DataError(
-                f"The prepared data of {task.id} in {prepared} are of version {record['task_version']}, "
+                f"The prepared data of {task.id} in {prepared} is of version {record['task_version']}, "
                 f"the task is of version {task.version}.",
-                hint=f"Prepare them again: `mleredux prepare {task.id} --force`.",
+                hint=f"Prepare it again: `mleredux prepare {task.id} --force`.",
             )
         differing = tuple(Difference(**row) for row in record.get("differences", ()))
         schema = Path(record["schema"])
@@ -123,7 +123,7 @@ class DataStore:
         check_space: bool = True,
         progress: Progress = lambda _message: None,
     ) -> Prepared:
-        """Prepare a task's files, unless they are there. Several processes may ask at once: one does the work.
+        """Prepare a task's files, unless they are prepared. Processes may call this concurrently: one does the work.
 
         Arguments and errors are those of `stages.prepare.prepare`, and one more.
 
@@ -136,7 +136,7 @@ class DataStore:
         except OSError as error:
             raise DataError(
                 f"The data directory {self.path} can't be written: {error.strerror or error}.",
-                hint="Name another with --data-dir.",
+                hint="Choose another with --data-dir.",
             ) from error
         with _lock(home / ".lock"):
             if not force and (found := self.find(task)):
@@ -149,7 +149,7 @@ class DataStore:
                 return self._found(task)
             if source is None or not source.is_dir():
                 raw_home.mkdir(parents=True, exist_ok=True)
-            # Variants share raw data: while one works with them, no other may fetch or remove them.
+            # Variants share raw data: while one uses it, no other may download or remove it.
             with _lock(raw_home / ".raw-lock"):
                 if check_space:
                     from mleredux._core.space import check
@@ -166,11 +166,11 @@ class DataStore:
     def _found(self, task: Task) -> Prepared:
         found = self.find(task)
         if found is None:
-            raise DataError(f"The prepared data of {task.id} vanished from {self.home(task)}.")
+            raise DataError(f"The prepared data of {task.id} disappeared from {self.home(task)}.")
         return found
 
     def _prepare_from(self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, given: bool) -> None:
-        """Prepare. Raw data that the user gave may be others than the published: that is said, and noted for good."""
+        """Prepare. If the user's raw data differs from the published, this is reported and recorded permanently."""
         place = self.home(task) / "prepared"
         progress("splitting into public and private files")
         tell("splitting into public and private files")
@@ -183,9 +183,10 @@ class DataStore:
             differing = differences(scratch, _published(task), scratch / MEMORY_FILE)
             if differing and not (given and all(difference.found for difference in differing)):
                 raise ChecksumMismatch(
-                    f"The prepared files of {task.id} are not the published ones: {'; '.join(map(str, differing))}.",
+                    f"The prepared files of {task.id} differ from the published ones: "
+                    f"{'; '.join(map(str, differing))}.",
                     differing,
-                    hint="The raw data differ from those the task was made for; get them anew.",
+                    hint="The raw data differs from the published data; download it again.",
                 )
             write_schema(task, scratch / "public", scratch / "schema")
             write_canary(scratch, task.id)
@@ -193,7 +194,7 @@ class DataStore:
             _replace(scratch, place)
 
     def _find_raw(self, task: Task, source: Path | None, keep: bool, progress: Progress) -> tuple[Path, bool]:
-        """The folder of raw data, and whether it was made by us."""
+        """The folder of raw data, and whether it was created by mleredux."""
         if source is not None and source.is_dir():
             return source, False
         raw = self.raw(task)
@@ -201,10 +202,10 @@ class DataStore:
         if source is None and raw.is_dir() and any(raw.iterdir()):
             return raw, ours.exists()
         packed = raw.with_name(f"{raw.parent.name}.zip")
-        if source is None and packed.is_file():  # where MLE-bench keeps it
+        if source is None and packed.is_file():  # where MLE-bench stores it
             source = packed
         if source is not None and raw.exists() and not ours.exists() and not keep:
-            raw = raw.with_name("raw-unpacked")  # somebody's own raw data stay as they are
+            raw = raw.with_name("raw-unpacked")  # a user's own raw data is not changed
         with _scratch(raw) as scratch:
             if source is not None:
                 progress(f"unpacking {source.name}")
@@ -220,10 +221,10 @@ class DataStore:
     def _fetch(self, task: Task, folder: Path, progress: Progress) -> None:
         if task.fetch is None:
             raise DataError(
-                f"The raw data of {task.id} are not in {self.raw(task)}.",
-                hint=f"Get them with `mleredux prepare {task.id} --from FOLDER_OR_ZIP`.",
+                f"The raw data of {task.id} is not in {self.raw(task)}.",
+                hint=f"Provide it with `mleredux prepare {task.id} --from FOLDER_OR_ZIP`.",
             )
-        progress("getting the raw data")
+        progress("downloading the raw data")
         task.fetch(folder)
 
     def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path) -> None:
@@ -234,10 +235,10 @@ class DataStore:
         except Exception as error:  # a task's code may raise anything
             raise TaskBroken(
                 f"Preparing {task.id} failed ({type(error).__name__}: {' '.join(str(error).split())}).",
-                hint="Look at its raw data; --debug shows where.",
+                hint="Check its raw data; --debug prints the traceback.",
             ) from error
         if not done:
-            raise TaskBroken(f"No plugin knows how to prepare {task.id}.", hint="Declare its `prepare` function.")
+            raise TaskBroken(f"No plugin can prepare {task.id}.", hint="Declare its `prepare` function.")
 
     def _record(self, task: Task) -> dict[str, Any] | None:
         for folder in (self.home(task) / "prepared", self._record_cache(task)):
@@ -247,15 +248,15 @@ class DataStore:
         return None
 
     def _record_cache(self, task: Task) -> Path:
-        """Where the record lies of a prepared directory that may not be written."""
+        """The path of the record of a prepared directory that is read-only."""
         return cache_dir() / "records" / hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
 
     def _check_found(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
-        """Refuse files that are neither the published ones nor those noted when they were prepared."""
+        """Reject files that are neither the published ones nor those recorded when they were prepared."""
         expected = _published(task) | {difference.file: difference.found or "" for difference in noted}
         if differing := differences(prepared, expected, records / MEMORY_FILE):
             raise ChecksumMismatch(
-                f"The prepared files of {task.id} in {prepared} are not the published ones: "
+                f"The prepared files of {task.id} in {prepared} differ from the published ones: "
                 f"{'; '.join(map(str, differing))}.",
                 differing,
                 hint=f"They are incomplete or were changed; prepare them again: `mleredux prepare {task.id} --force`.",
@@ -291,9 +292,9 @@ class DataStore:
 
 
 def as_prepared(task: Task, prepared: Path) -> Task:
-    """The task with what is known of its prepared files.
+    """Return the task with information about its prepared files.
 
-    That is the leaderboard beside them, where somebody fetched one, and a note where they are not the published ones.
+    That is the downloaded leaderboard, if there is one, and a note if the files differ from the published ones.
     """
     fresh = prepared.parent / LEADERBOARD_FILE
     changes: dict[str, Any] = {"leaderboard": fresh} if fresh.is_file() else {}
@@ -304,7 +305,7 @@ def as_prepared(task: Task, prepared: Path) -> Task:
 
 
 def _published(task: Task) -> dict[str, str]:
-    """Published MD5 by path below the prepared folder."""
+    """Published MD5 by path relative to the prepared folder."""
     return {f"{part}/{name}": found for part, files in task.checksums.items() for name, found in files.items()}
 
 
@@ -314,7 +315,7 @@ def _lock(path: Path) -> contextlib.AbstractContextManager[object]:
 
 @contextlib.contextmanager
 def _scratch(place: Path) -> Iterator[Path]:
-    """A folder beside its final place, gone afterwards unless it was moved there; leftovers of crashes are removed."""
+    """A temporary folder next to its final path, deleted unless moved there; remains of crashes are removed."""
     prefix = f".making-{place.name}-"
     for leftover in place.parent.glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -322,7 +323,7 @@ def _scratch(place: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place.parent))
     except OSError as error:
         raise DataError(
-            f"{place.parent} can't be written: {error.strerror or error}.", hint="Name another with --data-dir."
+            f"{place.parent} can't be written: {error.strerror or error}.", hint="Choose another with --data-dir."
         ) from error
     folder.chmod(0o755)
     try:
@@ -332,7 +333,7 @@ def _scratch(place: Path) -> Iterator[Path]:
 
 
 def _replace(new: Path, place: Path) -> None:
-    """Put a finished folder in its place. What lay there goes only when the new one is complete."""
+    """Move a finished folder to its final path. The previous one is deleted only when the new one is complete."""
     if place.exists():
         old = place.with_name(f".making-{place.name}-old")
         shutil.rmtree(old, ignore_errors=True)

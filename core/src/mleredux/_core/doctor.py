@@ -1,4 +1,4 @@
-"""What is missing on this machine, and how to mend it."""
+"""Checks of this machine's setup, with suggested fixes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _PACKAGES = ("mleredux", "click", "pluggy", "psutil", "pydantic", "rich")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One finding, and what it means here.
+    """One finding and its severity.
 
     Attributes:
         area: `python`, `plugins`, `sandboxes`, `disk`, `memory`, `kaggle`.
-        required: Whether the main job can't be done without it; else it is a warning.
+        required: Whether runs are impossible without it; otherwise it is a warning.
     """
 
     area: str
@@ -55,7 +55,7 @@ class Diagnosis:
 
 
 def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diagnosis]:
-    """Look at everything that a run needs here, and at what some runs need."""
+    """Check everything that all runs, or some runs, need on this machine."""
     return [
         *_python(),
         *_plugins(catalogue),
@@ -68,7 +68,7 @@ def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diag
 
 
 def healthy(found: list[Diagnosis]) -> bool:
-    """Whether the main job works here."""
+    """Whether runs work on this machine."""
     return all(diagnosis.level != "error" for diagnosis in found)
 
 
@@ -102,17 +102,19 @@ def _plugins(catalogue: Catalogue) -> list[Diagnosis]:
     found.append(Diagnosis("plugins", Finding("loaded", True, f"{', '.join(working)}{rest}.")))
     for kind, example in (("tasks", "mleredux-competition-starter"), ("agents", "mleredux-agent-baseline")):
         number = len(catalogue.entries(kind))
-        finding = Finding(kind, number > 0, f"{number} {kind} are installed.", f"Install some: {example} has some.")
+        finding = Finding(
+            kind, number > 0, f"{number} {kind} are installed.", f"Install a package that has some, e.g. {example}."
+        )
         found.append(Diagnosis("plugins", finding, required=True))
     return found
 
 
 def _remedy_of(distribution: str | None) -> str:
-    return f"See `mleredux plugins`; mend, upgrade or uninstall {distribution or 'it'}."
+    return f"See `mleredux plugins`; fix, upgrade or uninstall {distribution or 'it'}."
 
 
 def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
-    """What each sandbox says of itself. One of them must work; what the others lack are warnings."""
+    """The findings of each sandbox's own check. One of them must work; problems of the others are warnings."""
     looked: dict[str, list[Finding]] = {}
     for name in catalogue.entries("sandboxes"):
         try:
@@ -124,23 +126,25 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
             looked[name] = [Finding(name, False, f"Its check failed: {type(error).__name__}: {error}.", remedy)]
     found = [Diagnosis("sandboxes", finding) for findings in looked.values() for finding in findings]
     if not any(all(finding.ok for finding in findings) for findings in looked.values()):
-        finding = Finding("sandboxes", False, "No sandbox works here.", "Mend one of those above.")
+        finding = Finding("sandboxes", False, "No sandbox works on this machine.", "Fix one of those above.")
         found.append(Diagnosis("sandboxes", finding, required=True))
     return found
 
 
 def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
-    """Whether a folder can be written, and how much room there is."""
+    """Check whether a folder is writable, and its free disk space."""
     there = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
     writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-    other = f"Name another folder with {option}."
-    can = "can be written" if writable else f"can't be written ({there} is not yours to write)"
+    other = f"Choose another folder with {option}."
+    can = "is writable" if writable else f"is not writable (no permission to write to {there})"
     found = [
         Diagnosis("disk", Finding(f"{name} folder", writable, f"{folder.absolute()} {can}.", other), required=True)
     ]
     free = shutil.disk_usage(there).free / 1e9
     message = f"{free:.1f} GB are free for {name}; below {LOW_DISK_GB:g} GB is low."
-    room = Finding(f"{name} disk", free >= LOW_DISK_GB, message, f"Make room, or name another folder with {option}.")
+    room = Finding(
+        f"{name} disk", free >= LOW_DISK_GB, message, f"Free some disk space, or choose another folder with {option}."
+    )
     return [*found, Diagnosis("disk", room)]
 
 
@@ -148,23 +152,23 @@ def _memory() -> Diagnosis:
     has = machine()
     gpus = f"{len(has.gpus)} GPUs" if has.gpus else "no GPU"
     message = f"{has.cpus:g} CPUs, {has.memory_mb:,} MB of memory and {gpus} for agents."
-    remedy = f"Below {LOW_MEMORY_MB:,} MB, agents that train models may fail; ask for less with --memory."
+    remedy = f"Below {LOW_MEMORY_MB:,} MB, agents that train models may fail; request less with --memory."
     return Diagnosis("memory", Finding("machine", has.memory_mb >= LOW_MEMORY_MB, message, remedy))
 
 
 def _kaggle() -> Diagnosis:
-    """Whether there are credentials for Kaggle, never what they are."""
+    """Check whether there are Kaggle credentials; they are never shown."""
     where = _kaggle_place()
     if where:
-        return Diagnosis("kaggle", Finding("credentials", True, f"There are Kaggle credentials in {where}."))
+        return Diagnosis("kaggle", Finding("credentials", True, f"Kaggle credentials found in {where}."))
     return Diagnosis(
         "kaggle",
         Finding(
             "credentials",
             False,
-            "There are no Kaggle credentials; only competitions whose data come from Kaggle need them.",
-            "Make a token on https://www.kaggle.com/settings for ~/.kaggle/access_token or KAGGLE_API_TOKEN; "
-            "or prepare from files of your own: `mleredux prepare TASK --from FOLDER_OR_ZIP`.",
+            "No Kaggle credentials found; only competitions whose data comes from Kaggle need them.",
+            "Create a token on https://www.kaggle.com/settings for ~/.kaggle/access_token or KAGGLE_API_TOKEN; "
+            "or prepare from your own files: `mleredux prepare TASK --from FOLDER_OR_ZIP`.",
         ),
     )
 

@@ -30,7 +30,7 @@ def make_grader(
             the answers. Arrays have the shape (rows,), or (rows, targets) where there are several target columns.
         direction: `maximize` or `minimize`.
         targets: What the target columns hold, and so what is refused. `numbers`: finite ones. `probabilities`: 0 to 1,
-            adding up to 1 in each row where there are several columns. `labels`: text or whole numbers, as the true
+            adding up to 1 in each row where there are several columns. `labels`: text or integers, as the true
             ones are. `texts`: any text. y_true is numbers for the first two, where the answers hold numbers.
         perfect: The best possible value, where there is one.
         title: The function's name where None.
@@ -62,7 +62,7 @@ def _needed(found: Callable[..., None] | None) -> Callable[..., None]:
 
 
 def find_function(name: str) -> Callable[..., Any] | Grader:
-    """The function or grader `name` (`folder/metric.py:function`) of a Python file.
+    """Load the function or grader `name` (`folder/metric.py:function`) of a Python file.
 
     Raises:
         NotFound: There is no such file, or no such function in it.
@@ -71,11 +71,13 @@ def find_function(name: str) -> Callable[..., Any] | Grader:
     place, _, attribute = name.rpartition(":")
     path = Path(place)
     if not path.is_file() or not attribute:
-        raise NotFound(f"There is no file {place or name!r}.", hint="Write it like --metric metric.py:function.")
+        raise NotFound(f"There is no file {place or name!r}.", hint="Use the form --metric metric.py:function.")
     try:
         found = runpy.run_path(str(path)).get(attribute)
     except Exception as error:  # the user's own code may raise anything
-        raise MlereduxError(f"{path} can't be run ({type(error).__name__}: {' '.join(str(error).split())}).") from error
+        raise MlereduxError(
+            f"{path} can't be executed ({type(error).__name__}: {' '.join(str(error).split())})."
+        ) from error
     if not isinstance(found, Grader) and not callable(found):
-        raise NotFound(f"{path} has no function {attribute!r}.", hint="Name one that takes y_true and y_pred.")
+        raise NotFound(f"{path} has no function {attribute!r}.", hint="Give one that accepts y_true and y_pred.")
     return found

@@ -1,4 +1,4 @@
-"""What is particular to one installation: a secret salt, for splits that nobody else can rebuild; its git commit."""
+"""Properties of one installation: a secret salt, for splits that can't be reproduced elsewhere; its git commit."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def salt_path() -> Path:
 
 
 def installation_salt() -> bytes:
-    """The secret salt of this installation, made when first asked for; readable by its user alone.
+    """The secret salt of this installation, created on first use; readable only by its user.
 
-    Copy the file to share `+private` data among machines. Whoever has it and the raw data can rebuild the answers.
+    Copy the file to share `+private` data among machines. Anyone with it and the raw data can reconstruct the answers.
 
     Raises:
-        MlereduxError: The file can't be read or made, or is damaged.
+        MlereduxError: The file can't be read or created, or is damaged.
     """
     path = salt_path()
     try:
@@ -36,19 +36,19 @@ def installation_salt() -> bytes:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "w") as file:
                 file.write(secrets.token_hex(SALT_BYTES) + "\n")
-            with contextlib.suppress(FileExistsError):  # another process was first: its salt holds
+            with contextlib.suppress(FileExistsError):  # another process was first: its salt is used
                 path.hardlink_to(temporary)
             temporary.unlink()
         salt = bytes.fromhex(path.read_text().strip())
     except (OSError, ValueError) as error:
-        raise MlereduxError(f"The salt of this installation, {path}, can't be had: {error}.") from error
+        raise MlereduxError(f"The salt of this installation, {path}, can't be read or created: {error}.") from error
     if len(salt) < SALT_BYTES:
         raise MlereduxError(f"The salt in {path} is too short.", hint="Delete it, and prepare `+private` tasks again.")
     return salt
 
 
 def fingerprint(salt: bytes) -> str:
-    """Eight hexadecimal digits that tell salts apart and reveal nothing of them."""
+    """Eight hexadecimal digits that distinguish salts without revealing them."""
     return hashlib.blake2b(b"fingerprint", key=salt[:64], digest_size=4).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Where data are kept. Imports next to nothing, for listing looks here too."""
+"""The data folder. Imports almost nothing, since listing uses it too."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def default_data_dir() -> Path:
 
 
 def looks_prepared(data_dir: Path, task: str) -> bool:
-    """Whether a task's prepared files seem to be there: a look at folders, not at what is in them."""
+    """Whether a task seems to be prepared: only checks that the folders exist."""
     prepared = data_dir / task / "prepared"
     return (prepared / "public").is_dir() and (prepared / "private").is_dir()

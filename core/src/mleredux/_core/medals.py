@@ -24,10 +24,10 @@ from mleredux.errors import DataError
 
 @dataclass(frozen=True)
 class Medals:
-    """What a score earns. The names are those of the report's fields.
+    """The medals of a score. The names are those of the report's fields.
 
     Attributes:
-        gold_medal: The best medal is gold; likewise for the others, so at most one is True.
+        gold_medal: The best medal is gold; the same applies to the others, so at most one is True.
         above_median: Strictly better than the median of the leaderboard.
     """
 
@@ -43,7 +43,7 @@ class Medals:
 
 
 def medal_ranks(teams: int) -> tuple[int, int, int]:
-    """The last ranks, counted from 1, that earn gold, silver and bronze among so many teams.
+    """The last ranks, counted from 1, that earn gold, silver and bronze for this number of teams.
 
     Raises:
         ValueError: There are no teams.
@@ -81,7 +81,7 @@ def thresholds(scores: Sequence[float]) -> Thresholds:
 
 
 def medals(score: float | None, thresholds: Thresholds, direction: Direction) -> Medals:
-    """What a score earns: a medal at or beyond its threshold, above the median only strictly beyond it.
+    """Determine the medals of a score: a medal at or beyond its threshold, above the median only strictly beyond it.
 
     Args:
         score: None and NaN earn nothing.
@@ -119,13 +119,13 @@ def read_leaderboard(path: Path) -> list[float]:
         path: A CSV; compressed where the name ends in .gz or .xz.
 
     Raises:
-        DataError: It can't be read, has no column `score`, no rows, or an entry that is no number.
+        DataError: It can't be read, has no column `score`, no rows, or an entry that is not a number.
     """
     try:
         with _open(path) as file:
             rows = csv.DictReader(file)
             if "score" not in (rows.fieldnames or ()):
-                raise DataError(f"Leaderboard {path} has no column `score`.", hint="Its first line must name one.")
+                raise DataError(f"Leaderboard {path} has no column `score`.", hint="Its first line must contain it.")
             scores = [_score(row["score"], path, rows.line_num) for row in rows]
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, csv.Error) as error:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Runs from `queued` to their end: the stages in order, what follows from failures, and going on after a kill."""
+"""Runs from `queued` to their end: the stages in order, the handling of failures, and resuming after a kill."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Pipeline:
     """Executes runs of a store.
 
     Attributes:
-        store: Where runs are.
+        store: The store of runs.
         catalogue: Plugins.
         data: Raw and prepared data.
-        jobs: How many runs at most at once; slots keep them from asking too much of the machine.
-        base_image: Base of images that are built, where the user names one.
-        progress: Told what goes on in which run.
-        smoke: Whether agents that ask for a smoke run get it.
-        cancelled: Whether somebody else asked to stop all runs.
+        jobs: Maximum number of concurrent runs; slots limit the resources they use.
+        base_image: Base of images that are built, if the user gives one.
+        progress: Called with a run and a progress message.
+        smoke: Whether smoke runs that agents declare are executed.
+        cancelled: Whether cancellation of all runs was requested elsewhere.
     """
 
     store: RunStore
@@ -53,11 +53,11 @@ class Pipeline:
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
-        """Stop all runs: agents are told to end, states become `cancelled`, artifacts are kept."""
+        """Cancel all runs: agents are stopped, states become `cancelled`, artifacts are kept."""
         self._stop.set()
 
     def execute(self, runs: list[Run]) -> list[Run]:
-        """Bring runs to their end; the same runs, in the same order. Ctrl-C cancels them cleanly."""
+        """Execute runs to their end; return the same runs, in the same order. Ctrl-C cancels them cleanly."""
         sweep(self.store, self.catalogue, keep={run.id for run in runs})
         self.warm_up()
         slots = Slots(self.store.path)
@@ -74,13 +74,13 @@ class Pipeline:
         return runs
 
     def go_on(self, run: Run, slots: Slots | None = None) -> bool:
-        """Bring one run to its end, in this thread and without sweeping: for programs that look after many.
+        """Execute one run to its end, in this thread and without sweeping: for programs that manage many runs.
 
         Returns:
-            Whether there was anything to do: a run that has ended, well or badly, is left as it is.
+            Whether there was anything to do: a run that has ended is not changed.
 
         Raises:
-            ResumeRefused: Another process works on it.
+            ResumeRefused: Another process is executing it.
         """
         return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
 
@@ -90,12 +90,12 @@ class Pipeline:
             self.catalogue.hook(hook)
 
     def _execute_one(self, run: Run, slots: Slots, *, ended_too: bool = True) -> bool:
-        for _ in range(20):  # somebody who looks whether the run is alive holds its lock for a moment
+        for _ in range(20):  # a process that checks whether the run is alive holds its lock briefly
             if run.lock.acquire():
                 break
             time.sleep(0.05)
         else:
-            raise ResumeRefused(f"Run {run.id} is alive in another process.")
+            raise ResumeRefused(f"Run {run.id} is being executed by another process.")
         if run.state.final and not ended_too:
             run.lock.release()
             return False
@@ -123,7 +123,7 @@ class Pipeline:
         run = context.run
         failure: Failure | None = None
         for stage in STAGES[:-1]:
-            # What was prepared or built may be gone since; finding it again costs next to nothing.
+            # Prepared data or an image may have been deleted since; finding them again is cheap.
             finished = run.log.state.finished
             if stage in STAGES[:2] and State.RUNNING in finished:
                 continue
@@ -150,7 +150,7 @@ class Pipeline:
         try:
             return self.data.find(context.task) is None
         except MlereduxError:
-            return True  # preparing says what is wrong
+            return True  # preparing reports the problem
 
     def _secrets(self, context: StageContext) -> tuple[str, ...]:
         try:
@@ -162,7 +162,7 @@ class Pipeline:
         for implementation in self.catalogue.hook("mleredux_run_event").get_hookimpls():
             try:
                 implementation.function(*({"run": run, "event": event}[name] for name in implementation.argnames))
-            except Exception as error:  # no observer's error ends a run; an event of it would come back to it
+            except Exception as error:  # an observer's error does not end a run; an event would call the observer again
                 self.progress(run, f"plugin {implementation.plugin_name} failed on an event: {error}")
 
 
@@ -176,7 +176,7 @@ _HOOKS = (
 
 
 def _work_on(stage: State, context: StageContext) -> Failure | None:
-    """Enter a stage, once more where the cause's policy says so; why it failed, where it did."""
+    """Enter a stage, retrying once if the cause's policy allows it; return why it failed, if it did."""
     run, tries = context.run, 0
     while True:
         tries += 1
@@ -185,7 +185,7 @@ def _work_on(stage: State, context: StageContext) -> Failure | None:
         try:
             context.check_cancelled()
             result = STEPS[stage](context)
-        except Exception as error:  # whatever ends a stage has a cause and is recorded
+        except Exception as error:  # every error that ends a stage is recorded with a cause
             failure = failure_of(error)
             run.emit(StageEnded(stage=stage, status="failed", seconds=_since(started), **vars(failure)))
             if CAUSES[failure.cause].retried and tries == 1:

@@ -1,4 +1,4 @@
-"""Plans: what is asked of a run, checked before anything is made of it."""
+"""Plans: the validated request of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan(
     options: Mapping[str, Any] | None = None,
     network: str | None = None,
 ) -> dict[str, Any]:
-    """Check what is asked of a run before anything is made of it: fields for `RunStore.create`.
+    """Validate the request of a run before creating it; return fields for `RunStore.create`.
 
     Raises:
         NotFound: There is no such task, agent or sandbox.
@@ -34,12 +34,10 @@ def plan(
     run_limits = _limits(found_agent.limits, dict(limits or {}))
     installed = catalogue.capabilities()
     if sandbox is not None and sandbox not in installed:
-        catalogue.sandbox(sandbox)  # says what there is, or why it can't be used
+        catalogue.sandbox(sandbox)  # reports available sandboxes, or why this one can't be used
     chosen = choose(found_agent, installed, sandbox, network=wanted, gpus=run_limits.gpus)
     if wanted == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
-        raise NotFound(
-            "No gateway to language models is installed.", hint="Install one: `pip install mleredux-gateway`."
-        )
+        raise NotFound("No LLM gateway is installed.", hint="Install one: `pip install mleredux-gateway`.")
     return {
         "task": found_task.id,
         "agent": found_agent.reference or found_agent.id,
@@ -52,7 +50,7 @@ def plan(
 
 
 def _limits(default: Limits, asked: dict[str, Any]) -> Limits:
-    """The agent's limits with what the user asks; defaults shrink to what the machine has, wishes don't."""
+    """Apply requested limits to the agent's; only defaults are reduced to the machine's resources."""
     has = machine()
     fitting = {
         "cpus": min(default.cpus, has.cpus),

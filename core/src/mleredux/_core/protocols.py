@@ -1,4 +1,4 @@
-"""The roles that plugins play, on one page. Tasks, agents and graders are data; sandboxes act."""
+"""Protocols of the plugin roles with methods (sandboxes, gateways); tasks, agents and graders are declarations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mleredux._core.models import Agent, Attempts, Limits, LlmUse
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: for `mleredux doctor`.
+    """The result of a check, for `mleredux doctor`.
 
     Attributes:
-        name: What was looked at.
-        ok: Whether it is as it should be.
-        message: One sentence on what was found.
-        remedy: One sentence on what to do, where not ok.
+        name: What was checked.
+        ok: Whether the check passed.
+        message: One sentence on the result.
+        remedy: One sentence on what to do, if not ok.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """What `Sandbox.build` gets: the agent, where its log goes, and a place to say what is going on."""
+    """The input of `Sandbox.build`: the agent, the path of the build log, and a callback for progress."""
 
     agent: Agent
     log: Path
@@ -44,8 +44,8 @@ class Built:
     """An agent's environment, ready to start.
 
     Attributes:
-        identity: What it is, by content; a run goes on only with the same.
-        reference: What `Sandbox.start` needs to find it (an image tag).
+        identity: Identity by content; a run is resumed only with the same one.
+        reference: The reference that `Sandbox.start` uses (an image tag).
         cached: Whether nothing had to be built.
     """
 
@@ -56,24 +56,24 @@ class Built:
 
 @dataclass(frozen=True)
 class Launch:
-    """What `Sandbox.start` gets. All folders exist; the sandbox gives the agent `layout()`'s names for them.
+    """The input of `Sandbox.start`. All folders exist; the agent sees them under the paths of `layout()`.
 
     Attributes:
-        run_id: Labels whatever the sandbox creates.
-        owner: Identity of the store the run belongs to, a label too.
-        task_dir: To be read only: description, instructions, an empty `data`, `validate.sh`.
-        data_dir: To be read only, seen as the folder `data` of the task: the task's public files.
-        output_dir: To be written, kept.
-        scratch_dir: To be written, thrown away.
-        control_dir: A folder of the sandbox's own in the run, for what it needs to find the agent again.
+        run_id: Label of everything that the sandbox creates.
+        owner: Identity of the store the run belongs to, also a label.
+        task_dir: Read-only: description, instructions, an empty `data`, `validate.sh`.
+        data_dir: Read-only, mounted as the folder `data` of the task: the task's public files.
+        output_dir: Writable, stored.
+        scratch_dir: Writable, discarded.
+        control_dir: A folder in the run for the sandbox's own state, such as how to find the agent again.
         log: Standard output and error of the agent are appended here, as bytes.
-        env: All variables of the agent; nothing else of the host's environment reaches it.
-        gpu_ids: Devices handed to this run.
-        validate_socket: Unix socket on which the validation endpoint answers, alone in a folder that keeps its path
+        env: All environment variables of the agent; no other variable of the host is passed on.
+        gpu_ids: Devices assigned to this run.
+        validate_socket: Unix socket of the validation endpoint, the only file in a folder whose path is the same
             when the run is resumed.
-        validate_url: The same endpoint on the loopback of this machine.
+        validate_url: The same endpoint on the loopback interface of this machine.
         gateway_socket: With network `gateway`, the Unix socket of the gateway, in the folder of `validate_socket`.
-        gateway_url: The same gateway on the loopback of this machine.
+        gateway_url: The same gateway on the loopback interface of this machine.
     """
 
     run_id: str
@@ -99,13 +99,13 @@ class Launch:
 
 @dataclass(frozen=True)
 class Session:
-    """What `mleredux_run_agent` gets beside the launch: what happened before, and how to tell what happens.
+    """The input of `mleredux_run_agent` besides the launch: earlier attempts, and callbacks.
 
     Attributes:
-        attempts: Agents of the run that were started before.
-        emit: Writes an event to the run's log, a typed one or `emit(type, **data)`.
-        cancelled: Whether somebody asked to stop.
-        look: To be called about every second: keeps versions of the submission.
+        attempts: Agents of the run that were started earlier.
+        emit: Writes an event to the run's log, a typed event or `emit(type, **data)`.
+        cancelled: Whether cancellation was requested.
+        look: Must be called about every second: stores versions of the submission.
     """
 
     attempts: Attempts
@@ -119,8 +119,8 @@ class Exit:
     """How the agent's main process ended.
 
     Attributes:
-        code: Exit code, None where a signal ended it.
-        signal: Signal number, None where it exited.
+        code: Exit code, None if a signal ended it.
+        signal: Signal number, None if it exited.
         out_of_memory: Whether the memory limit ended it.
     """
 
@@ -131,7 +131,7 @@ class Exit:
 
 @dataclass(frozen=True)
 class Usage:
-    """Resources used so far; None where the sandbox can't tell."""
+    """Resources used so far; None if unknown to the sandbox."""
 
     memory_mb: float | None = None
     cpu_seconds: float | None = None
@@ -139,7 +139,7 @@ class Usage:
 
 
 class Handle(Protocol):
-    """A started agent. Methods are called from one thread; none raises when the agent is gone already."""
+    """A started agent. Methods are called from one thread; none raises if the agent has already ended."""
 
     id: str
     """Container id or process id, for the event log."""
@@ -147,24 +147,24 @@ class Handle(Protocol):
     """Unix time."""
 
     def poll(self) -> Exit | None:
-        """How it ended, or None while it runs."""
+        """Return how it ended, or None while it runs."""
 
     def usage(self) -> Usage:
         """Resources used so far."""
 
     def terminate(self) -> None:
-        """Ask it to stop (SIGTERM)."""
+        """Request it to stop (SIGTERM)."""
 
     def kill(self) -> None:
-        """Stop it and everything it started (SIGKILL)."""
+        """Kill it and everything it started (SIGKILL)."""
 
     def close(self) -> None:
-        """Remove all traces but the folders of the launch; the log is complete when this returns."""
+        """Remove everything except the folders of the launch; the log is complete when this returns."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the agent finds things."""
+    """The paths and URLs under which the agent finds its files and services."""
 
     task: str
     data: str
@@ -175,46 +175,46 @@ class Layout:
 
 
 class Gateway(Protocol):
-    """The metered way of one run to language models, open from before the agent starts until after it is gone."""
+    """The metered access of one run to LLMs, open from before the agent starts until after it has ended."""
 
     url: str
-    """On the loopback of this machine, for sandboxes that share it: `http://127.0.0.1:PORT`."""
+    """URL on the loopback interface of this machine, for sandboxes that share it: `http://127.0.0.1:PORT`."""
     secrets: tuple[str, ...]
-    """Values that are masked in everything that is kept: the run's token."""
+    """Values that are masked in all stored files: the run's token."""
 
     def environment(self, url: str) -> dict[str, str]:
-        """The agent's variables (`OPENAI_BASE_URL`, `OPENAI_API_KEY`, …).
+        """Return the agent's environment variables (`OPENAI_BASE_URL`, `OPENAI_API_KEY`, …).
 
         Args:
-            url: The gateway as the agent reaches it, without a path.
+            url: The URL of the gateway as seen by the agent, without a path.
         """
 
     def close(self) -> LlmUse:
-        """Stop answering; what the run used in all, earlier attempts included."""
+        """Stop serving; return the total usage of the run, earlier attempts included."""
 
 
 @runtime_checkable
 class Sandbox(Protocol):
-    """Where agents run. `mleredux_testing.check_sandbox` runs the conformance checks against any of them."""
+    """Builds and runs agents. `mleredux_testing.check_sandbox` runs the conformance checks against any sandbox."""
 
     id: str
     title: str
     capabilities: Capabilities
-    """What it can do; agents that need no more can run in it."""
+    """What it supports; it can run agents whose requirements it meets."""
 
     def check(self) -> list[Finding]:
-        """What is missing for it to work here."""
+        """Check whether it works on this machine."""
 
     def build(self, request: BuildRequest) -> Built:
-        """Make the agent's environment, or find it in the cache.
+        """Build the agent's environment, or find it in the cache.
 
         Raises:
-            BuildFailed: The build ended with an error; the log says why.
-            SandboxError: The sandbox itself does not work.
+            BuildFailed: The build ended with an error; the log contains the reason.
+            SandboxError: The sandbox itself failed.
         """
 
     def layout(self, launch: Launch) -> Layout:
-        """Where the agent of this launch finds things; its variables are made from it."""
+        """Return the paths and URLs of this launch as seen by the agent; its variables are derived from them."""
 
     def start(self, launch: Launch) -> Handle:
         """Start the agent.
@@ -224,7 +224,7 @@ class Sandbox(Protocol):
         """
 
     def attach(self, launch: Launch) -> Handle | None:
-        """The agent of this launch where it runs (or ended) since before this program was started, or None."""
+        """Find the agent of this launch if it was started by an earlier process (running or ended); else None."""
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """Remove what runs of this owner left behind whose id is not alive; give their ids."""
+        """Remove resources of this owner's runs whose id is not in `alive`; return their ids."""

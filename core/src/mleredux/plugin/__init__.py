@@ -1,22 +1,22 @@
-"""What a plugin is written with: `hookimpl`, `Ref`, and one module for each role.
+"""The API for plugins: `hookimpl`, `Ref`, and one module for each role.
 
-| module | who imports it |
+| module | for |
 |---|---|
 | `task` | authors of tasks and competitions |
 | `grader` | authors of graders and metrics |
 | `technique` | authors of technique tasks |
 | `agent` | authors of agents |
-| `rollout` | readers and writers of trajectories |
+| `rollout` | code that reads or writes trajectories |
 | `sandbox` | authors of sandboxes |
 | `artifact` | authors of artifact producers |
-| `tracker` | authors of trackers, which follow a run's events |
-| `gateway` | authors of gateways to language models |
+| `tracker` | authors of trackers, which receive a run's events |
+| `gateway` | authors of LLM gateways |
 | `command` | authors of commands |
-| `host` | services that prepare, run and grade by themselves |
-| `files` | whoever reads or writes files beside an agent's |
+| `host` | services that prepare data, run agents and grade submissions |
+| `files` | code that handles files in folders of agents |
 
-Everything here is documented in docs/reference/api-plugin.md, and changes only with an entry in the changelog; all else
-in mleredux is private. A module of your package registers what the package has::
+Everything here is documented in docs/reference/api-plugin.md, and changes only with an entry in the changelog;
+everything else in mleredux is private. A module of your package registers its objects::
 
     from mleredux.plugin import Ref, hookimpl
 

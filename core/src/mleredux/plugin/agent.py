@@ -1,6 +1,6 @@
-"""For authors of agents: what starts an agent, and what it may use.
+"""For authors of agents: the declaration of an agent, its build and its limits.
 
-An agent is a declaration; the program itself runs in a sandbox, where there is no mleredux::
+An agent is a declaration; the program itself runs in a sandbox, where mleredux is not installed::
 
     from mleredux.plugin.agent import Agent, Limits
 

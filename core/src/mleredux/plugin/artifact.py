@@ -1,6 +1,6 @@
-"""For authors of artifact producers, which make files of a run that has ended, and for whoever reads runs.
+"""For authors of artifact producers, which create files from a run that has ended, and for code that reads runs.
 
-A producer yields the files that it wrote below the run's folder::
+A producer returns the files that it wrote in the run's folder::
 
     from mleredux.plugin import hookimpl
     from mleredux.plugin.artifact import Artifact, Run

@@ -1,4 +1,4 @@
-"""For authors of commands: options and output that all commands share, and access to plugins and data.
+"""For authors of commands: shared options and output, and access to plugins and data.
 
 A command is a click command, registered under its name::
 

@@ -1,7 +1,7 @@
-"""For authors of sandboxes of containers, whatever their engine: images, mounts, and the hardened profile.
+"""For authors of container sandboxes with any engine: images, mounts, and the hardened profile.
 
-An adapter finds, fetches and builds images (`ImageEngine`, used by `build`), and translates each `Container` that
-`container` makes of a launch. Nothing here assumes a daemon; `docs/how-to/sandbox.md` explains the parts::
+An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and translates each `Container` that
+`container` creates from a launch. No daemon is assumed; `docs/how-to/sandbox.md` explains the parts::
 
     from mleredux.plugin.container import Image
 

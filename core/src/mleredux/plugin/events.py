@@ -1,6 +1,6 @@
-"""For whoever reads the events of runs, or adds events of their own: their data as typed values.
+"""For code that reads the events of runs, or adds its own events: event data as typed values.
 
-`event.payload` is one of these; `run.emit` takes them, or a plugin's own type and data::
+`event.payload` is one of these; `run.emit` accepts them, or a plugin's own type and data::
 
     from mleredux import Run
     from mleredux.plugin.events import LimitReached, Warned

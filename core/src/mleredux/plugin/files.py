@@ -1,4 +1,4 @@
-"""For whoever handles files: those that agents wrote (hostile) and one's own (whole or not at all).
+"""For code that handles files: safe reading of files written by agents (hostile), and atomic writing.
 
 Names, sizes and links in an agent's folder may be anything; these functions follow no link::
 

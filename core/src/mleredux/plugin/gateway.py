@@ -1,7 +1,7 @@
-"""For authors of gateways: the metered way of a run to language models.
+"""For authors of gateways: the metered access of a run to LLMs.
 
-The hook `mleredux_open_gateway` gives an object with the methods of `Gateway`; whoever starts the agent asks it for the
-agent's environment before, and for what was used after::
+The hook `mleredux_open_gateway` returns an object with the methods of `Gateway`, which provides the agent's environment
+variables before the agent starts, and its usage afterwards::
 
     from mleredux.plugin.gateway import Gateway
 """

@@ -1,6 +1,6 @@
-"""For authors of graders: a metric with its declaration, and how tables are read, checked and matched.
+"""For authors of graders: the declaration of a metric, and functions to read, check and match tables.
 
-The names that work on tables need `mleredux[tables]` and are imported when they are first used::
+The names for tables need `mleredux[tables]` and are imported on first use::
 
     from mleredux.plugin.grader import Grader, GradingInput, Score
 
@@ -76,7 +76,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what works on tables when it is first used: NumPy and pandas take a second.
+    """Import names for tables on first use: NumPy and pandas take a second to import.
 
     Raises:
         ImportError: They are not installed.

@@ -1,6 +1,6 @@
-"""For services that prepare tasks, run agents and grade submissions by themselves, as `mleredux-server` does.
+"""For services that prepare tasks, run agents and grade submissions, such as `mleredux-server`.
 
-Scripts rather use `mleredux.prepare`, `mleredux.run` and `mleredux.grade`::
+Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` instead::
 
     from mleredux.plugin.command import current
     from mleredux.plugin.host import grade, prepare

@@ -1,6 +1,6 @@
-"""For whoever reads or writes rollouts: what an agent did, step by step, as an ATIF document.
+"""For code that reads or writes rollouts: the trajectory of an agent as an ATIF document.
 
-An agent's reader turns its native log into one::
+An agent's reader converts its native log to one::
 
     from pathlib import Path
 

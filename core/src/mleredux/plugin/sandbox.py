@@ -1,6 +1,7 @@
-"""For authors of sandboxes: where agents are built and run, and how sandboxes are matched with agents.
+"""For authors of sandboxes, which build and run agents, and declare which agents they support.
 
-A sandbox is an object with the attributes and methods of `Sandbox`, which a plugin registers; it says what it can do::
+A sandbox is an object with the attributes and methods of `Sandbox`, registered by a plugin; it declares its
+capabilities::
 
     from mleredux.plugin.sandbox import Capabilities
 

@@ -1,6 +1,6 @@
-"""For authors of tasks: declarations, and tools that prepare data.
+"""For authors of tasks: declarations, and tools for preparing data.
 
-A task is an object that a plugin registers under its id::
+A task is an object registered by a plugin under its id::
 
     from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""For authors of techniques: questions that can be asked of any task, such as `cv@digits`.
+"""For authors of techniques, which derive tasks from any suitable task, such as `cv@digits`.
 
-A technique makes a task of another one::
+A technique derives a task from another one::
 
     from mleredux.plugin.task import Task
     from mleredux.plugin.technique import Technique

@@ -1,6 +1,6 @@
-"""For authors of trackers, which tell others of a run while it goes on.
+"""For authors of trackers, which report a run to other systems while it is executed.
 
-A tracker implements the hook that gets each event of a run in order::
+A tracker implements the hook that receives each event of a run in order::
 
     from mleredux.plugin import hookimpl
     from mleredux.plugin.tracker import Event, Run

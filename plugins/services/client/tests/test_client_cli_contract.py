@@ -350,7 +350,7 @@ def test_artifacts_stay_in_the_folder(there: StandIn, tmp_path: Path, name: str)
 
 def test_commands_of_the_local_group_say_so() -> None:
     told = mleredux("runs", "index")
-    assert told.code == 2 and "`runs index` works on this machine only" in told.err
+    assert told.code == 2 and "`runs index` runs on this machine only" in told.err
 
 
 def test_without_a_token_nothing_is_asked(there: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,10 @@ from mleredux._core.cli.output import json_option, print_json, print_table, runs
 
 @click.command()
 @click.argument("run", default="last")
-@click.option("--download", type=click.Path(path_type=Path, file_okay=False), help="Copy them into this folder.")
-@click.option("--producer", help="Only those of this producer (agent, mleredux, a plugin).")
+@click.option(
+    "--download", type=click.Path(path_type=Path, file_okay=False), help="Copy the artifacts into this folder."
+)
+@click.option("--producer", help="Only artifacts of this producer (agent, mleredux, a plugin).")
 @runs_dir_option
 @json_option
 @click.pass_context
@@ -36,5 +38,5 @@ def command(
     elif download is None:
         print_table(chosen, ("size", "producer", "media_type", "path"))
         for item in left_out:
-            click.echo(safe(f"left out: {item['path']}: {item['reason']}"))
+            click.echo(safe(f"skipped: {item['path']}: {item['reason']}"))
         click.echo(f"in {there.location(run_id)}")

@@ -1,4 +1,4 @@
-"""Where commands work: on this machine, or on the server that `--server` names. Commands know no more than this."""
+"""The back end of commands: this machine, or the server given by `--server`. Commands depend only on this interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What `mleredux run` asks for: a run for each task, agent and seed."""
+    """The request of `mleredux run`: one run for each task, agent and seed."""
 
     tasks: tuple[str, ...]
     sets: tuple[str, ...]
@@ -30,11 +30,11 @@ class RunRequest:
     obfuscated: bool
     context: str | None
     base_image: str | None
-    """This and the next two: on this machine only."""
+    """This field and the next two apply to this machine only."""
     jobs: int
     resume: str | None
     project: str | None
-    """This and all further: on a server only."""
+    """This field and all that follow apply to a server only."""
     priority: int | None
     labels: Mapping[str, str]
     name: str | None
@@ -42,14 +42,14 @@ class RunRequest:
 
 @dataclass
 class Batch:
-    """Runs that were asked for together.
+    """Runs that were requested together.
 
     Attributes:
-        runs: As the back end keeps them.
-        records: As `--json` prints them, of now.
-        experiment: The server's name for them together, where it has one.
-        note: Who was asked for what.
-        later: How to wait for them, and how to stop them.
+        runs: The back end's own objects.
+        records: The current records, as `--json` prints them.
+        experiment: The server's id for the batch, if it has one.
+        note: A sentence on what was requested from which back end.
+        later: How to wait for the runs, and how to stop them.
     """
 
     runs: list[Any]
@@ -63,8 +63,8 @@ class RunPage(NamedTuple):
     """Some runs, newest first.
 
     Attributes:
-        rows: As `--json` prints them.
-        more: How many there are besides, in words (`17 more`); None where these are all.
+        rows: Records as `--json` prints them.
+        more: The number of runs not listed, in words (`17 more`); None if all are listed.
     """
 
     rows: list[Record]
@@ -73,15 +73,15 @@ class RunPage(NamedTuple):
 
 @dataclass(frozen=True)
 class RunView:
-    """What people see of a run, wherever it is kept.
+    """The details of a run that are displayed, whichever back end stores it.
 
     Attributes:
-        message: Why it failed, where it did.
-        waiting_for: Why it is still queued.
-        seconds: From when it was asked for to the last that happened.
-        artifacts: Where they are, or how to get at them.
-        record: As `--json` prints it.
-        page: Where its report for people is, where there is one.
+        message: Why the run failed, if it did.
+        waiting_for: Why the run is still queued.
+        seconds: Time from the request to the latest event.
+        artifacts: Where the artifacts are, or how to get them.
+        record: The record as `--json` prints it.
+        page: Where the HTML report is, if there is one.
     """
 
     task: str
@@ -97,65 +97,65 @@ class RunView:
 
 
 class Backend(Protocol):
-    """What works the commands. Runs are named by id; `find` makes one of a part of it, or of `last`.
+    """Executes commands. Runs are identified by id; `find` resolves a part of an id, or `last`.
 
-    Every method raises `NotFound` for what is not there and another `MlereduxError` for what can't be done.
+    Every method raises `NotFound` if an object does not exist, and another `MlereduxError` if an operation fails.
     """
 
     @property
     def place(self) -> str:
-        """Where runs are, for a sentence: `in runs`, `on https://mleredux.example`."""
+        """Where runs are stored, as part of a sentence: `in runs`, `on https://mleredux.example`."""
 
     def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
-        """Everything of a kind (`tasks`, `agents`, …) by id; the filters are for tasks."""
+        """All objects of a type (`tasks`, `agents`, …) by id; the filters apply to tasks."""
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
-        """A task's facts and its description."""
+        """The properties of a task and its description."""
 
     def agent(self, name: str) -> Record:
-        """An agent's facts."""
+        """The properties of an agent."""
 
     def grade(self, submission: Path, task: str, *, project: str | None) -> Report:
-        """Grade a file, good or bad."""
+        """Grade a file, valid or invalid."""
 
     def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
-        """Grade each line of MLE-bench's `submission.jsonl`: the aggregated report, and where it was written."""
+        """Grade each line of MLE-bench's `submission.jsonl`: the aggregated report, and the path it was written to."""
 
     def validate(self, submission: Path, task: str) -> Verdict:
-        """Whether a file is well-formed."""
+        """Check whether a file is well-formed."""
 
     def create(self, request: RunRequest) -> Batch:
-        """Make runs, all checked before the first is made; they are queued."""
+        """Create runs in state queued; all are validated before the first is created."""
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
-        """Work on runs, or wait for them, until all have ended; None where the user stopped waiting."""
+        """Execute runs, or wait for them, until all have ended; None if the user stopped waiting."""
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
-        """Runs with these fields (`task`, `agent`, `status` …); a tuple means any of them."""
+        """Runs whose fields (`task`, `agent`, `status` …) match; a tuple matches any of its values."""
 
     def find(self, name: str) -> str:
-        """A run's id."""
+        """The id of a run."""
 
     def view(self, run_id: str) -> RunView:
-        """A run as it is now."""
+        """The current state of a run."""
 
     def events(self, run_id: str) -> Iterable[Event]:
-        """What has happened in a run."""
+        """The events of a run."""
 
     def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
         """The log of the agent or of its build, in pieces; with `follow`, until the run has ended."""
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
-        """The artifacts of a run, and what was left out and why."""
+        """The artifacts of a run, and the files that were skipped and why."""
 
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
         """Copy artifacts into a folder."""
 
     def location(self, run_id: str) -> str:
-        """Where a run is: its path or URL."""
+        """The path or URL of a run."""
 
     def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
-        """Ask runs, or all of an experiment, to stop; a sentence on each."""
+        """Cancel runs, or all runs of an experiment; yield a sentence on each."""
 
     def delete(self, run_id: str) -> None:
         """Delete a run with all its files."""

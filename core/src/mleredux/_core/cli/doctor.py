@@ -16,10 +16,10 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "
 @json_option
 @click.pass_context
 def command(ctx: click.Context, runs_dir: str | None, data_dir: str | None, as_json: bool) -> None:
-    """Say what is missing on this machine, and how to mend it.
+    """Check this machine's setup and suggest fixes.
 
     \b
-    Exit codes: 0 the main job works here, whatever the warnings · 1 something required is broken
+    Exit codes: 0 runs work on this machine, warnings or not · 1 a requirement is not met
     """
     from mleredux._core.data import DataStore
     from mleredux._core.doctor import diagnose, healthy
@@ -42,7 +42,5 @@ def command(ctx: click.Context, runs_dir: str | None, data_dir: str | None, as_j
             click.echo(f"    → {finding.remedy}")
     warnings = sum(diagnosis.level == "warning" for diagnosis in found)
     errors = sum(diagnosis.level == "error" for diagnosis in found)
-    click.echo(
-        f"\n{'mleredux works here' if works else 'mleredux does not work here'}: {errors} errors, {warnings} warnings."
-    )
+    click.echo(f"\nThis machine {'can' if works else 'cannot'} run agents: {errors} errors, {warnings} warnings.")
     ctx.exit(0 if works else 1)

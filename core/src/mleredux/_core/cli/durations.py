@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them."""
+"""Durations and sizes in human-readable notation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Duration(click.ParamType[float]):
             seconds = sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
             if seconds > 0:
                 return seconds
-        self.fail(f"{value!r} is no duration; write 90s, 30m, 2h or 1h30m.", param, ctx)
+        self.fail(f"{value!r} is not a valid duration; write 90s, 30m, 2h or 1h30m.", param, ctx)
 
 
 class Megabytes(click.ParamType[int]):
@@ -41,5 +41,5 @@ class Megabytes(click.ParamType[int]):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
         if match is None or match[2] not in _SIZES:
-            self.fail(f"{value!r} is no size; write 512m, 4g or a number of megabytes.", param, ctx)
+            self.fail(f"{value!r} is not a valid size; write 512m, 4g or a number of megabytes.", param, ctx)
         return int(float(match[1]) * _SIZES[match[2]])

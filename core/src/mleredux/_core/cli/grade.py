@@ -23,12 +23,12 @@ from mleredux._core.formats import facts
 @click.option(
     "--metric",
     metavar="FILE.py:NAME",
-    help="Grade PREDICTIONS against ANSWERS, two CSV files given as the arguments, with a function of your own.",
+    help="Grade PREDICTIONS against ANSWERS, two CSV files given as the arguments, with your own function.",
 )
 @click.option(
-    "--output-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the aggregated report is written."
+    "--output-dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the aggregated report."
 )
-@server_option("--project", metavar="NAME", help="The project whose quota it counts against.")
+@server_option("--project", metavar="NAME", help="The project whose quota the grading counts against.")
 @data_dir_option
 @json_option
 @click.pass_context
@@ -45,11 +45,11 @@ def command(
 ) -> None:
     """Grade SUBMISSION, a file, against the answers of TASK.
 
-    A submission that cannot be scored gets a report all the same, with `valid_submission: false` and one sentence.
+    A submission that cannot be scored gets a report too, with `valid_submission: false` and the reason.
     """
     if metric is not None:
         if submission is None or task is None or jsonl is not None:
-            raise click.UsageError("Name two files, like `mleredux grade --metric m.py:f predictions.csv answers.csv`.")
+            raise click.UsageError("Give two files, e.g. `mleredux grade --metric m.py:f predictions.csv answers.csv`.")
         _grade_files(metric, submission, Path(task), as_json)
         return
     if jsonl is not None:
@@ -66,12 +66,12 @@ def command(
             click.echo(f"Report: {path}", err=True)
         return
     if submission is None or task is None:
-        raise click.UsageError("Name a submission file and its task, like `mleredux grade submission.csv digits`.")
+        raise click.UsageError("Give a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
     graded = backend(ctx, data_dir=data_dir).grade(submission, task, project=project)
     if as_json:
         print_json(graded.model_dump(mode="json"))
     elif graded.score is None:
-        click.echo(f"Not valid: {graded.message}")
+        click.echo(f"Invalid: {graded.message}")
     else:
         print_facts(dict(facts(graded)))
 

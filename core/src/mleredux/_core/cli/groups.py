@@ -12,10 +12,10 @@ from mleredux._core.cli.server import Place, elsewhere, place_of, server_of, wor
 
 
 class CommandGroup(click.Group):
-    """Its own commands first, then those of plugins, imported when they are used.
+    """The group's own commands first, then those of plugins, imported on use.
 
     Args:
-        here: Names of its own commands that work on this machine only.
+        here: Names of the group's own commands that run on this machine only.
     """
 
     def __init__(self, *args: Any, here: Iterable[str] = (), **kwargs: Any) -> None:

@@ -21,7 +21,7 @@ _COLUMNS = {
 @click.argument("kind", type=click.Choice(tuple(_COLUMNS)), default="tasks")
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Only tasks of this set (low, starter, all …).")
 @click.option("--category", help="Only tasks of this category.")
-@click.option("--technique", metavar="ID", help="The tasks that this technique makes of them (cv, missing, …).")
+@click.option("--technique", metavar="ID", help="List the tasks derived by this technique (cv, missing, …).")
 @data_dir_option
 @json_option
 @click.pass_context
@@ -34,7 +34,7 @@ def command(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """List tasks, techniques, agents, graders or sandboxes that are installed."""
+    """List installed tasks, techniques, agents, graders or sandboxes."""
     for option, value in (("--set", sets), ("--category", category), ("--technique", technique)):
         if kind != "tasks" and value:
             raise click.UsageError(f"{option} filters tasks; leave it out.")

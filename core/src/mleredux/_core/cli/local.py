@@ -1,4 +1,4 @@
-"""This machine as a back end: the plugins, runs and data that are here."""
+"""This machine as a back end: its plugins, runs and data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LocalBackend:
 
     Args:
         catalogue: Plugins.
-        runs_dir, data_dir: Where runs and data are; the usual places where None.
+        runs_dir, data_dir: Folders for runs and data; None means the default folders.
     """
 
     def __init__(self, catalogue: Catalogue, runs_dir: str | None = None, data_dir: str | None = None) -> None:
@@ -40,18 +40,18 @@ class LocalBackend:
 
     @cached_property
     def store(self) -> RunStore:
-        """Its runs."""
+        """The store of runs."""
         from mleredux._core.store import RunStore
 
         return RunStore(self._runs_dir)
 
     @property
     def place(self) -> str:
-        """Where runs are."""
+        """Where runs are stored."""
         return f"in {self.store.path}"
 
     def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
-        """Everything of a kind; of tasks also whether they are prepared."""
+        """All objects of a type; for tasks also whether they are prepared."""
         rows = listed(self._catalogue, kind, sets=sets, category=category, technique=technique)
         if kind != "tasks":
             return rows
@@ -59,7 +59,7 @@ class LocalBackend:
         return [{**row, "prepared": looks_prepared(data, row["id"])} for row in rows]
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
-        """A task's facts, its description, and where its data is."""
+        """The properties of a task, its description, and where its data is stored."""
         from mleredux._core.data import DataStore
 
         found = self._catalogue.task(name)
@@ -72,11 +72,11 @@ class LocalBackend:
         return {**record, "prepared": prepared is not None, "data": state}
 
     def agent(self, name: str) -> Record:
-        """An agent's facts."""
+        """The properties of an agent."""
         return agent_record(self._catalogue.agent(name))
 
     def grade(self, submission: Path, task: str, *, project: str | None) -> Report:
-        """Grade a file against the answers that are here."""
+        """Grade a file against the local answers."""
         from mleredux._core.api import grade
 
         return grade(submission, task, data_dir=self._data_dir)
@@ -88,20 +88,20 @@ class LocalBackend:
         return grade_jsonl(listed, output_dir=output_dir, data_dir=self._data_dir)
 
     def validate(self, submission: Path, task: str) -> Verdict:
-        """Whether a file is well-formed."""
+        """Check whether a file is well-formed."""
         from mleredux._core.api import validate
 
         return validate(submission, task, data_dir=self._data_dir)
 
     def create(self, request: RunRequest) -> Batch:
-        """Make runs in the store, or take the one to resume."""
+        """Create runs in the store, or open the one to resume."""
         from mleredux._core.data import DataStore
         from mleredux._core.pipeline import Pipeline
         from mleredux._core.resume import check_resumable
 
         if request.resume:
             if request.tasks or request.sets:
-                raise click.UsageError("--resume continues one run; name no tasks beside it.")
+                raise click.UsageError("--resume continues one run; give no tasks with it.")
             run = self.store.get(request.resume)
             pipeline = Pipeline(
                 self.store, self._catalogue, DataStore(run.spec.data_dir), base_image=request.base_image
@@ -128,12 +128,12 @@ class LocalBackend:
         return [_view(run) for run in batch.pipeline.execute(batch.runs)]
 
     def _plan(self, request: RunRequest) -> list[dict[str, Any]]:
-        """One set of fields for each run, all checked before the first run is made."""
+        """One set of fields for each run, all validated before the first run is created."""
         from mleredux._core.plans import plan
 
         if not request.agents:
-            known = ", ".join(self._catalogue.entries("agents")) or "none is installed"
-            raise click.UsageError(f"Name an agent with --agent; there are: {known}.")
+            known = ", ".join(self._catalogue.entries("agents")) or "none"
+            raise click.UsageError(f"Choose an agent with --agent; installed: {known}.")
         return [
             {
                 **plan(
@@ -161,20 +161,20 @@ class LocalBackend:
         return RunPage(rows[:limit], f"{len(rows) - limit} more" if len(rows) > limit else None)
 
     def find(self, name: str) -> str:
-        """A run's id; its path, where it is in another folder."""
+        """The id of a run; its path if it is stored in another folder."""
         found = self.store.get(name)
         return found.id if found.path.parent.resolve() == self.store.path.resolve() else str(found.path)
 
     def view(self, run_id: str) -> RunView:
-        """A run as it is now."""
+        """The current state of a run."""
         return _view(self.store.get(run_id))
 
     def events(self, run_id: str) -> list[Event]:
-        """Its event log."""
+        """The event log of a run."""
         return self.store.get(run_id).events()
 
     def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
-        """A log file, read while it grows."""
+        """The content of a log file, read while it grows."""
         found = self.store.get(run_id)
         path = found.logs_dir / "build.log" if build else found.agent_log
         if not path.exists() and not (follow and found.alive):
@@ -193,7 +193,7 @@ class LocalBackend:
             time.sleep(_POLL_SECONDS)
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
-        """What its manifest lists."""
+        """The entries of the run's manifest."""
         found = self.store.get(run_id)
         manifest = found.manifest
         if manifest is None:
@@ -202,7 +202,7 @@ class LocalBackend:
         return listed, [dict(item) for item in manifest.left_out]
 
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
-        """Copy files of a run."""
+        """Copy artifacts of a run."""
         from mleredux._core.submissions.files import open_regular
 
         found = self.store.get(run_id)
@@ -216,30 +216,30 @@ class LocalBackend:
                 raise MlereduxError(f"Artifact {path} can't be copied to {target}: it {error}.") from error
 
     def location(self, run_id: str) -> str:
-        """A run's folder."""
+        """The folder of a run."""
         return str(self.store.get(run_id).path)
 
     def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
-        """Ask whoever works on the runs to stop."""
+        """Request the processes that execute the runs to stop."""
         for run in [self.store.get(name) for name in runs]:
             if run.state.final:
                 yield f"{run.id} is {run.state} already."
             elif run.alive:
                 run.ask_to_cancel()
-                yield f"Asked {run.id} to stop."
+                yield f"Requested {run.id} to stop."
             else:
-                yield f"{run.id} is not being executed; `mleredux run --resume` continues it, `runs delete` removes it."
+                yield f"{run.id} is not being executed; `mleredux run --resume` continues it, `runs delete` deletes it."
 
     def delete(self, run_id: str) -> None:
-        """Remove a run's folder."""
+        """Delete the folder of a run."""
         self.store.delete(self.store.get(run_id))
 
     def explain(self, error: Exception) -> None:
-        """Its errors are mleredux's own."""
+        """Return None: errors of this back end are already mleredux's own."""
 
 
 class _LocalBatch(Batch):
-    """Runs, and the pipeline that executes them."""
+    """Runs and the pipeline that executes them."""
 
     runs: list[Run]
 
@@ -271,14 +271,14 @@ def _short(path: Path) -> str:
 
 
 def _copy_log(run: Run, progress: Progress, several: bool) -> None:
-    """Copy a log to the terminal as it grows."""
+    """Yield the content of a log as it grows."""
     position = 0
     while True:
         last = progress.stop.is_set()
         try:
             with run.agent_log.open("rb") as file:
                 if file.seek(0, 2) < position:
-                    position = 0  # a fresh start after an interrupted attempt
+                    position = 0  # the log was truncated: a new attempt started
                 file.seek(position)
                 while block := file.read(1 << 16):
                     position += len(block)

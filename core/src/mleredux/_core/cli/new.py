@@ -21,29 +21,29 @@ _LONGEST = 40
 
 @click.group()
 def command() -> None:
-    """Write a new task bundle or agent: a complete package, installable, with tests."""
+    """Create a new task bundle or agent: a complete, installable package with tests."""
 
 
 @command.command("task-bundle")
 @click.argument("name")
-@click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where to.")
+@click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder.")
 @click.pass_context
 def task_bundle(ctx: click.Context, name: str, parent: Path) -> None:
-    """Write a package with a task into the folder NAME; small generated data stand in for yours."""
+    """Create a package with a task in the folder NAME; small generated data stands in for yours."""
     folder = _write(ctx, ("task-bundle",), "tasks", name, parent)
     _say_next(folder, f"mleredux run {name} --agent dummy")
 
 
 @command.command("agent")
 @click.argument("name")
-@click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where to.")
-@click.option("--llm", "kind", flag_value="llm", help="A language model with a shell, in a loop of 50 lines.")
+@click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder.")
+@click.option("--llm", "kind", flag_value="llm", help="An LLM with a shell tool, in a loop of 50 lines.")
 @click.option("--cli", "kind", flag_value="cli", help="A command-line program, such as a coding agent.")
 @click.pass_context
 def agent(ctx: click.Context, name: str, parent: Path, kind: str | None) -> None:
-    """Write a package with an agent into the folder NAME; it works, and is yours to change.
+    """Create a package with a working agent in the folder NAME, as a starting point.
 
-    Without --llm or --cli, it is a program of its own: nearest neighbours on tables.
+    Without --llm or --cli, the agent is a small program: nearest neighbors on tables.
     """
     templates = ("agent", "agent-models", f"agent-{kind}") if kind else ("agent",)
     folder = _write(ctx, templates, "agents", name, parent)
@@ -51,12 +51,12 @@ def agent(ctx: click.Context, name: str, parent: Path, kind: str | None) -> None
 
 
 def render(templates: Sequence[str], name: str, folder: Path) -> list[Path]:
-    """Write templates' files, with the name in its places, into a folder that is not there yet.
+    """Write the files of templates, with the name filled in, to a new folder.
 
     Args:
-        templates: Folders of templates; a file in a later one replaces that of the same name in an earlier one.
+        templates: Folders of templates; a file in a later folder replaces the file of the same name in an earlier one.
         name: A valid name (`check_name`).
-        folder: Made by this.
+        folder: The folder to create.
 
     Returns:
         The files written.
@@ -81,17 +81,17 @@ def _files(template: Path) -> list[Path]:
 
 
 def check_name(name: str) -> None:
-    """Whether a name can be that of a distribution, a package and an id at once.
+    """Check that a name is valid as the name of a distribution, a package and an id.
 
     Raises:
-        click.BadParameter: It can't; the message says why.
+        click.BadParameter: The name is invalid; the message states why.
     """
     package = name.replace("-", "_")
     if not _NAME.fullmatch(name) or len(name) > _LONGEST:
-        rule = f"use small letters, digits and single hyphens, a letter first, at most {_LONGEST} characters"
-        raise click.BadParameter(f"{name!r} is no good name; {rule}.", param_hint="NAME")
+        rule = f"use lowercase letters, digits, single hyphens; start with a letter; at most {_LONGEST} characters"
+        raise click.BadParameter(f"{name!r} is not a valid name; {rule}.", param_hint="NAME")
     if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("mleredux", "tests"):
-        raise click.BadParameter(f"{name!r} is the name of something in Python; choose another.", param_hint="NAME")
+        raise click.BadParameter(f"{name!r} is reserved in Python; choose another.", param_hint="NAME")
 
 
 def _write(ctx: click.Context, templates: Sequence[str], kind: str, name: str, parent: Path) -> Path:
@@ -99,11 +99,13 @@ def _write(ctx: click.Context, templates: Sequence[str], kind: str, name: str, p
     found = catalogue(ctx)
     if name in found.entries(kind) or any(plugin.name == name for plugin in found.plugins):
         raise MlereduxError(
-            f"{name!r} is installed here already, as a plugin or among the {kind}.", hint="Choose another name."
+            f"{name!r} is already installed, as a plugin or among the {kind}.", hint="Choose another name."
         )
     folder = parent / name
     if folder.exists():
-        raise MlereduxError(f"{folder} exists; nothing was written.", hint="Choose another name, or another --path.")
+        raise MlereduxError(
+            f"{folder} already exists; nothing was written.", hint="Choose another name, or another --path."
+        )
     try:
         files = render(templates, name, folder)
     except OSError as error:

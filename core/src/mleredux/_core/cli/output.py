@@ -1,4 +1,4 @@
-"""What commands print: tables for people, one JSON document for programs."""
+"""The output of commands: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ import click
 from mleredux._core.cli.server import local_option
 
 json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else there."
+    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
 )
 """The option `--json` of a click command; the command gets `as_json`."""
 runs_dir_option = local_option(
     "--runs-dir",
     type=click.Path(file_okay=False),
-    help="Where runs are kept; ./runs by default. [env: MLEREDUX_RUNS_DIR]",
-    why="the server has its own folder of runs.",
+    help="Folder for runs; ./runs by default. [env: MLEREDUX_RUNS_DIR]",
+    why="the server has its own runs folder.",
 )
 """The option `--runs-dir` of a click command; the command gets `runs_dir`."""
 data_dir_option = local_option(
     "--data-dir",
     type=click.Path(file_okay=False),
-    help="Where data is kept; the user's cache folder by default. [env: MLEREDUX_DATA]",
-    why="the server has its own folder of data.",
+    help="Folder for data; the user's cache folder by default. [env: MLEREDUX_DATA]",
+    why="the server has its own data folder.",
 )
 """The option `--data-dir` of a click command; the command gets `data_dir`."""
 
 
 _NARROW = 32
-"""Columns are not cut below this."""
+"""Columns are not truncated below this width."""
 
 
 def print_json(content: Any) -> None:
-    """One JSON document; NaN and infinities as null, so that every reader takes it."""
+    """One JSON document; NaN and infinities as null, which every parser accepts."""
     click.echo(json.dumps(_finite(content), indent=1, ensure_ascii=False))
 
 
@@ -53,12 +53,12 @@ def _finite(content: Any) -> Any:
 
 
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], give_way: Sequence[str] = ()) -> None:
-    """Rows in aligned columns, cut to the terminal's width.
+    """Format rows in aligned columns, truncated to the terminal's width.
 
     Args:
-        give_way: Columns that lose their middle first, the widest most, before lines lose their ends.
+        give_way: Columns that are shortened in the middle first, the widest most, before lines are truncated.
 
-    Rich is not imported for this: a list must come at once.
+    Rich is not imported for this: a list must appear without delay.
     """
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     heads = [column.upper().replace("_", " ") for column in columns]
@@ -78,7 +78,7 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], give_
 
 
 def _cut(text: str, width: int) -> str:
-    """Text in as many columns; what is longer loses its middle, so that ids keep the end they are named by."""
+    """Fit text in this many columns; longer text is shortened in the middle, to keep the end of ids."""
     if len(text) <= width:
         return text
     end = max((width - 1) // 2, min(7, width - 2))
@@ -86,7 +86,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
-    """Names and values below one another; what has no value is left out."""
+    """Format names and values, one pair per line; names without a value are omitted."""
     for name, value in facts.items():
         if value in (None, [], (), {}, ""):
             continue
@@ -108,14 +108,14 @@ def _cell(value: Any) -> str:
 
 
 def safe(text: str) -> str:
-    """Text on one line that can't drive a terminal, whoever wrote it: what is not printable as escapes."""
+    """Make untrusted text safe to print on one line: characters that are not printable are escaped."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def printable(block: bytes) -> str:
-    """Log bytes as text that can't drive a terminal: control characters, and all that is not UTF-8, as escapes."""
+    """Make log bytes safe to print on a terminal: control characters and bytes that are not UTF-8 are escaped."""
     text = block.decode("utf-8", "backslashreplace")
     return "".join(char if char in "\n\t" or char.isprintable() else _escape(char) for char in text)
 

@@ -14,7 +14,7 @@ from mleredux._core.cli.output import json_option, print_json, print_table
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """Show each plugin, its distribution and version, what it registers, and what failed to load and why."""
+    """Show each plugin: distribution, version, what it registers, and errors while loading it."""
     from mleredux import __version__
     from mleredux._core.plugins import KINDS
     from mleredux._core.plugins.loader import implemented_hooks

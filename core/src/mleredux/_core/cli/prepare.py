@@ -22,29 +22,31 @@ if TYPE_CHECKING:
     from mleredux._core.progress import Step
 
 _GRACE = 3.0
-"""Seconds that tasks get to end in good order when somebody stops us."""
+"""Seconds that tasks get for a clean shutdown when the command is stopped."""
 
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="All tasks of a set too (starter, lite, …).")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="Also all tasks of this set (starter, lite, …).")
 @click.option("--all", "everything", is_flag=True, help="All tasks.")
 @click.option(
-    "--from", "source", type=click.Path(path_type=Path), help="A folder or zip with the raw data of the task."
+    "--from", "source", type=click.Path(path_type=Path), help="A folder or zip file with the raw data of the task."
 )
-@click.option("--leaderboard", is_flag=True, help="Fetch a fresh leaderboard too; percentiles then refer to it.")
-@click.option("--keep-raw", is_flag=True, help="Keep raw data that were fetched or unpacked.")
-@click.option("--force", is_flag=True, help="Prepare again what is prepared.")
-@click.option("--ignore-space", is_flag=True, help="Start even where the disk seems to have too little room.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Tasks at once.")
+@click.option("--leaderboard", is_flag=True, help="Also fetch the current leaderboard; percentiles then refer to it.")
+@click.option("--keep-raw", is_flag=True, help="Keep downloaded and unpacked raw data.")
+@click.option("--force", is_flag=True, help="Prepare tasks again that are already prepared.")
+@click.option("--ignore-space", is_flag=True, help="Start even if free disk space seems insufficient.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Maximum number of concurrent tasks."
+)
 @data_dir_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, **asked: Any) -> None:
-    """Get tasks' raw data and split them into public files and answers.
+    """Download the raw data of tasks and split it into public files and answers.
 
-    What is prepared already is left as it is, after a look whether it still has its published checksums. What was
-    interrupted goes on where it was.
+    Tasks that are already prepared are not prepared again; only their checksums are verified. An interrupted
+    preparation is resumed.
 
     \b
     Exit codes: 0 all tasks are prepared · 1 some are not · 2 usage · 130 stopped
@@ -55,9 +57,9 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     found, store = catalogue(ctx), DataStore(asked["data_dir"])
     names = found.task_names(asked["tasks"], (*asked["sets"], *(("all",) if asked["everything"] else ())))
     if not names:
-        raise click.UsageError("Name a task, like `mleredux prepare digits`, a set with --set, or --all.")
+        raise click.UsageError("Give a task, e.g. `mleredux prepare digits`, a set with --set, or --all.")
     if asked["source"] is not None and len(names) > 1:
-        raise click.UsageError("--from holds the raw data of one task; name one.")
+        raise click.UsageError("--from is the raw data of one task; give exactly one task.")
     tasks = [found.task(name) for name in names]
     found.hook("mleredux_prepare")
     if len(tasks) > 1 and not asked["ignore_space"]:
@@ -92,12 +94,12 @@ def _prepare_all(
     try:
         return [future.result() for future in futures]
     except BaseException as error:
-        stopped.set()  # workers see it when they next tell how far they are
+        stopped.set()  # workers check this when they next report progress
         pool.shutdown(wait=False, cancel_futures=True)
         if wait(futures, timeout=_GRACE).not_done and isinstance(error, KeyboardInterrupt):
             display.stop()
             click.echo("Stopped.", err=True)
-            os._exit(130)  # whatever a worker is at, half of it is never taken for whole
+            os._exit(130)  # safe at any point: a partial preparation is never accepted as complete
         raise
     finally:
         pool.shutdown()

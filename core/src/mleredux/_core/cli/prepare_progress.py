@@ -1,4 +1,4 @@
-"""What people see of tasks being prepared: bars on a terminal, plain lines elsewhere."""
+"""Progress of tasks that are being prepared: bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mleredux._core.formats import size
 from mleredux._core.progress import Step
 
 _PLAIN_SECONDS = 10.0
-"""On plain output, a line this often while bytes flow."""
+"""Seconds between progress lines on plain output."""
 
 
 class PreparingDisplay:
-    """A bar for each task that is being prepared, or lines. Errors are shown also where `quiet`.
+    """Show a bar for each task that is being prepared, or lines. Errors are shown even if `quiet`.
 
     Args:
         quiet: Show errors only (`--json`).
@@ -62,16 +62,16 @@ class PreparingDisplay:
         self.stop()
 
     def stop(self) -> None:
-        """Give the terminal back."""
+        """Restore the terminal."""
         if self._progress:
             self._progress.stop()
 
     def say(self, task: str, message: str) -> None:
-        """A stage begins."""
+        """Show that a stage has started."""
         self.show(task, Step(message))
 
     def show(self, task: str, step: Step) -> None:
-        """How far a task has come."""
+        """Show the progress of a task."""
         with self._lock:
             if step.lasting:
                 self._print(task, step.stage)
@@ -83,7 +83,7 @@ class PreparingDisplay:
             self._stages[task] = step.stage
 
     def end(self, task: str, message: str, *, ok: bool = True) -> None:
-        """A task is done, or has failed."""
+        """Show that a task is done or has failed."""
         with self._lock:
             if self._progress and (bar := self._bars.pop(task, None)) is not None:
                 self._progress.remove_task(bar)

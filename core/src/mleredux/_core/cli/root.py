@@ -20,27 +20,27 @@ COMMANDS: dict[str, tuple[str, Place]] = {
     "doctor": ("Check this machine's setup and suggest fixes.", "here"),
     "grade": ("Grade a submission file, or a submission.jsonl of MLE-bench.", "both"),
     "list": ("List tasks, techniques, agents, graders or sandboxes.", "both"),
-    "logs": ("Show the log of a run, and follow it while the run is alive.", "both"),
-    "new": ("Write a new task bundle or agent, a complete package.", "here"),
-    "plugins": ("Show plugins, what they register, and what is wrong with them.", "here"),
+    "logs": ("Show the log of a run, and follow it until the run has ended.", "both"),
+    "new": ("Create a new task bundle or agent, as a complete package.", "here"),
+    "plugins": ("Show plugins, what they register, and their errors.", "here"),
     "prepare": ("Download a task's data and split it into public files and answers.", "here"),
-    "run": ("Run agents on tasks, grade their submissions, keep everything.", "both"),
+    "run": ("Run agents on tasks, grade their submissions, store all artifacts.", "both"),
     "runs": ("List runs; show, cancel, delete or index them.", "both"),
     "show": ("Show a task: description, files, metric, medals.", "both"),
     "validate": ("Check that a submission is well-formed; never its score.", "both"),
 }
-"""Commands with their short help and their place; `mleredux._core.cli.<command>:command` is each."""
+"""Commands with their short help and back end; each is `mleredux._core.cli.<command>:command`."""
 
 
 class Root(CommandGroup):
     """Finds commands by name, ours first, then those of plugins; with `--server`, those that work there."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; `--server URL` is taken from wherever it stands."""
+        """As in click; `--server URL` is accepted in any position."""
         return super().parse_args(ctx, note_server(ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does; errors of a back end become mleredux's own."""
+        """As in click; errors of a back end become mleredux's own."""
         try:
             return super().invoke(ctx)
         except Exception as error:
@@ -137,10 +137,10 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 
 
 def main() -> NoReturn:
-    """What the command `mleredux` calls."""
+    """The entry point of the command `mleredux`."""
     debug = "--debug" in sys.argv[1:]
     try:
-        # Where a command calls `ctx.exit`, click gives its code back instead of raising.
+        # Where a command calls `ctx.exit`, click returns its code instead of raising.
         ended = root.main(standalone_mode=False)
         code = ended if isinstance(ended, int) else 0
     except click.exceptions.Exit as end:
@@ -159,7 +159,7 @@ def main() -> NoReturn:
             raise
         click.echo(f"Error: {error}", err=True)
         code = error.exit_code
-    except Exception as error:  # the last resort: no traceback without --debug
+    except Exception as error:  # last resort: no traceback without --debug
         if debug:
             raise
         click.echo(

@@ -15,18 +15,18 @@ from mleredux._core.cli.server import local_option, server_option
 
 EXIT_AGENT_FAILED = 3
 EXIT_ENVIRONMENT_BROKE = 4
-"""The exit code of a command whose run failed for the environment or the task, not for the agent."""
+"""The exit code if a run failed because of the environment or the task, not because of the agent."""
 EXIT_CANCELLED = 130
 _LIMITS = (
     *("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace"),
     *("llm_calls", "llm_tokens", "llm_cost_usd"),
 )
-"""Options that are limits, by their names there."""
+"""Options that are limits, by their names in `Limits`."""
 _SAME = (
     *("tasks", "sets", "agents", "seeds", "sandbox", "network", "obfuscated"),
     *("base_image", "jobs", "resume", "project", "priority", "name"),
 )
-"""Options that a request has as they are."""
+"""Options that are passed to a request unchanged."""
 
 
 @click.command()
@@ -39,14 +39,14 @@ _SAME = (
     "seeds",
     type=int,
     multiple=True,
-    help="Given to the agent; several give one run each.  [default: 0]",
+    help="Random seed for the agent; several give one run each.  [default: 0]",
 )
-@click.option("--time-limit", type=Duration(), help="Time limit of the agent: 90s, 30m, 2h.")
-@click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs of the agent.")
-@click.option("--memory", "memory_mb", type=Megabytes(), help="Memory of the agent: 512m, 4g.")
-@click.option("--disk", "disk_mb", type=Megabytes(), help="Disk of the agent: 512m, 10g.")
-@click.option("--processes", type=click.IntRange(min=1), help="Processes of the agent.")
-@click.option("--gpus", type=click.IntRange(min=0), help="GPUs of the agent.")
+@click.option("--time-limit", type=Duration(), help="Time limit for the agent: 90s, 30m, 2h.")
+@click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs for the agent.")
+@click.option("--memory", "memory_mb", type=Megabytes(), help="Memory for the agent: 512m, 4g.")
+@click.option("--disk", "disk_mb", type=Megabytes(), help="Disk space for the agent: 512m, 10g.")
+@click.option("--processes", type=click.IntRange(min=1), help="Maximum number of processes of the agent.")
+@click.option("--gpus", type=click.IntRange(min=0), help="GPUs for the agent.")
 @click.option("--grace", type=Duration(), help="Time between SIGTERM and SIGKILL.")
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
 @click.option("--llm-calls", type=click.IntRange(min=0), help="Maximum number of LLM calls through the gateway.")
@@ -55,13 +55,13 @@ _SAME = (
     "--llm-cost", "llm_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="Maximum cost of these calls."
 )
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
-@click.option("--obfuscated", is_flag=True, help="Give the description without the competition's name and story.")
+@click.option("--obfuscated", is_flag=True, help="Use the description without the competition's name and story.")
 @click.option("--context", type=click.File(encoding="utf-8"), help="A text file to append to the agent's instructions.")
 @local_option(
     "--base-image",
     metavar="IMAGE",
-    help="Base of the agent's image. [env: MLEREDUX_BASE_IMAGE]",
-    why="it is configured where the server runs.",
+    help="Base image of the agent's image. [env: MLEREDUX_BASE_IMAGE]",
+    why="it is configured on the server.",
 )
 @local_option(
     "--jobs",
@@ -69,38 +69,38 @@ _SAME = (
     default=1,
     show_default=True,
     help="Maximum number of concurrent runs.",
-    why="the server's slots and your quota decide how many runs go at once.",
+    why="the server's slots and your quota limit concurrent runs.",
 )
 @click.option("--follow", is_flag=True, help="Show the agent's log while it runs.")
 @local_option(
     "--resume",
     metavar="RUN",
     help="Resume an interrupted run, by its id (or `last`).",
-    why="a server resumes its runs by itself, and `mleredux runs retry RUN` retries one.",
+    why="a server resumes its runs automatically, and `mleredux runs retry RUN` retries one.",
 )
-@server_option("--detach", "-d", is_flag=True, help="Do not wait: print the runs' ids, or with --json their records.")
-@server_option("--cancel-on-interrupt", is_flag=True, help="Let Ctrl-C cancel the runs instead.")
-@server_option("--project", metavar="NAME", help="The project whose quota they count against, by name or id.")
-@server_option("--priority", type=click.IntRange(-100, 100), help="Among your own runs; higher goes first.")
-@server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label of the runs.")
-@server_option("--name", metavar="NAME", help="Name of the experiment that several runs make.")
+@server_option("--detach", "-d", is_flag=True, help="Do not wait: print run ids, or records with --json.")
+@server_option("--cancel-on-interrupt", is_flag=True, help="Cancel the runs on Ctrl-C.")
+@server_option("--project", metavar="NAME", help="The project whose quota the runs count against, by name or id.")
+@server_option("--priority", type=click.IntRange(-100, 100), help="Priority among your own runs; higher runs first.")
+@server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for the runs.")
+@server_option("--name", metavar="NAME", help="Name for the experiment if there are several runs.")
 @runs_dir_option
 @data_dir_option
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, **asked: Any) -> None:
-    """Run agents on tasks, grade their submissions, keep everything.
+    """Run agents on tasks, grade their submissions, store all artifacts.
 
     With --server, Ctrl-C stops waiting, not the runs.
 
     \b
     Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed or ran out of time
-                4 the environment or a task broke · 130 cancelled, or no longer waited for
+                4 the environment or a task failed · 130 cancelled, or stopped waiting
     """
     if asked["detach"] and asked["follow"]:
-        raise click.UsageError("--detach does not wait; follow a run with `mleredux logs RUN --follow`.")
+        raise click.UsageError("--detach excludes --follow; follow a run with `mleredux logs RUN --follow`.")
     if not (asked["tasks"] or asked["sets"] or asked["resume"]):
-        raise click.UsageError("Name a task, like `mleredux run digits --agent baseline`, or a set with --set.")
+        raise click.UsageError("Give a task, e.g. `mleredux run digits --agent baseline`, or a set with --set.")
     there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])
     same = {name: asked[name] for name in _SAME}
     batch = there.create(
@@ -137,10 +137,10 @@ def see_through(
     as_json: bool,
     cancel_on_interrupt: bool = False,
 ) -> NoReturn:
-    """Show runs until they have ended, print what became of them, and exit with it.
+    """Show runs until they have ended, print their results, and exit with the matching code.
 
     Args:
-        several: Whether JSON is a list.
+        several: Whether the JSON output is a list.
     """
     from mleredux._core.cli.run_progress import Progress
     from mleredux._core.cli.run_table import closing_table
@@ -159,7 +159,7 @@ def see_through(
 
 
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """`key=value` pairs; values are read as JSON where they are."""
+    """Parse `key=value` pairs; values that are valid JSON are parsed as JSON."""
     options: dict[str, Any] = {}
     for pair in pairs:
         key, value = _split(pair, option="--option")
@@ -171,7 +171,7 @@ def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
-    """`key=value` pairs."""
+    """Parse `key=value` pairs."""
     return dict(_split(pair, option="--label") for pair in pairs)
 
 
@@ -183,7 +183,7 @@ def _split(pair: str, *, option: str) -> tuple[str, str]:
 
 
 def exit_code(record: dict[str, Any]) -> int:
-    """What `mleredux run` exits with for one run's record."""
+    """The exit code of `mleredux run` for the record of one run."""
     from mleredux._core.models import CAUSES, Cause
 
     if record["cause"] is None:

@@ -1,4 +1,4 @@
-"""What people see of runs while they go on."""
+"""Progress of runs while they are executed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Progress:
         self._names[run_id] = safe(task), safe(agent)
 
     def tell(self, run_id: str, message: str, *, ended: bool = False) -> None:
-        """What is going on in a run that is shown."""
+        """The current progress of a displayed run."""
         now = time.monotonic()
         self._since.setdefault(run_id, now)
         if ended:
@@ -70,7 +70,7 @@ class Progress:
             self._console.print(Text.assemble((line, "dim"), f" {task} · {agent} · {message}"), soft_wrap=True)
 
     def in_background(self, work: Callable[[], None]) -> None:
-        """Start work that goes on until `stop` is set, and is waited for at the end."""
+        """Start work that continues until `stop` is set and is joined at the end."""
         follower = threading.Thread(target=work, daemon=True)
         follower.start()
         self._followers.append(follower)

@@ -17,13 +17,13 @@ STYLES = {state: {"good": "green", "warn": "yellow", "bad": "red"}[tone] for sta
 _MEDALS = {"gold": "bold yellow", "silver": "bold white", "bronze": "bold dark_orange3"}
 _BELOW = ("above median", "percentile", "artifacts", "report")
 _WIDE = 120
-"""Columns of a terminal below which `_BELOW` is left out of the table of several runs."""
+"""Width of a terminal below which `_BELOW` is omitted from the table of several runs."""
 _FOLDED = ("task", "agent", "artifacts", "report")
-"""Columns that give way where there is little room."""
+"""Columns that are shortened if space is limited."""
 
 
 def closing_table(runs: Sequence[RunView]) -> None:
-    """Print the table: facts below one another for one run, a row each for several."""
+    """Print the table: name-value lines for one run, a row each for several."""
     console, narrow = Console(), False
     if len(runs) == 1:
         table = Table(show_header=False, title=Text(safe(f"{runs[0].agent} on {runs[0].task}"), "bold"))

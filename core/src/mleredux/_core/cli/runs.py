@@ -22,7 +22,7 @@ COLUMNS = ("id", "status", "score", "medal", "cause", "task", "agent")
 @click.group(cls=CommandGroup, here=("index",), invoke_without_command=True)
 @click.option("--task", help="Only runs of this task.")
 @click.option("--agent", help="Only runs of this agent.")
-@click.option("--status", multiple=True, help="Only runs in this state; may be given several times.")
+@click.option("--status", multiple=True, help="Only runs in this state; can be repeated.")
 @click.option("--medal", type=click.Choice(("gold", "silver", "bronze")), help="Only runs with this medal.")
 @server_option("--project", metavar="NAME", help="Only runs of this project.")
 @server_option("--experiment", metavar="ID", help="Only runs of this experiment.")
@@ -46,7 +46,7 @@ def command(
     if server_of(ctx) is None:
         from mleredux._core.store import RunStore
 
-        ctx.obj = RunStore(runs_dir)  # for the commands of this machine only, plugins' too
+        ctx.obj = RunStore(runs_dir)  # for commands that run on this machine only, including those of plugins
     if ctx.invoked_subcommand is not None:
         return
     there = backend(ctx, runs_dir=runs_dir)
@@ -68,7 +68,7 @@ def command(
 @json_option
 @click.pass_context
 def show(ctx: click.Context, run: str, as_json: bool) -> None:
-    """Show one run: by id, a part of it, or `last`."""
+    """Show one run: an id, a part of one, or `last`."""
     from mleredux._core.cli.run_table import closing_table
 
     there = _backend(ctx)
@@ -95,7 +95,7 @@ def delete(ctx: click.Context, runs: tuple[str, ...], yes: bool) -> None:
     found = [there.find(name) for name in runs]
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Deleting needs --yes where nobody can be asked.")
+            raise click.UsageError("Confirm with --yes: there is no terminal to ask on.")
         click.confirm(f"Delete {', '.join(found)} {there.place}?", abort=True)
     for run_id in found:
         there.delete(run_id)
@@ -107,9 +107,9 @@ def delete(ctx: click.Context, runs: tuple[str, ...], yes: bool) -> None:
 @server_option("--experiment", metavar="ID", help="All runs of this experiment that have not ended.")
 @click.pass_context
 def cancel(ctx: click.Context, runs: tuple[str, ...], experiment: str | None) -> None:
-    """Stop runs, wherever they are executed; their files are kept."""
+    """Cancel runs; their files are kept."""
     if bool(runs) == (experiment is not None):
-        raise click.UsageError("Name runs, or on a server an experiment with --experiment.")
+        raise click.UsageError("Give runs, or on a server an experiment with --experiment.")
     for sentence in _backend(ctx).cancel(runs, experiment):
         click.echo(sentence)
 

@@ -1,6 +1,6 @@
-"""`--server URL`: which machine works a command, and what only one of the two takes.
+"""`--server URL`: which back end runs a command, and options that only one of the two accepts.
 
-Nothing here knows HTTP: a plugin opens the server as a `Backend` (`mleredux_open_backend`).
+This module does not use HTTP: a plugin opens the server as a `Backend` (`mleredux_open_backend`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import click
 
 Place = Literal["here", "server", "both"]
-"""Where a command works: on this machine only (what is not said otherwise), on a server only, or on either."""
+"""Where a command runs: on this machine only (the default), on a server only, or on either."""
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 SERVER_VARIABLE = "MLEREDUX_SERVER"
 """The environment variable with the URL of a server."""
@@ -20,21 +20,21 @@ _OPTION = "--server"
 _META = "mleredux.server"
 _EXPLICIT = "mleredux.server.explicit"
 _ALWAYS_HERE = frozenset({"doctor", "new", "plugins", "serve", "server"})
-"""Commands that nobody means for another machine: `MLEREDUX_SERVER` does not keep them from working."""
+"""Commands that are always about this machine: they run even if `MLEREDUX_SERVER` is set."""
 NO_CLIENT = (
-    "Working with a server needs the client, which is not installed here (or is blocked). "
+    "The option --server needs the client, which is not installed (or is blocked). "
     "Install it: `pip install 'mleredux-client[cli]'`."
 )
 
 
 def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
-    """Remember the server that is asked for, and give the other arguments back.
+    """Store the requested server and return the other arguments.
 
-    `--server URL` may stand anywhere before `--`; the last one counts, then `MLEREDUX_SERVER`; an empty one means this
-    machine.
+    `--server URL` may appear anywhere before `--`; the last one counts, then `MLEREDUX_SERVER`; an empty value means
+    this machine.
 
     Raises:
-        click.BadOptionUsage: `--server` names nothing.
+        click.BadOptionUsage: `--server` has no value.
     """
     rest: list[str] = []
     url = os.environ.get(SERVER_VARIABLE, "")
@@ -47,7 +47,7 @@ def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
             if value is None or value.startswith("-"):
                 if ctx.resilient_parsing:
                     break
-                raise click.BadOptionUsage(_OPTION, f"Option {_OPTION!r} needs the URL of a server behind it.", ctx)
+                raise click.BadOptionUsage(_OPTION, f"Option {_OPTION!r} needs the URL of a server.", ctx)
             url = value
         elif word.startswith(f"{_OPTION}="):
             url = word.removeprefix(f"{_OPTION}=")
@@ -58,41 +58,41 @@ def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
 
 
 def server_of(ctx: click.Context) -> str | None:
-    """The server that is asked for, as it was written; None for this machine."""
+    """The requested server, as it was given; None for this machine."""
     found: str | None = ctx.meta.get(_META)
     return found
 
 
 def stay_here(ctx: click.Context, command: str) -> None:
-    """Forget a server that only the environment names, where the command is about this machine."""
+    """Ignore a server set only by the environment if the command is about this machine."""
     if command in _ALWAYS_HERE and not ctx.meta.get(_EXPLICIT):
         ctx.meta[_META] = None
 
 
 def works(ctx: click.Context, place: Place) -> bool:
-    """Whether something of that place works where this command line asks for it."""
+    """Whether something for that place is available with the selected back end."""
     return place in ("both", "here" if server_of(ctx) is None else "server")
 
 
 def place_of(facts: Mapping[str, Any]) -> Place:
-    """Where a registered command works, from what is listed of it."""
+    """Where a registered command runs, from its listing."""
     found: Place = facts.get("place", "here")
     return found
 
 
 def elsewhere(command: str, place: Place) -> str:
-    """The sentence for a command that works only in the other place."""
+    """The error message for a command that runs only in the other place."""
     if place == "server":
-        return f"`{command}` works on a server only; name one with --server URL (or {SERVER_VARIABLE})."
-    return f"`{command}` works on this machine only; leave out --server (or unset {SERVER_VARIABLE})."
+        return f"`{command}` runs on a server only; give one with --server URL (or {SERVER_VARIABLE})."
+    return f"`{command}` runs on this machine only; omit --server (or unset {SERVER_VARIABLE})."
 
 
 class PlacedOption(click.Option):
-    """An option that only one place takes: in the help there, refused in a sentence elsewhere.
+    """An option that only one place accepts: listed in the help there, rejected elsewhere.
 
     Args:
         place: `here` or `server`.
-        why: What holds on a server instead.
+        why: Why the option does not apply to a server.
     """
 
     def __init__(self, *args: Any, place: Place, why: str = "", **kwargs: Any) -> None:
@@ -100,25 +100,25 @@ class PlacedOption(click.Option):
         self.place, self.why = place, why
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """As click's, where the option can be used."""
+        """As in click, if the option is available."""
         return super().get_help_record(ctx) if works(ctx, self.place) else None
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """As click's, after refusing an option of the other place."""
+        """As in click, after rejecting an option of the other place."""
         if self.name in opts and not works(ctx, self.place) and not ctx.resilient_parsing:
             if self.place == "server":
-                raise click.UsageError(f"{self.opts[0]} needs a server; name one with --server URL.", ctx)
+                raise click.UsageError(f"{self.opts[0]} needs a server; give one with --server URL.", ctx)
             raise click.UsageError(f"{self.opts[0]} cannot be combined with --server: {self.why}", ctx)
         return super().handle_parse_result(ctx, opts, args)
 
 
 def local_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
-    """`click.option` that only this machine takes."""
+    """Like `click.option`, for this machine only."""
     return click.option(*names, cls=PlacedOption, place="here", **facts)
 
 
 def server_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
-    """`click.option` that only a server takes."""
+    """Like `click.option`, for a server only."""
     return click.option(*names, cls=PlacedOption, place="server", **facts)

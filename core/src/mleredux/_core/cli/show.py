@@ -17,7 +17,7 @@ _FACTS = ("id", "title", "kind", "version", "category", "metric", "direction", "
 @json_option
 @click.pass_context
 def command(ctx: click.Context, task: str, obfuscated: bool, data_dir: str | None, as_json: bool) -> None:
-    """Show a task: its description, metric, medals, and where its data is."""
+    """Show a task: its description, metric, medals, and where its data is stored."""
     facts = backend(ctx, data_dir=data_dir).task(task, obfuscated=obfuscated)
     if as_json:
         print_json(facts)

@@ -1,4 +1,4 @@
-"""The nouns of mleredux as pydantic models: what plugins declare, and what stages return."""
+"""Pydantic models: the declarations of plugins, and the results of stages."""
 
 from mleredux._core.models.agent import Agent, Build, Limits, Smoke
 from mleredux._core.models.base import Model

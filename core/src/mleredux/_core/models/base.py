@@ -1,4 +1,4 @@
-"""What all models share."""
+"""The base class of all models."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
 class Model(BaseModel):
-    """A frozen pydantic model that refuses fields it does not know."""
+    """A frozen pydantic model that rejects unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)

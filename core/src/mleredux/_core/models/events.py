@@ -1,4 +1,4 @@
-"""What happens in a run: a line of `events.jsonl`, and its data as typed values, told apart by `type`."""
+"""Events of a run: a line of `events.jsonl`, and its data as typed values, distinguished by `type`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Payload(Model):
 
     @property
     def data(self) -> dict[str, Any]:
-        """As it is written: without the type, and without what is None."""
+        """The data as written: without the type, and without fields that are None."""
         written = self.model_dump(mode="json", exclude={"type"})
         return {name: value for name, value in written.items() if value is not None}
 
 
 class StateEntered(Payload):
-    """The run went to a state; why, where it failed."""
+    """The run entered a state; with the cause if it failed."""
 
     type: Literal["state"] = "state"
     state: State
@@ -38,19 +38,19 @@ class StateEntered(Payload):
 
 
 class StageEnded(Payload):
-    """A stage finished, failed or was cancelled. This one of stages without a result; the others have their own."""
+    """A stage finished, failed or was cancelled. For stages without a result; the others have their own type."""
 
     type: Literal["stage"] = "stage"
     stage: State
     status: Literal["finished", "failed", "cancelled"] = "finished"
     seconds: float | None = None
     cause: Cause | None = None
-    """Why it failed."""
+    """Why the stage failed."""
     message: str | None = None
 
 
 class PrepareEnded(StageEnded):
-    """The data are prepared."""
+    """The data is prepared."""
 
     stage: Literal[State.PREPARING] = State.PREPARING
 
@@ -64,18 +64,18 @@ class BuildEnded(StageEnded):
 
 
 class AgentEnded(StageEnded):
-    """The agent is gone."""
+    """The agent has ended."""
 
     stage: Literal[State.RUNNING] = State.RUNNING
     outcome: Outcome | None = None
     submission: str | None = None
     """The version to grade, relative to the run."""
     problem: str | None = None
-    """Why there is none: the end of a sentence that starts with the file's name."""
+    """Why there is no submission: the end of a sentence that starts with the file's name."""
 
     @property
     def submitted(self) -> Submitted:
-        """The submission, relative to the run, or what is there in its place."""
+        """The submission, relative to the run, or what was found in its place."""
         if self.submission is not None:
             return Path(self.submission)
         return NotSubmitted() if self.problem in (None, NotSubmitted.problem) else Unusable(problem=self.problem)
@@ -92,13 +92,13 @@ class GradeEnded(StageEnded):
 
 
 class ProduceEnded(StageEnded):
-    """Artifacts are made."""
+    """Artifacts are produced."""
 
     stage: Literal[State.PRODUCING] = State.PRODUCING
 
 
 class Attempt(Payload):
-    """An agent is about to start, or its work ended."""
+    """An agent is about to start, or has ended."""
 
     type: Literal["attempt"] = "attempt"
     status: Literal["starting", "ended"]
@@ -106,7 +106,7 @@ class Attempt(Payload):
 
 
 class AgentFound(Payload):
-    """The agent was started, or found again after a kill."""
+    """The agent was started, or found again after this program was killed."""
 
     type: Literal["agent"] = "agent"
     status: Literal["started", "adopted"]
@@ -119,7 +119,7 @@ class AgentFound(Payload):
 
 
 class Notice(Payload):
-    """The agent was told how much time is left."""
+    """The agent was informed of the remaining time."""
 
     type: Literal["notice"] = "notice"
     seconds_left: float
@@ -131,7 +131,7 @@ class Signal(Payload):
     type: Literal["signal"] = "signal"
     signal: str
     grace: float | None = None
-    """Seconds before the next one."""
+    """Seconds before the next signal."""
 
 
 class LimitReached(Payload):
@@ -171,7 +171,7 @@ class Retry(Payload):
 
 
 class DataNoted(Payload):
-    """What the prepared data looked like before the agent started, or that they changed since."""
+    """A fingerprint of the prepared data before the agent started, or the fact that the data has changed since."""
 
     type: Literal["data"] = "data"
     status: Literal["noted", "changed"]
@@ -185,7 +185,7 @@ class GatewayUse(Payload):
     type: Literal["gateway"] = "gateway"
     status: str
     use: LlmUse | None = None
-    """In all attempts so far."""
+    """Usage in all attempts so far."""
     budget: str | None = None
     limit: float | None = None
 
@@ -200,7 +200,7 @@ class Warned(Payload):
 
 
 class Other(Payload):
-    """An event of a plugin or of a newer version; its data are further attributes."""
+    """An event of a plugin or of a newer version; its data is stored as extra attributes."""
 
 
 Stage = Annotated[
@@ -235,11 +235,11 @@ class Event(Model):
     """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
     `gateway`, `warning`."""
     data: dict[str, Any] = {}
-    """As it is written."""
+    """The event as written."""
 
     @cached_property
     def payload(self) -> Payload:
-        """The data as a value of its type; `Other` where this version knows no such event."""
+        """The data as a value of its type; `Other` if this version does not know the type."""
         try:
             payload: Payload = _known().validate_python({**self.data, "type": self.type})
         except ValueError:

@@ -21,7 +21,7 @@ Direction = Literal["maximize", "minimize"]
 
 @dataclass(frozen=True)
 class GradingInput:
-    """What a grader gets.
+    """The input of a grader.
 
     Attributes:
         submission: The submission file; a regular file, otherwise hostile.
@@ -38,11 +38,11 @@ class GradingInput:
 
 @dataclass(frozen=True)
 class FormInput:
-    """What the check of a submission's form gets; never the answers.
+    """The input of the check of a submission's form; never the answers.
 
     Attributes:
-        submission: The submission file, hostile; one that is open already, where it lies in a folder of an agent.
-        reference: What `Grader.reference` wrote when the task was prepared; the sample submission where it has none.
+        submission: The submission file, hostile; an open file if it is in a folder of an agent.
+        reference: The file that `Grader.reference` wrote when preparing the task; without one, the sample submission.
         task: The task's declaration.
     """
 
@@ -52,29 +52,29 @@ class FormInput:
 
 
 class Score(Model):
-    """What grading gives: one number, and details worth keeping."""
+    """The result of grading: one number, and details."""
 
     value: float
-    """In the metric's own unit, unrounded; NaN and infinities as the metric gives them."""
+    """In the metric's own unit, unrounded; NaN and infinities as computed by the metric."""
     details: dict[str, Any] = {}
-    """Figures behind the score (per class, per group), JSON-able. Never the answers."""
+    """Figures behind the score (per class, per group), JSON-serializable. Never the answers."""
 
 
 class Grader(Model):
     """A metric with its checks."""
 
     id: str = Field(pattern=ID_PATTERN)
-    """The field's standard name, in lower case with hyphens: `accuracy`, `roc-auc`, `rmse`."""
+    """The standard name of the metric, in lower case with hyphens: `accuracy`, `roc-auc`, `rmse`."""
     version: str = "1"
     title: str
     direction: Direction
     perfect: float | None = None
-    """The best possible value, where there is one."""
+    """The best possible value, if there is one."""
     score: Callable[[GradingInput], Score | float]
-    """Raises `InvalidSubmission` with one sentence for the agent where the submission can't be scored."""
+    """Computes the score; raises `InvalidSubmission`, with one sentence for the agent, if that is impossible."""
     check: Callable[[FormInput], None] | None = None
-    """Raises `InvalidSubmission` where `score` would, as far as that can be told without the answers. Validation is
-    this; where it is None, both validation and grading check columns, ids and types by the submission schema."""
+    """Raises `InvalidSubmission` if `score` would, as far as that can be determined without the answers. Validation
+    calls this; if it is None, both validation and grading check columns, ids and types by the submission schema."""
     reference: Callable[[GradingInput, Path], None] | None = None
-    """`reference(given, path)` writes what `check` has to know beside the task, from the sample submission (which is
-    `given.submission`) and the answers, when the task is prepared. Nothing in it may tell of the truth."""
+    """`reference(given, path)` writes the data that `check` needs in addition to the task, from the sample submission
+    (`given.submission`) and the answers, when the task is prepared. It must not reveal anything about the answers."""

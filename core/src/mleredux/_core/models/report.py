@@ -1,4 +1,4 @@
-"""The report of a graded submission: MLE-bench's fields, and more."""
+"""The report of a graded submission: MLE-bench's fields, and additional ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PERCENTILE = ("{percentile:.0f} %", "{teams:d} entries")
 
 
 class LlmUse(Model):
-    """What a run used of language models, as the gateway counted it."""
+    """The LLM usage of a run, as counted by the gateway."""
 
     calls: int = 0
     """Calls that were forwarded."""
@@ -22,11 +22,11 @@ class LlmUse(Model):
     refused: int = 0
     """Calls that were not forwarded: a budget was used up, or the model is not offered."""
     prompt_tokens: int = 0
-    """Tokens read, cached ones included."""
+    """Input tokens, cached ones included."""
     cached_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
-    """By the gateway's price table; None where a model has no price there."""
+    """Cost by the gateway's price table; None if a model has no price there."""
     models: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     """Upstream hosts."""
@@ -35,21 +35,21 @@ class LlmUse(Model):
 
 
 class Ledger(Model):
-    """The signals an agent had: what a result is worth."""
+    """The feedback and access that an agent had, which qualify its result."""
 
     validations: int = 0
-    """Times the agent asked whether its submission was well-formed."""
+    """Number of times the agent validated its submission."""
     network: str = "none"
     hosts: tuple[str, ...] = ()
-    """Hosts reached, where the network policy records them."""
+    """Hosts contacted, if the network policy records them."""
     llm_calls: int | None = None
-    """Calls through the gateway; None where there was none."""
+    """Calls through the gateway; None if there was no gateway."""
     llm: LlmUse | None = None
-    """What these calls used."""
+    """The usage of these calls."""
     isolated: bool = True
     """Whether the sandbox is a security boundary; the process sandbox is not."""
     answers_exposed: bool = False
-    """Whether anything held out lay within the agent's reach."""
+    """Whether any held-out data was accessible to the agent."""
     notes: tuple[str, ...] = ()
 
 
@@ -57,10 +57,10 @@ class VersionScore(Model):
     """One version of a run's submission, graded after the run."""
 
     number: int
-    """From 1, in the order in which they were handed in."""
+    """From 1, in order of submission."""
     time: datetime
     seconds: float
-    """After the agent's start."""
+    """Seconds after the agent's start."""
     size: int
     score: float | None
     """As in the report."""
@@ -74,7 +74,7 @@ class Report(Model):
 
     competition_id: str
     score: Annotated[float | None, Shown("score", ("{score:.5f} ({metric})",), brief=True)]
-    """Rounded to five decimals; None where there is none. JSON has no NaN and no infinities: there they are null, and
+    """Rounded to five decimals; None if there is no score. JSON has no NaN and no infinities: these become null, and
     `valid_submission` is true."""
     gold_threshold: Annotated[float | None, Shown("thresholds", _THRESHOLDS)] = None
     silver_threshold: float | None = None
@@ -94,13 +94,13 @@ class Report(Model):
     message: Annotated[str | None, Shown("message")] = None
     """One sentence on why there is no score."""
     note: Annotated[str | None, Shown("note")] = None
-    """What the score can't be compared with, where the task says so."""
+    """What the score can't be compared with, if the task declares it."""
     task_version: str
     metric: Annotated[str, Shown("metric", ("{metric}", "{better} is better"))]
     percentile: Annotated[float | None, Shown("percentile", _PERCENTILE, brief=True)] = None
-    """Share of the leaderboard's entries, in percent, that the score beats or equals."""
+    """Percentage of the leaderboard's entries that the score beats or equals."""
     teams: int | None = None
-    """Entries of the leaderboard."""
+    """Number of entries on the leaderboard."""
     details: dict[str, Any] = {}
     limit: Annotated[str | None, Shown("ended by limit")] = None
     """Which limit ended the agent: time, memory, disk, processes."""

@@ -1,4 +1,4 @@
-"""Runs: what was asked, what was used, what happened, what is left."""
+"""Runs: specification, environment, outcome and artifacts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mleredux._core.models.base import Model
 
 
 class State(StrEnum):
-    """A run's state; see `TRANSITIONS` in `mleredux._core.store.states` for which follows which."""
+    """A run's state; see `TRANSITIONS` in `mleredux._core.store.states` for the transitions."""
 
     QUEUED = "queued"
     PREPARING = "preparing"
@@ -27,7 +27,7 @@ class State(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the state is final."""
         return self in (State.DONE, State.FAILED, State.TIMED_OUT, State.CANCELLED)
 
 
@@ -44,10 +44,10 @@ class Cause(StrEnum):
 
 
 class CausePolicy(NamedTuple):
-    """What follows from a cause."""
+    """The consequences of a cause."""
 
     retried: bool
-    """Whether the stage is tried once more before the run fails."""
+    """Whether the stage is retried once before the run fails."""
     counts: bool
     """Whether the run counts against the agent."""
     meaning: str
@@ -60,20 +60,20 @@ CAUSES: dict[Cause, CausePolicy] = {
     Cause.OUT_OF_DISK: CausePolicy(False, True, "the agent wrote more than its disk limit"),
     Cause.ENVIRONMENT_BROKE: CausePolicy(True, False, "the sandbox failed, not the agent"),
     Cause.TASK_BROKEN: CausePolicy(False, False, "the task's data or grader failed, not the agent"),
-    Cause.CANCELLED: CausePolicy(False, False, "somebody stopped the run"),
+    Cause.CANCELLED: CausePolicy(False, False, "the run was stopped by a user"),
 }
-"""What follows from each cause: whether the stage is tried again, and whether the run counts against the agent."""
+"""The consequences of each cause: whether the stage is retried, and whether the run counts against the agent."""
 
 
 class Outcome(Model):
-    """How the agent's work ended."""
+    """How the agent ended."""
 
     exit_code: int | None = None
     signal: int | None = None
     cause: Cause | None = None
-    """None where the agent ended by itself with exit code 0."""
+    """None if the agent ended on its own with exit code 0."""
     limit: str | None = None
-    """Which limit ended it: time, memory, disk, processes."""
+    """The limit that ended it: time, memory, disk, processes."""
     message: str | None = None
     seconds: float = 0.0
     max_memory_mb: float | None = None
@@ -87,23 +87,23 @@ class NotSubmitted(Model):
 
 
 class Unusable(Model):
-    """There is something in the submission's place that can't be graded: a link, a folder, a file too large."""
+    """The submission's path holds something that can't be graded: a link, a folder, a file that is too large."""
 
     problem: str
     """The end of a sentence that starts with the file's name."""
 
 
 Submitted = Path | NotSubmitted | Unusable
-"""What was submitted: a regular file, or what is there in its place."""
+"""What was submitted: a regular file, or what was found in its place."""
 
 
 class Attempts(Model):
-    """What a run's log says of its agents that were started so far."""
+    """The agents of a run started so far, according to its event log."""
 
     unfinished: bool = False
-    """Whether the last attempt was neither given up nor recorded as the stage's result: it is gone on with."""
+    """Whether the last attempt was neither abandoned nor recorded as the stage's result, and is therefore continued."""
     outcome: Outcome | None = None
-    """How that attempt ended, where it has."""
+    """How that attempt ended, if it has."""
     started: bool = False
     """Whether any agent was ever started."""
     monotonic: float | None = None
@@ -111,7 +111,7 @@ class Attempts(Model):
 
 
 class RunSpec(Model):
-    """What was asked."""
+    """The specification of a run, as requested."""
 
     id: str
     task: str
@@ -125,21 +125,21 @@ class RunSpec(Model):
     obfuscated: bool = False
     data_dir: str
     context: str | None = None
-    """Further text for the agent, where given."""
+    """Additional text for the agent, if given."""
     project: str | None = None
-    """Whose it is, where several share a runs directory: plugins tell of a run only to those of the same project."""
+    """The owner, if several projects share a runs directory: plugins reveal a run only within its project."""
     created_at: datetime
 
 
 class RunUse(Model):
-    """What was used; a run goes on only with the same."""
+    """The environment of a run; a run is resumed only with the same one."""
 
     task_version: str | None = None
     task_data: str | None = None
     """Digest of the prepared files' record."""
     agent_version: str | None = None
     image: str | None = None
-    """Identity of the agent's environment: an image digest, or that of the interpreter's packages."""
+    """Identity of the agent's environment: the digest of an image, or of the interpreter's packages."""
     packages: dict[str, str] = {}
     """Versions of mleredux and its plugins."""
     python: str | None = None
@@ -163,14 +163,14 @@ class Artifact(Model):
     size: int = 0
     sha256: str | None = None
     producer: str
-    """`agent`, `mleredux`, or the plugin that made it."""
+    """`agent`, `mleredux`, or the plugin that created it."""
     title: str | None = None
 
 
 class Manifest(Model):
-    """`artifacts.json`: every file that is kept, and what was left out and why."""
+    """`artifacts.json`: every stored file, and the skipped files with the reason."""
 
     run: str
     artifacts: tuple[Artifact, ...] = ()
     left_out: tuple[dict[str, str], ...] = ()
-    """`{"path": …, "reason": …}`; at most 1,000 named, the rest counted in a last entry."""
+    """`{"path": …, "reason": …}`; at most 1,000 entries; a last entry counts the rest."""

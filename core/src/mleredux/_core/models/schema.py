@@ -1,4 +1,4 @@
-"""The submission schema: all that validation ever needs, and no answers."""
+"""The submission schema: all that validation needs, without the answers."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ class Column(Model):
 
 
 class SubmissionSchema(Model):
-    """Columns, ids and types of a well-formed submission; and what the task's grader checks it by."""
+    """Columns, ids and types of a well-formed submission, and the reference data of the task's grader."""
 
     form: int = 1
-    """Version of this model that wrote it."""
+    """Version of this model that wrote the file."""
 
     task: str
     task_version: str
     file: str = "submission.csv"
     columns: tuple[Column, ...] = ()
     rows: int | None = None
-    """Exact number of rows, where ids are fixed."""
+    """Exact number of rows, if ids are fixed."""
     ids: Path | None = None
     """A CSV with the id columns, in the order of the sample; relative to the schema's own folder."""
     reference: Path | None = None
-    """What the task's grader checks a submission against, in the schema's own folder; None where columns, ids and types
-    are all that is checked."""
+    """The file that the task's grader checks a submission against, in the schema's own folder; None if only columns,
+    ids and types are checked."""
     extra_columns: bool = True
     json_schema: dict[str, object] | None = None
     """For a submission that is a JSON document: its JSON schema."""
     document: str | None = None
-    """The pydantic model behind it, `module:name`."""
+    """The pydantic model it is generated from, `module:name`."""
 
 
 class Verdict(Model):
-    """Whether a submission is well-formed; never its score."""
+    """The result of validation: whether a submission is well-formed, never its score."""
 
     valid: bool
     message: str

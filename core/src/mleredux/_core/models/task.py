@@ -1,4 +1,4 @@
-"""Tasks: what there is to solve. A competition is data, not a program."""
+"""Models of tasks. A competition is data, not a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TASK_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?(@[A-Za-z0-9][A-Za
 
 
 class Metric(Model):
-    """How a task is scored: a grader by its id (or a grader of the task's own), and its options."""
+    """How a task is scored: a grader by its id (or the task's own grader), and its options."""
 
     grader: str | Grader
     options: dict[str, Any] = {}
@@ -28,26 +28,26 @@ class Metric(Model):
 
 
 class Submission(Model):
-    """What an agent hands in."""
+    """The format of the submission."""
 
     file: str = "submission.csv"
     """The name of the file in the agent's output folder."""
     sample: str | None = "sample_submission.csv"
-    """A well-formed example among the public files; the submission schema is read from it. One that is not for the
-    agent is named relative to the public files all the same: `../private/sample_submission.csv`."""
+    """A well-formed example among the public files; the submission schema is read from it. A sample
+    that is not for the agent is also given relative to the public files: `../private/sample_submission.csv`."""
     id_columns: tuple[str, ...] = ()
-    """Columns that name a row. Empty: rows are matched by position, or not at all."""
+    """Columns that identify a row. Empty: rows are matched by position, or not at all."""
     target_columns: tuple[str, ...] = ()
-    """Columns with the predictions. Empty: all columns of the sample but the ids."""
+    """Columns with the predictions. Empty: all columns of the sample except the ids."""
     types: dict[str, ColumnType] = {}
-    """Types of columns where the sample's values mislead (a column of texts that the sample fills with `0`)."""
+    """Types of columns whose sample values are misleading (a text column that the sample fills with `0`)."""
     ids_fixed: bool = True
-    """Whether exactly the sample's ids must occur, each once; False where an agent chooses its rows."""
+    """Whether exactly the sample's ids must occur, each once; False if an agent chooses its rows."""
     extra_columns: bool = True
-    """Whether columns beside those of the sample are ignored (True) or refused."""
+    """Whether additional columns are ignored (True) or rejected."""
     document: type[BaseModel] | None = None
-    """For a submission that is a JSON document: what it must be. Importable from its module by its name, for validation
-    finds it there again."""
+    """For a submission that is a JSON document: its type. It must be importable from its module by its name, since
+    validation imports it."""
 
     @field_serializer("document", when_used="json")
     def _name(self, document: type[BaseModel] | None) -> str | None:
@@ -64,50 +64,50 @@ class Thresholds(Model):
 
 
 class Resources(Model):
-    """What a task is like, for planning."""
+    """Properties of a task, for planning."""
 
     size_gb: float | None = None
-    """Size of the raw data, where known."""
+    """Size of the raw data, if known."""
     cpus: float | None = None
     memory_mb: int | None = None
     gpus: int = 0
     time_limit: int | None = None
-    """Seconds that are reasonable for an agent, where the task says so."""
+    """A reasonable time limit for an agent in seconds, if the task declares one."""
 
 
 class Task(Model):
-    """Something to solve, with public files, a submission format and a grader."""
+    """A problem to solve, with public files, a submission format and a grader."""
 
     id: str = Field(pattern=TASK_ID_PATTERN)
     version: str = "1"
-    """Raised whenever prepared bytes, the metric or the thresholds change."""
+    """Incremented whenever prepared bytes, the metric or the thresholds change."""
     kind: Literal["competition", "technique"] = "competition"
     title: str
     description: Path
     """A Markdown file for the agent."""
     description_obfuscated: Path | None = None
-    """The same without the competition's name, sponsor and story."""
+    """The description without the competition's name, sponsor and story."""
     prepare: Callable[[Path, Path, Path], None] | None = None
-    """`prepare(raw, public, private)`; None where a plugin's `mleredux_prepare` does it."""
+    """`prepare(raw, public, private)`; None if a plugin's `mleredux_prepare` does this."""
     fetch: Callable[[Path], None] | None = None
-    """`fetch(raw)` writes the raw files into an empty folder; None where they come with `--from`. It may keep half a
-    download in the folder `download` beside it, to go on after an interruption; that goes once the raw files are there.
-    How far it has come, it tells with `mleredux.plugin.task.tell_progress`."""
+    """`fetch(raw)` writes the raw files into an empty folder; None if they are given with `--from`. It may keep a
+    partial download in the sibling folder `download`, to resume after an interruption; that folder is deleted once the
+    raw files are complete. It reports progress with `mleredux.plugin.task.tell_progress`."""
     fetch_leaderboard: Callable[[Path], None] | None = None
-    """`fetch_leaderboard(path)` writes a fresh leaderboard: a CSV with a column `score`, best first."""
+    """`fetch_leaderboard(path)` writes the current leaderboard: a CSV with a column `score`, best first."""
     submission: Submission = Submission()
     answers: str = "answers.csv"
-    """The file of the answers in the private folder."""
+    """The name of the answers file in the private folder."""
     metric: Metric
     direction: Direction
     rounding: Literal["decimal", "numpy"] = "decimal"
-    """How reports round the score to five decimals: correctly, or by NumPy's scaling (`x * 1e5`, to the nearest whole
-    number, `/ 1e5`), as a published grader that returns a NumPy float does. They differ next to ties."""
+    """How reports round the score to five decimals: correctly, or by NumPy's scaling (`x * 1e5`, to the nearest
+    integer, `/ 1e5`), as a published grader that returns a NumPy float does. They differ next to ties."""
     thresholds: Thresholds | None = None
     leaderboard: Path | None = None
     """A CSV with a column `score`, best first (may be compressed)."""
     checksums: dict[str, dict[str, str]] = {}
-    """MD5 sums of prepared files, where published: `"public"` or `"private"` → path → sum."""
+    """MD5 checksums of prepared files, if published: `"public"` or `"private"` → path → sum."""
     resources: Resources = Resources()
     category: str = "Tabular"
     complexity: Literal["low", "medium", "high"] | None = None
@@ -117,14 +117,14 @@ class Task(Model):
     variants: dict[str, Callable[[Any], Any]] = {}
     """Variant name → function from this task to the variant's (`spaceship-titanic+fixed`)."""
     note: str | None = None
-    """One sentence that every report of it carries: what its scores can't be compared with."""
+    """One sentence included in each report: what the scores can't be compared with."""
     raw_id: str | None = None
-    """The task whose raw data this one uses; its own where None."""
+    """The task whose raw data this one uses; None: its own."""
     base: Task | None = None
     """The task whose prepared folder (with `public` and `private`) this one is prepared from, in place of raw data."""
 
     def describe(self, *, obfuscated: bool = False) -> str:
-        """The text for the agent.
+        """Return the description for the agent.
 
         Raises:
             TaskBroken: The description file is missing.
@@ -141,21 +141,21 @@ class Task(Model):
 
 
 class Technique(Model):
-    """A question that can be asked of other tasks: technique `cv` makes the task `cv@digits` of the task `digits`."""
+    """A method of deriving tasks from other tasks: technique `cv` derives the task `cv@digits` from `digits`."""
 
     id: str = Field(pattern=ID_PATTERN)
     version: str = "1"
     title: str
     derive: Callable[[Task, str | None], Task]
-    """`derive(task, variant)` makes the task `<id>[+variant]@<task.id>`, of kind `technique`, with `base=task`.
-    It raises `NotApplicable` with one sentence on why, where the question makes no sense of the task."""
+    """`derive(task, variant)` returns the task `<id>[+variant]@<task.id>`, of kind `technique`, with `base=task`.
+    It raises `NotApplicable` with one sentence on why the technique does not apply to the task."""
     variants: tuple[str, ...] = ()
-    """Names of variants, a placeholder in capitals where there are many: `planted-SEED`."""
+    """Names of variants, with a placeholder in capitals if there are many: `planted-SEED`."""
     categories: tuple[str, ...] = ()
-    """Categories of tasks that the question makes sense of, for listing; empty: all."""
+    """Categories of tasks that the technique applies to, for listing; empty: all."""
 
 
 class Competition(Task):
-    """A task with a leaderboard of people or reference models, and medals."""
+    """A task with medals and a leaderboard of human or reference-model entries."""
 
     kind: Literal["competition"] = "competition"

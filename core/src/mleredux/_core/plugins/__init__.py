@@ -1,4 +1,4 @@
-"""Finding plugins without importing them, loading them apart from one another, and what they register."""
+"""Discovery of plugins without importing them, isolated loading, and the catalogue of registered objects."""
 
 from mleredux._core.plugins.catalogue import Catalogue, Entry, current
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover

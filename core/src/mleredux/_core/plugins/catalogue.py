@@ -1,4 +1,4 @@
-"""What is registered: names first, objects when they are used."""
+"""The catalogue of registered objects; objects are imported on use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SINGULAR = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One registered thing, and who registers it."""
+    """One registered object, and its plugin."""
 
     id: str
     kind: str
@@ -49,8 +49,8 @@ class Catalogue:
 
     Args:
         block: Names of plugins not to load.
-        load: Further modules or plugin files.
-        plugins: The plugins, if not those that are installed.
+        load: Additional modules or plugin files.
+        plugins: The plugins; None: those that are installed.
     """
 
     def __init__(
@@ -76,16 +76,16 @@ class Catalogue:
         return make_manager((lambda line: print(line, end="", file=sys.stderr)) if traced else None)
 
     def load_plugin(self, plugin: Plugin) -> bool:
-        """Import a plugin; whether it is usable."""
+        """Import a plugin; return whether it is usable."""
         from mleredux._core.plugins.loader import load
 
         with self._lock:
             return load(plugin, self.manager)
 
     def load_all(self) -> None:
-        """Import every plugin that is not blocked, and look at everything they register.
+        """Import every plugin that is not blocked, and check everything they register.
 
-        One that is only recorded to have failed is tried again.
+        Plugins recorded as failed are retried.
         """
         for plugin in self.plugins:
             if plugin.recorded:
@@ -112,7 +112,7 @@ class Catalogue:
         return known or bool(self.hook(hook).get_hookimpls())
 
     def entries(self, kind: str) -> dict[str, Entry]:
-        """Everything registered of a kind, by id, sorted. Imports only plugins that must be asked each time."""
+        """All registered objects of a type, by id, sorted. Imports only plugins with dynamic registrations."""
         if kind not in self._entries:
             found: dict[str, Entry] = {}
             for plugin in self.plugins:
@@ -124,10 +124,10 @@ class Catalogue:
         return self._entries[kind]
 
     def get(self, kind: str, name: str) -> Any:
-        """The object registered under an id.
+        """Return the object registered under an id.
 
         Raises:
-            NotFound: Nothing of that name is registered; near names are suggested.
+            NotFound: Nothing is registered under that id; similar ids are suggested.
             PluginError: Two plugins register it, or it can't be imported.
         """
         key = (kind, name)
@@ -141,11 +141,11 @@ class Catalogue:
         return self._objects[key]
 
     def task(self, name: str) -> Task:
-        """A task by id, variants (`id+variant`) and techniques on it (`technique@id`) included.
+        """Return a task by id, variants (`id+variant`) and techniques on it (`technique@id`) included.
 
         Raises:
             NotFound: There is no such task, variant or technique.
-            NotApplicable: The technique makes no sense of the task.
+            NotApplicable: The technique does not apply to the task.
         """
         if "@" in name:
             return self._derive(name)
@@ -166,12 +166,12 @@ class Catalogue:
             changed: Task = task.variants[variant](task)
         except Exception as error:  # a task's code may raise anything
             raise PluginError(
-                f"Variant {variant!r} of task {base} can't be made ({type(error).__name__}: "
+                f"Variant {variant!r} of task {base} can't be created ({type(error).__name__}: "
                 f"{' '.join(str(error).split())}).",
-                hint="Mend the variant's function.",
+                hint="Fix the variant's function.",
             ) from error
         if changed.id != name:  # else it would share the data of another task
-            raise PluginError(f"The variant {name!r} calls itself {changed.id!r}.", hint="Give it its own id.")
+            raise PluginError(f"The variant {name!r} has the id {changed.id!r}.", hint="Set its id to its name.")
         return changed
 
     def technique(self, name: str) -> Technique:
@@ -180,7 +180,7 @@ class Catalogue:
         return technique
 
     def _derive(self, name: str) -> Task:
-        """The task that a technique makes of another."""
+        """Derive a task from another with a technique."""
         question, _, base = name.partition("@")
         asked, plus, variant = question.partition("+")
         technique, task = self.technique(asked), self.task(base)
@@ -191,14 +191,14 @@ class Catalogue:
         except Exception as error:  # a plugin's code may raise anything
             raise PluginError(
                 f"Technique {asked} fails on task {base} ({type(error).__name__}: {' '.join(str(error).split())}).",
-                hint="Mend its function `derive`.",
+                hint="Fix its function `derive`.",
             ) from error
         if derived.id != name:
-            raise PluginError(f"The task {name!r} calls itself {derived.id!r}.", hint="Mend the technique's `derive`.")
+            raise PluginError(f"The task {name!r} has the id {derived.id!r}.", hint="Fix the technique's `derive`.")
         return derived
 
     def task_names(self, names: Iterable[str], sets: Iterable[str] = ()) -> list[str]:
-        """Task ids for what a user named: ids, and sets by name (`low`, `starter`; `all`).
+        """Resolve task names given by a user: ids, and sets by name (`low`, `starter`; `all`).
 
         Raises:
             NotFound: A set has no tasks.
@@ -221,11 +221,11 @@ class Catalogue:
 
         Args:
             name: The id or reference.
-            options: What a run asks of it, for the agent as these make it.
+            options: The options of a run, to configure the agent with.
 
         Raises:
             NotFound: There is no such agent, or no plugin knows the scheme.
-            MlereduxError: It has no such option, or the options make no sense.
+            MlereduxError: It has no such option, or the options are invalid.
         """
         found = self._agent(name)
         return found if options is None else _configured(found, options)
@@ -238,12 +238,14 @@ class Catalogue:
             found: Agent | None = self.hook("mleredux_find_agent")(reference=name)
             if found is None:
                 scheme = name.partition(":")[0]
-                raise NotFound(f"No plugin knows agents by {scheme!r}.", hint="See `mleredux list agents`.")
+                raise NotFound(
+                    f"No plugin supports agents with the scheme {scheme!r}.", hint="See `mleredux list agents`."
+                )
             self._found_agents[name] = self._found_agents[found.reference or name] = found
         return self._found_agents[name]
 
     def forget_references(self) -> None:
-        """Look up anew what references stand for that may move, like a branch, when they are next asked for."""
+        """Resolve references that may move, like a branch, again on next use."""
         with self._lock:
             self._found_agents = {name: found for name, found in self._found_agents.items() if name == found.reference}
 
@@ -258,7 +260,7 @@ class Catalogue:
         return sandbox
 
     def capabilities(self) -> dict[str, Capabilities]:
-        """What each sandbox can do, by id; sandboxes that can't be loaded are left out."""
+        """The capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""
         from mleredux._core.capabilities import capabilities_from
 
         found = {}
@@ -271,7 +273,7 @@ class Catalogue:
         return found
 
     def problems(self) -> list[str]:
-        """What is wrong with plugins, one sentence each, of what was looked at so far."""
+        """Problems of the plugins checked so far, one sentence each."""
         return [message for plugin in self.plugins for message in plugin.errors]
 
     def _registered(self, plugin: Plugin, kind: str) -> Iterable[Entry]:
@@ -283,7 +285,7 @@ class Catalogue:
         yield from self.declared(plugin, kind)
 
     def declared(self, plugin: Plugin, kind: str) -> list[Entry]:
-        """What a plugin's own hook says it registers."""
+        """The objects that a plugin's own hook registers."""
         from mleredux._core.plugins.loader import call
         from mleredux._core.plugins.summaries import check_and_summarise
 
@@ -296,7 +298,7 @@ class Catalogue:
                     if isinstance(item, Ref):
                         entries.append(Entry(item.id, kind, plugin, item))
                         continue
-                    try:  # one that is wrong does not take the plugin's others along
+                    try:  # an invalid declaration does not affect the plugin's others
                         summary = check_and_summarise(kind, item)
                     except Exception as error:  # a declaration may be of any kind
                         self._report_declaration(plugin, kind, error)
@@ -310,17 +312,17 @@ class Catalogue:
     @staticmethod
     def _report_declaration(plugin: Plugin, kind: str, error: BaseException) -> None:
         message = (
-            f"Plugin {plugin.name!r} declares {kind} wrongly ({type(error).__name__}: "
-            f"{' '.join(str(error).split())}); mend mleredux_register_{kind} in {plugin.target}."
+            f"Plugin {plugin.name!r} has an invalid declaration of {kind} ({type(error).__name__}: "
+            f"{' '.join(str(error).split())}); fix mleredux_register_{kind} in {plugin.target}."
         )
         if message not in plugin.errors:
             plugin.errors.append(message)
 
     def resolved(self, entry: Entry) -> Any:
-        """The object that an entry stands for, imported and checked.
+        """Import and check the object of an entry.
 
         Raises:
-            PluginError: It can't be imported, or is not what its entry says.
+            PluginError: It can't be imported, or does not match its entry.
         """
         from mleredux._core.plugins.loader import resolve
         from mleredux._core.plugins.summaries import check_and_summarise
@@ -332,8 +334,8 @@ class Catalogue:
             if entry.id not in declared:
                 loaded = entry.plugin.state == "loaded"
                 raise PluginError(
-                    f"Plugin {entry.plugin.name!r} does not register {SINGULAR[entry.kind]} {entry.id!r} any more.",
-                    hint=f"Write mleredux_dynamic = ({entry.kind!r},) in {entry.plugin.target} if this differs by user."
+                    f"Plugin {entry.plugin.name!r} no longer registers {SINGULAR[entry.kind]} {entry.id!r}.",
+                    hint=f"Set mleredux_dynamic = ({entry.kind!r},) in {entry.plugin.target} if it differs by user."
                     if loaded
                     else " ".join(entry.plugin.errors),
                 )
@@ -348,10 +350,10 @@ class Catalogue:
             )
             if message not in entry.plugin.errors:
                 entry.plugin.errors.append(message)
-            raise PluginError(message, hint=f"Mend or reinstall {entry.plugin.distribution or 'it'}.") from error
+            raise PluginError(message, hint=f"Fix or reinstall {entry.plugin.distribution or 'it'}.") from error
         if summary["id"] != (entry.id.rpartition(" ")[2] if entry.kind == "commands" else entry.id):
             raise PluginError(
-                f"{entry.ref.target} of plugin {entry.plugin.name!r} calls itself {summary['id']!r}, not {entry.id!r}.",
+                f"{entry.ref.target} of plugin {entry.plugin.name!r} has the id {summary['id']!r}, not {entry.id!r}.",
                 hint="Use the same id in both places.",
             )
         return found
@@ -376,7 +378,7 @@ class Catalogue:
 
 
 def _configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
-    """The agent as its options make it."""
+    """Configure the agent with its options."""
     if unknown := sorted(set(options) - set(agent.options)):
         known = ", ".join(sorted(agent.options)) or "none"
         raise MlereduxError(f"Agent {agent.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
@@ -389,7 +391,7 @@ def _configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
     except Exception as error:  # a plugin's code may raise anything
         raise PluginError(
             f"Agent {agent.id} fails on its options ({type(error).__name__}: {' '.join(str(error).split())}).",
-            hint="Mend its function `configure`.",
+            hint="Fix its function `configure`.",
         ) from error
 
 
@@ -397,7 +399,7 @@ _current: Catalogue | None = None
 
 
 def current() -> Catalogue:
-    """The catalogue of this process, made when first asked for."""
+    """The catalogue of this process, created on first use."""
     global _current
     if _current is None:
         _current = Catalogue()

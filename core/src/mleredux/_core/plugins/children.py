@@ -1,4 +1,4 @@
-"""What child processes need to find the same plugins."""
+"""The environment that child processes need to find the same plugins."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mleredux._core.plugins.discovery import LOAD_VARIABLE
 
 
 def requested(catalogue: Catalogue) -> list[str]:
-    """Plugins that were asked for by option or variable, such that they are found from another folder too."""
+    """Plugins requested by option or variable, in a form that is valid in any folder."""
     names = [*catalogue.load, *(name.strip() for name in os.environ.get(LOAD_VARIABLE, "").split(",") if name.strip())]
     return [str(Path(name).resolve()) if Path(name).exists() else name for name in dict.fromkeys(names)]
 
 
 def child_environment() -> dict[str, str]:
-    """Ours, with our import path as it is from here, and without plugins that are named in the request."""
+    """The current environment with this process's import path, without the requested plugins."""
     environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
     importable = dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path)
     return {**environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}

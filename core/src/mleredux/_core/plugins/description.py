@@ -1,4 +1,4 @@
-"""The process that imports plugins to tell what they register, one after the other, each apart: see `index`."""
+"""The process that imports plugins one by one to record what they register: see `index`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mleredux.errors import PluginError
 
 
 def main(request: dict[str, Any]) -> None:
-    """Write a line of JSON before and after each plugin, so that what ends this process is known."""
+    """Write a line of JSON before and after each plugin, to identify the plugin that ends this process."""
     with Path(request["answer"]).open("w", encoding="utf-8") as answer:
         for fields in request["plugins"]:
             for record in describe(Plugin(*fields)):
@@ -25,13 +25,13 @@ def main(request: dict[str, Any]) -> None:
 
 
 def describe(plugin: Plugin) -> Iterator[dict[str, Any]]:
-    """What is known of a plugin before it is imported, and after."""
+    """The record of a plugin before and after it is imported."""
     places = watched(plugin.target.partition(":")[0].partition(".")[0], plugin.distribution)
     record: dict[str, Any] = {
         "name": plugin.name,
         "of": [plugin.target, plugin.distribution, plugin.version],
         "watched": places,
-        "stamp": stamp(places),  # before it is imported: what changes meanwhile is found out next time
+        "stamp": stamp(places),  # before it is imported: later changes are detected next time
     }
     yield record
     catalogue = Catalogue(plugins=[plugin])
@@ -47,14 +47,14 @@ def describe(plugin: Plugin) -> Iterator[dict[str, Any]]:
 
 
 def _summarised(catalogue: Catalogue, plugin: Plugin, kind: str) -> Iterator[Any]:
-    """What a plugin registers of a kind, with what is listed of each."""
+    """The objects of a type that a plugin registers, with their summaries."""
     from mleredux._core.plugins.summaries import check_and_summarise
 
     for entry in catalogue.declared(plugin, kind):
         summary = entry.ref.summary
         try:
             summary = check_and_summarise(kind, catalogue.resolved(entry))
-        except PluginError as error:  # whoever uses it is told too
+        except PluginError as error:  # reported again on use
             if not str(error).startswith(tuple(plugin.errors)):
                 plugin.errors.append(str(error))
         yield dataclasses.replace(entry.ref, summary=json.loads(json.dumps(summary)))

@@ -1,4 +1,4 @@
-"""Finding plugins: through entry points, in plugin files, and by module names; importing none of them."""
+"""Discovery of plugins through entry points, plugin files and module names, without importing them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BLOCK_VARIABLE = "MLEREDUX_BLOCK_PLUGINS"
 LOAD_VARIABLE = "MLEREDUX_PLUGINS"
 
 KINDS = ("tasks", "techniques", "agents", "graders", "sandboxes", "commands")
-"""What plugins register; `mleredux_register_<kind>` is the hook."""
+"""The types of objects that plugins register; the hook is `mleredux_register_<kind>`."""
 
 
 @dataclass(frozen=True)
 class Ref:
-    """A task, agent, grader, sandbox or command that is imported when it is used.
+    """A task, agent, grader, sandbox or command that is imported on use.
 
     Attributes:
         id: Its id.
-        target: Where it is: `package.module:attribute`.
-        summary: What `mleredux list` shows of it, JSON-able.
+        target: Where it is defined: `package.module:attribute`.
+        summary: The fields shown by `mleredux list`, JSON-serializable.
     """
 
     id: str
@@ -41,11 +41,11 @@ class Plugin:
         name: The entry point's name (the module's, for plugin files and `-p MODULE`).
         target: What is imported: `module` or `module:attribute`; a path for plugin files.
         state: `found`, `loaded`, `blocked` or `failed`.
-        index: What it registers, by kind, where that is known without importing it.
-        hooks: Hooks it implements, where that is known without importing it.
-        dynamic: Kinds of which it must be asked each time (what a user imported, say).
-        recorded: Whether it is known without importing it that it failed.
-        errors: What is wrong with it, one sentence each, with the remedy.
+        index: What it registers, by type, if that is known without importing it.
+        hooks: Hooks it implements, if that is known without importing it.
+        dynamic: Types whose registrations must be queried each time (e.g. a user's imports).
+        recorded: Whether its failure is known without importing it.
+        errors: Its problems, one sentence each, with the remedy.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Plugin:
     errors: list[str] = field(default_factory=list)
 
     def fail(self, message: str) -> None:
-        """Record that it can't be used."""
+        """Mark it as unusable."""
         self.state = "failed"
         self.errors.append(message)
 
@@ -77,7 +77,7 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
 
     Args:
         block: Names of plugins that are listed as blocked and never imported.
-        load: Further modules or plugin files (`.` is `mleredux_plugins.py` in the current folder).
+        load: Additional modules or plugin files (`.` is `mleredux_plugins.py` in the current folder).
     """
     blocked = blocked_names(block)
     plugins = [Plugin("core", "mleredux._core.builtin", "mleredux", source="built in")]
@@ -89,7 +89,7 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
         if plugin.name in seen:
             other = seen[plugin.name].distribution or seen[plugin.name].target
             plugin.fail(
-                f"Plugin name {plugin.name!r} of {plugin.distribution or plugin.target} is taken by {other}; "
+                f"Plugin name {plugin.name!r} of {plugin.distribution or plugin.target} is already used by {other};  "
                 "uninstall one of them."
             )
         else:
@@ -113,6 +113,6 @@ def _from_request(request: str) -> Plugin:
         path = path / PLUGIN_FILE if path.is_dir() else path
         plugin = Plugin(path.stem, str(path.resolve()), source="file")
         if not path.is_file():
-            plugin.fail(f"Plugin file {path} does not exist; name a .py file or a folder that holds {PLUGIN_FILE}.")
+            plugin.fail(f"Plugin file {path} does not exist; give a .py file or a folder that contains {PLUGIN_FILE}.")
         return plugin
     return Plugin(request, request, source="option")

@@ -1,6 +1,6 @@
-"""The entry points of this environment, remembered: reading them costs more than all else at start-up.
+"""The entry points of this environment, cached: reading them takes most of the startup time.
 
-What is remembered holds as long as the installation is the same: the distributions on `sys.path`, and time and size of
+The cache is valid as long as the installation is the same: the distributions on `sys.path`, and time and size of
 each one's `entry_points.txt`.
 """
 
@@ -21,7 +21,7 @@ _ENDINGS = (".dist-info", ".egg-info")
 
 
 class EntryPoint(NamedTuple):
-    """An entry point, and who declares it."""
+    """An entry point, and its distribution."""
 
     name: str
     value: str
@@ -33,15 +33,15 @@ class Installation(NamedTuple):
     """The distributions of this environment.
 
     Attributes:
-        place: Stands for the folders that they are in.
-        state: Stands for which they are; an installation, an upgrade or a removal changes it.
+        place: Identifies the folders of the distributions.
+        state: Identifies the distributions; an installation, an upgrade or a removal changes it.
     """
 
     place: str
     state: int
 
     def remembered(self, kind: str) -> Any:
-        """What was remembered of this very installation; None where nothing was, or it can't be read."""
+        """The cached value for this installation; None if there is none, or it can't be read."""
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             content = json.loads(self.file(kind).read_bytes())
             if content["state"] == self.state:
@@ -49,7 +49,7 @@ class Installation(NamedTuple):
         return None
 
     def remember(self, kind: str, content: Any) -> None:
-        """Remember something JSON-able; nothing happens where the cache can't be written."""
+        """Cache a JSON-serializable value; does nothing if the cache can't be written."""
         path = self.file(kind)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,19 +58,19 @@ class Installation(NamedTuple):
             temporary.replace(path)
 
     def file(self, kind: str) -> Path:
-        """Where something is remembered."""
+        """The path of a cached value."""
         return cache_dir() / f"{kind}-{self.place}.json"
 
 
 def installation() -> Installation:
-    """The distributions on `sys.path`, without reading any."""
+    """The distributions on `sys.path`, without reading them."""
     found = list(_distributions())
     place = zlib.crc32(repr((sys.prefix, sys.version_info[:3], sorted({row[0] for row in found}))).encode())
     return Installation(f"{place:08x}", zlib.crc32(repr(sorted(found)).encode()))
 
 
 def entry_points(group: str) -> list[EntryPoint]:
-    """The entry points of a group, by `importlib_metadata`, or as remembered from its last look."""
+    """The entry points of a group, read by `importlib.metadata` or from the cache."""
     here = installation()
     with contextlib.suppress(TypeError):
         return [EntryPoint(*fields) for fields in here.remembered(f"entry-points-{group}")]
@@ -93,7 +93,7 @@ def _look(group: str) -> Iterator[EntryPoint]:
 
 
 def _distributions() -> Iterator[tuple[str, str, int, int]]:
-    """What an installation, an upgrade or a removal changes: folder, name, and time and size of the entry points."""
+    """A fingerprint that changes with an installation, an upgrade or a removal."""
     for folder in dict.fromkeys(sys.path):
         try:
             with os.scandir(folder or ".") as entries:

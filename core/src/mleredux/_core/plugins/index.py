@@ -1,8 +1,7 @@
-"""What each installed plugin registers and which hooks it implements, so that listing it imports nothing.
+"""An index of what each installed plugin registers and implements, so that listing does not import plugins.
 
-It is found out by importing plugins that are new or changed, in a process of their own, and kept in the user's cache
-for as long as the installation, mleredux and the files of the plugin stay the same. Where the cache can't be written,
-each process finds it out again.
+New or changed plugins are imported in a separate process; the result is stored in the user's cache as long as the
+installation, mleredux and the plugin's files do not change. If the cache can't be written, each process repeats this.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ _DESCRIBE = (
 )
 _DESCRIBING = "MLEREDUX_DESCRIBING_PLUGINS"
 _process: dict[Installation, dict[str, Any]] = {}
-"""What this process read or found out: a second catalogue reads no file, and finds out nothing again."""
+"""The records known to this process, for further catalogues."""
 
 
 def read_index(plugins: Iterable[Plugin]) -> None:
-    """Fill in what plugins register, implement and failed with; plugin files and modules asked for are left alone."""
-    if _DESCRIBING in os.environ:  # a plugin looks at others while it is imported for their index
+    """Fill in what plugins register, implement and failed with; requested plugin files and modules are skipped."""
+    if _DESCRIBING in os.environ:  # a plugin that is being indexed opens a catalogue itself
         return
     indexed = [plugin for plugin in plugins if plugin.state == "found" and plugin.source not in ("file", "option")]
     here = installation()
     known, stale = _sorted_out(here, indexed)
     if stale:
         with _alone(here):
-            known, stale = _sorted_out(here, indexed)  # another process may have done it meanwhile
+            known, stale = _sorted_out(here, indexed)  # another process may have updated it meanwhile
             if stale:
                 known = {"core": known["core"], "plugins": {**known["plugins"], **_describe(stale)}}
                 here.remember("plugins", known)
@@ -50,7 +49,7 @@ def read_index(plugins: Iterable[Plugin]) -> None:
 
 
 def forget_index() -> None:
-    """Find out again what plugins register when it is next needed."""
+    """Discard the index; it is rebuilt on next use."""
     here = installation()
     _process.pop(here, None)
     with contextlib.suppress(OSError):
@@ -58,7 +57,7 @@ def forget_index() -> None:
 
 
 def watched(package: str, distribution: str | None) -> list[str]:
-    """What changes with a package: the list of its files that pip wrote beside it, else its folders or its file."""
+    """The paths that change with a package: pip's list of its files, or its folders or file."""
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
@@ -77,14 +76,14 @@ def watched(package: str, distribution: str | None) -> list[str]:
 
 
 def _same(name: str, other: str | None) -> bool:
-    """Whether two names are of one distribution, as PEP 503 compares them."""
+    """Whether two names denote the same distribution, as compared by PEP 503."""
     import re
 
     return re.sub(r"[-_.]+", "-", name).lower() == re.sub(r"[-_.]+", "-", other or "").lower()
 
 
 def stamp(paths: Iterable[str]) -> int:
-    """Changes with any file at or below the paths, but for compiled ones."""
+    """A fingerprint of all files at or below the paths, except compiled ones."""
     seen: list[tuple[str, int, int]] = []
     waiting = list(paths)
     while waiting:
@@ -107,7 +106,7 @@ def stamp(paths: Iterable[str]) -> int:
 
 
 def _sorted_out(here: Installation, plugins: list[Plugin]) -> tuple[dict[str, Any], list[Plugin]]:
-    """What is known and holds, and the plugins of which nothing is."""
+    """The valid records, and the plugins without one."""
     known = _process.get(here) or here.remembered("plugins")
     with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError):
         paths, was = known["core"]
@@ -123,7 +122,7 @@ def _holds(record: dict[str, Any] | None, plugin: Plugin) -> bool:
 
 
 def _describe(plugins: list[Plugin]) -> dict[str, Any]:
-    """Records of plugins, each imported in another process; one that ends that process takes no other along."""
+    """Build records of plugins in another process; a plugin that ends it does not affect the others."""
     import subprocess
     import tempfile
 
@@ -149,7 +148,7 @@ def _describe(plugins: list[Plugin]) -> dict[str, Any]:
                 how = f"exit code {ended.returncode}: {' '.join(ended.stderr.split())[-200:]}"
             except subprocess.TimeoutExpired:
                 how = f"it took longer than {_LONGEST_S:.0f} s"
-            except OSError:  # no Python to be started: plugins are imported as they are used
+            except OSError:  # Python can't be started: plugins are imported on use
                 return records
             if not answer.is_file():
                 return records
@@ -157,7 +156,7 @@ def _describe(plugins: list[Plugin]) -> dict[str, Any]:
                 told = json.loads(line)
                 records[told["name"]] = told
             for record in records.values():
-                if "failed" not in record:  # the last one, which was begun
+                if "failed" not in record:  # the last one, which was started
                     record["failed"] = True
                     record["errors"] = [
                         f"Plugin {record['name']!r} ends the process that imports it ({how}); fix or uninstall "
@@ -175,12 +174,12 @@ def _apply(plugin: Plugin, record: dict[str, Any]) -> None:
             return
         plugin.index, plugin.hooks, plugin.dynamic = index, tuple(record["hooks"]), tuple(record["dynamic"])
     except (KeyError, TypeError):
-        plugin.errors.clear()  # a damaged file: the plugin is imported as it is used
+        plugin.errors.clear()  # a damaged file: the plugin is imported on use
 
 
 @contextlib.contextmanager
 def _alone(here: Installation) -> Iterator[None]:
-    """One process at a time finds it out; without a lock where the cache can't be written."""
+    """Lock the index, so that one process at a time updates it; no lock if the cache can't be written."""
     from mleredux._core.store.files import FileLock
 
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Importing one plugin, checking it against the contract, and registering it with pluggy, apart from all others."""
+"""Import of one plugin, check against the contract, and registration with pluggy, isolated from other plugins."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PLUGIN_FILE_MARK = "__mleredux_plugin_file__"
 
 
 def make_manager(trace: Callable[[str], None] | None = None) -> pluggy.PluginManager:
-    """An empty pluggy manager that knows the contract.
+    """Create an empty pluggy manager with the contract's hooks.
 
     Args:
-        trace: Where each hook call is told, if anywhere.
+        trace: Called for each hook call, if given.
     """
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
@@ -33,7 +33,7 @@ def make_manager(trace: Callable[[str], None] | None = None) -> pluggy.PluginMan
 
 
 def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
-    """Import and register a plugin once; whatever goes wrong is written into `plugin.errors`.
+    """Import and register a plugin once; problems are recorded in `plugin.errors`.
 
     Returns:
         Whether it is usable.
@@ -44,10 +44,10 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
         plugin.object = _import(plugin)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # SystemExit, and what test runners raise
+    except BaseException as error:  # SystemExit, and exceptions of test runners
         plugin.fail(
             f"Plugin {plugin.name!r} can't be imported from {plugin.target} "
-            f"({type(error).__name__}: {error}{_where(error)}); mend or uninstall "
+            f"({type(error).__name__}: {error}{_where(error)}); fix or uninstall "
             f"{plugin.distribution or 'it'}, or block it with --block {plugin.name}."
         )
         return False
@@ -61,7 +61,7 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
             manager.unregister(plugin.object)
         reason = " ".join(str(error).split())
         plugin.fail(
-            f"Plugin {plugin.name!r} breaks the contract: {reason}. Compare its hooks with mleredux/hookspecs.py."
+            f"Plugin {plugin.name!r} violates the contract: {reason}. Compare its hooks with mleredux/hookspecs.py."
         )
         return False
     plugin.state = "loaded"
@@ -82,7 +82,7 @@ def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[st
 
 
 def resolve(ref: Ref, plugin: Plugin) -> Any:
-    """Import what a ref points to.
+    """Import the target of a ref.
 
     Raises:
         ImportError: There is no such module or attribute.
@@ -103,7 +103,7 @@ def _import(plugin: Plugin) -> Any:
         if spec is None or spec.loader is None:
             raise ImportError(f"{plugin.target} is not a Python file")
         taken = plugin.name in sys.modules or plugin.name in sys.stdlib_module_names
-        # Another project's plugin file of the same name gives way; any other module does not.
+        # Another project's plugin file of the same name is replaced; any other module is not.
         if taken and not hasattr(sys.modules.get(plugin.name), _PLUGIN_FILE_MARK):
             raise ImportError(f"{plugin.name} is the name of another module; rename the file")
         module = importlib.util.module_from_spec(spec)
@@ -134,14 +134,14 @@ def _contract_fits(plugin: Plugin, contract: object, hooks: Iterable[str]) -> bo
             return True
     if not isinstance(contract, int):
         plugin.fail(
-            f"Plugin {plugin.name!r} states the contract {contract!r}, which is no number; "
+            f"Plugin {plugin.name!r} declares the contract {contract!r}, which is not an integer; "
             f"write mleredux_contract = {hookspecs.CONTRACT_VERSION} in {plugin.target}."
         )
         return False
     which = "a newer mleredux" if contract > hookspecs.CONTRACT_VERSION else f"a newer version of {plugin.name}"
     plugin.fail(
-        f"Plugin {plugin.name!r} ({plugin.distribution or plugin.target}) was made for contract {contract}, "
-        f"this mleredux speaks contract {hookspecs.CONTRACT_VERSION}; install {which}."
+        f"Plugin {plugin.name!r} ({plugin.distribution or plugin.target}) was written for contract {contract}, "
+        f"this mleredux supports contract {hookspecs.CONTRACT_VERSION}; install {which}."
     )
     return False
 
@@ -150,7 +150,7 @@ def _refuse_unknown_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> None
     known = {name for name in vars(hookspecs) if name.startswith("mleredux_")}
     unknown = sorted(set(implemented_hooks(plugin, manager)) - known)
     if unknown:
-        raise ValueError(f"it implements hooks that do not exist: {', '.join(unknown)}")
+        raise ValueError(f"it implements unknown hooks: {', '.join(unknown)}")
 
 
 def _where(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Checking that a registered object is what its kind says, and what `mleredux list` shows of it."""
+"""Type checks of registered objects, and the summaries shown by `mleredux list`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
-    """The summary of a registered object, JSON-able, with its `id`.
+    """Return the summary of a registered object, JSON-serializable, with its `id`.
 
     Raises:
-        TypeError: It is not what a plugin may register as this kind.
+        TypeError: The object has the wrong type.
     """
     from mleredux._core.capabilities import needs_of
     from mleredux._core.models import Agent, Grader, Task, Technique
@@ -49,7 +49,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "sandboxes": "an object with the methods of mleredux.plugin.sandbox.Sandbox",
         "commands": "a click.Command",
     }[kind]
-    raise TypeError(f"a {type(item).__name__} was given where {expected} (or a Ref to one) belongs")
+    raise TypeError(f"a {type(item).__name__} was given instead of {expected} (or a Ref to one)")
 
 
 def _facts(facts: Capabilities | Needs) -> dict[str, Any]:
