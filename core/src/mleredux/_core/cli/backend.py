@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mleredux._core.models import Event, Report, Verdict
 
 Record = dict[str, Any]
-"""What `--json` prints."""
+"""A record as `--json` prints it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,11 +40,11 @@ class CommandGroup(click.Group):
         return {**added, **self.own()}
 
     def shown(self, ctx: click.Context) -> dict[str, str]:
-        """Commands that work where they are asked for, sorted, with their short help."""
+        """Commands that are available with the selected back end, sorted, with their short help."""
         return {name: title for name, (title, place) in sorted(self.known(ctx).items()) if works(ctx, place)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands of the group that work where they are asked for."""
+        """Names of all commands of the group that are available with the selected back end."""
         return list(self.shown(ctx))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -55,7 +55,7 @@ class CommandGroup(click.Group):
         return found or catalogue(ctx).get("commands", f"{_prefix(ctx)}{cmd_name}")
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """As click does; what is missing is said in a sentence."""
+        """As in click; an unknown command is rejected with one sentence."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -63,7 +63,7 @@ class CommandGroup(click.Group):
             raise
 
     def explain_missing(self, ctx: click.Context, name: str) -> None:
-        """Refuse a command of the other place by name."""
+        """Reject a command that needs the other back end, by name."""
         known = self.known(ctx)
         if name in known:
             ctx.fail(elsewhere(f"{_prefix(ctx)}{name}", known[name][1]))
@@ -76,5 +76,5 @@ class CommandGroup(click.Group):
 
 
 def _prefix(ctx: click.Context) -> str:
-    """What stands before the names of a group's commands in the catalogue."""
+    """The prefix of the names of a group's commands in the catalogue."""
     return f"{ctx.info_name} " if ctx.parent else ""

@@ -79,7 +79,7 @@ class Root(CommandGroup):
         ctx.fail(f"No such command {name!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As of any group; without a client for the server that is asked for, how to install it."""
+        """As in any group; without a client for the requested server, state how to install it."""
         super().format_commands(ctx, formatter)
         if not self.shown(ctx):
             formatter.write_paragraph()
