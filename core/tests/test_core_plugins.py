@@ -371,7 +371,7 @@ def test_two_plugins_of_one_name_are_told_apart(site: Site) -> None:
     site.install("second", GOOD.format(name="second"), entry="alpha")
     found = site.listed()
     assert found["tasks"] == ["alpha-task"]
-    assert found["problems"] == ["Plugin name 'alpha' of second is taken by alpha; uninstall one of them."]
+    assert found["problems"] == ["Plugin name 'alpha' of second is already used by alpha; uninstall one of them."]
 
 
 def test_plugins_are_blocked_by_name(site: Site) -> None:
