@@ -95,7 +95,7 @@ def delete(ctx: click.Context, runs: tuple[str, ...], yes: bool) -> None:
     found = [there.find(name) for name in runs]
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Confirm with --yes: there is no terminal to ask on.")
+            raise click.UsageError("Without a terminal, deleting needs --yes.")
         click.confirm(f"Delete {', '.join(found)} {there.place}?", abort=True)
     for run_id in found:
         there.delete(run_id)
