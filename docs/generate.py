@@ -1,7 +1,7 @@
 """Generate the pages and tables of the docs that come from the code: `python docs/generate.py [--check]`.
 
-`hooks.md`, `cli.md` and `api-plugin.md` are generated completely; in other pages, the text between `<!-- made: NAME -->`
-and `<!-- end -->`.
+`hooks.md`, `cli.md` and `api-plugin.md` are generated completely; in other pages, the text between
+`<!-- made: NAME -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
