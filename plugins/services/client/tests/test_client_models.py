@@ -9,7 +9,7 @@ from typing import Any
 
 import mleredux._core.formats as formats
 import mleredux._core.models as core
-import mleredux._core.rollout as core_rollout
+import mleredux._core.rollout.models as core_rollout
 import mleredux_client.formats as client_formats
 import mleredux_client.models as client
 import pytest
