@@ -1,4 +1,4 @@
-"""`mleredux doctor` tells what is missing, and how to mend it."""
+"""`mleredux doctor` tells what is missing, and how to fix it."""
 
 from __future__ import annotations
 

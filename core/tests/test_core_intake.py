@@ -1,4 +1,4 @@
-"""Taking in what an agent left: whatever lies there, the manifest is made, within limits, and nothing is followed."""
+"""Accepting an agent's output: whatever lies there, the manifest is made, within limits, and nothing is followed."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def make_folders(root: Path) -> dict[str, Path]:
     for folder in (*folders.values(), root / "private", folders["task"] / "data"):
         folder.mkdir(parents=True, exist_ok=True)
     (folders["task"] / "description.md").write_text("What to predict.\n")
-    (folders["task"] / "instructions.md").write_text("How to hand it in.\n")
+    (folders["task"] / "instructions.md").write_text("How to submit it.\n")
     (folders["public"] / "train.csv").write_text("id,x,y\n1,2,3\n")
     (folders["public"] / "images").mkdir(exist_ok=True)
     (folders["public"] / "images" / "1.txt").write_text("an image\n")

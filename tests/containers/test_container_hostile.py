@@ -85,9 +85,9 @@ for path in ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/contai
     if os.path.exists(path):
         found["reached"].append(path)
 
-def ask(verb, path, body=None):
+def ask(method, path, body=None):
     connection = http.client.HTTPConnection("localhost", 5000, timeout=30)
-    connection.request(verb, path, body)
+    connection.request(method, path, body)
     return connection.getresponse().read().decode()
 
 sample = open(f"{here}/sample_submission.csv").read()

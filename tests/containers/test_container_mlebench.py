@@ -79,7 +79,7 @@ def test_an_image_made_for_mle_bench_runs_unmodified(image, sandbox, make_launch
         endpoint.stop()
     assert ended.code == 0, log.decode()
     lines = log.decode().splitlines()
-    assert lines[:3] == ["How to hand it in.", "What to predict.", "competition digits, 2 lines, an image"]
+    assert lines[:3] == ["How to submit it.", "What to predict.", "competition digits, 2 lines, an image"]
     assert json.loads(lines[3])["valid"] is True
     assert "running" in lines[4]
     assert (launch.output_dir / "submission.csv").read_text() == "id,y\n1,2\n"

@@ -11,7 +11,7 @@ def test_conforms(check, tmp_path):
     check(tmp_path)
 ```
 
-Each `check_…` looks at everything it can, then raises `NotConforming` with all that is wrong, or gives its findings.
+Each `check_…` inspects everything it can, then raises `NotConforming` with all that is wrong, or returns its findings.
 What is importable from here is stable. Nothing here imports pandas, and pytest only for `checks`.
 """
 

@@ -32,7 +32,7 @@ class Findings:
     """Findings about one subject.
 
     Args:
-        subject: What is looked at, as a sentence begins: `Task digits`.
+        subject: What is checked, as a sentence begins: `Task digits`.
 
     Attributes:
         all: Every finding, in order.
@@ -48,7 +48,7 @@ class Findings:
         return [finding for finding in self.all if not finding.ok]
 
     def good(self, name: str, message: str = "as it should be") -> None:
-        """Note that something is in order, or was not looked at and why."""
+        """Note that something is in order, or was not checked and why."""
         self.all.append(Finding(name, True, message))
 
     def bad(self, name: str, message: str, remedy: str | None = None) -> None:

@@ -103,7 +103,7 @@ def check_refusals(findings: Findings, good: Path, form: Form, grade: Grade, fol
 def check_order(findings: Findings, good: Path, form: Form, grade: Grade, folder: Path) -> None:
     """Rows in another order get the same score, where ids name them."""
     if not form.ids or not form.ids_fixed:
-        findings.good("row order", "not looked at: rows are not named by fixed ids")
+        findings.good("row order", "not checked: rows are not named by fixed ids")
         return
     header, rows = read_csv(good)
     with findings.looking_at("row order"):
@@ -128,7 +128,7 @@ def _check_refused(findings: Findings, name: str, path: Path, grade: Grade) -> N
         one = 0 < len(sentence) <= MAX_SENTENCE and "\n" not in sentence and "Traceback" not in sentence
         findings.expect(name, one, f"the refusal is not one sentence: {sentence[:200]!r}")
     except TaskBroken as error:
-        findings.bad(name, f"the task is blamed: {error}", "Raise InvalidSubmission for what the agent can mend.")
+        findings.bad(name, f"the task is blamed: {error}", "Raise InvalidSubmission for what the agent can fix.")
     except Exception as error:  # a grader may raise anything; it becomes a finding
         findings.bad(
             name,

@@ -12,7 +12,7 @@ found = {"env": env, "cwd": os.path.realpath("."), "output": os.path.realpath(ou
 def attempt(name, action):
     try:
         found[name] = action()
-    except Exception as error:  # the check looks at what was refused, and how
+    except Exception as error:  # the test inspects what was refused, and how
         found[name] = f"{type(error).__name__}: {error}"
 
 def write(path):

@@ -112,7 +112,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
     findings.expect("task folder", seen["task.json"] == "submission.csv", f"task.json: {seen['task.json']}.")
     findings.expect("scratch", seen["write scratch"] == "written", f"scratch: {seen['write scratch']}.")
     if not bench.sandbox.capabilities.isolated:
-        findings.good("isolation", "not looked at: it says that it is no security boundary")
+        findings.good("isolation", "not checked: it says that it is no security boundary")
         return
     for name in ("write task", "write data"):
         findings.expect(name, seen[name] != "written", "the agent can change what is to be read only.")

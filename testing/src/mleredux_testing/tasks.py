@@ -106,7 +106,7 @@ def _check_preparation(
 ) -> Prepared | None:
     """Prepare twice, the second time in another process where the task is registered, with another hash seed."""
     if task.fetch is None and raw is None:
-        findings.good("preparation", "not looked at: the raw files are not there; give the folder as `raw`")
+        findings.good("preparation", "not checked: the raw files are not there; give the folder as `raw`")
         return None
     again = DataStore(data.path.with_name("again"))
     registered = task.id.partition("+")[0] in catalogue.entries("tasks")
@@ -187,7 +187,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
     expect_private(findings, "private files", hashes(prepared.public.parent))
     schema = read_schema(prepared.schema)
     if task.submission.sample is None or not schema.columns:
-        findings.good("submission", "not looked at: there is no sample of a table")
+        findings.good("submission", "not checked: there is no sample of a table")
         return
     sample = prepared.public / task.submission.sample
     with findings.looking_at("answers in public files"):
@@ -242,7 +242,7 @@ def _answers_as_submission(task: Task, prepared: Prepared, schema: SubmissionSch
 def _check_perfect(findings: Findings, task: Task, grader: Grader, best: Path | None, grade: object) -> None:
     name = "answers as submission"
     if best is None or not callable(grade):
-        findings.good(name, "not looked at: the answers do not have the form of a submission")
+        findings.good(name, "not checked: the answers do not have the form of a submission")
         return
     value = float(grade(best).value)
     gold = task.thresholds is not None and medals(round(value, 5), task.thresholds, task.direction).gold_medal
@@ -252,5 +252,5 @@ def _check_perfect(findings: Findings, task: Task, grader: Grader, best: Path | 
         name,
         gold or perfect or unknown,
         f"the answers themselves score {value}, which is neither perfect ({grader.perfect}) nor gold.",
-        "Look at the answers, the metric's options and the direction.",
+        "Check the answers, the metric's options and the direction.",
     )

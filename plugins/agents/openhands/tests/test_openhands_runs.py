@@ -52,7 +52,7 @@ def test_the_rollout_shows_bug_fix_and_improvement(run: Run) -> None:
     assert check_rollout(path) == []
     rollout = read_rollout(path)
     said = [text_of(step.message) for step in rollout.steps]
-    assert said[2].startswith("First a look at the data") and "The file's name is misspelt." in said
+    assert said[2].startswith("First the data") and "The file's name is misspelt." in said
     ran = [step for step in rollout.steps if step_extra(step).is_buggy is not None]
     assert [step_extra(step).is_buggy for step in ran] == [True, False, False, False]
     shown = [text_of(step.observation.results[0].content) if step.observation else "" for step in ran]

@@ -33,7 +33,7 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
     """What works the commands of this command line: the server that is named, opened once, or this machine.
 
     Args:
-        runs_dir, data_dir: Where this machine's runs and data are; the usual places where None.
+        runs_dir, data_dir: Folders of runs and data on this machine; the default ones if None.
 
     Raises:
         click.UsageError: A server is named, and the client is not installed.

@@ -177,7 +177,7 @@ def _words(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> str:
     """
     for name in names:
         if not pattern.fullmatch(name):
-            raise BuildFailed(f"{name!r} is no name of {kind}.", hint="Mend the agent's build, or its options.")
+            raise BuildFailed(f"{name!r} is no name of {kind}.", hint="Fix the agent's build, or its options.")
     return " ".join(names)
 
 
@@ -193,7 +193,7 @@ def _npm_package(name: str, files: dict[str, Path | bytes]) -> str:
     if not (path / "package.json").is_file():
         raise BuildFailed(
             f"{path} is neither a packed npm package (.tgz) nor a folder with a package.json.",
-            hint="Mend the agent's build, or its options.",
+            hint="Fix the agent's build, or its options.",
         )
     files.update({f"{place}/{key}": source for key, source in _tree(path, {"node_modules", ".git"}).items()})
     return f"/tmp/{place}"
@@ -210,7 +210,7 @@ def from_context(build: Build) -> Recipe:
     if not (context / build.dockerfile).is_file():
         raise BuildFailed(
             f"There is no {build.dockerfile} in {context}.",
-            hint="Mend `context` and `dockerfile` of the agent's build.",
+            hint="Fix `context` and `dockerfile` of the agent's build.",
         )
     ignore = context / ".dockerignore"
     lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.is_file() else []
@@ -237,7 +237,7 @@ def _package_files(package: str) -> dict[str, Path | bytes]:
     if spec is None or not (spec.submodule_search_locations or spec.origin):
         raise BuildFailed(
             f"The agent's build names the package {package!r}, which can't be imported here.",
-            hint="Install it, or mend `packages` of the agent's build.",
+            hint="Install it, or fix `packages` of the agent's build.",
         )
     place = f"agent/{package.replace('.', '/')}"
     if not spec.submodule_search_locations:

@@ -157,7 +157,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def as_objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of an array; what else is in it is passed over."""
+    """The objects of an array; what else is in it is ignored."""
     return [item for item in as_list(value) if isinstance(item, dict)]
 
 

@@ -85,7 +85,7 @@ def wait_for(child: int) -> int:
 
 
 def end_all(group: int) -> None:
-    """Kill what the agent left, all generations: orphans become our children as their parents end.
+    """Kill the processes that the agent started, all generations: orphans become our children as their parents end.
 
     All are stopped first, until no new ones appear, so that none forks faster than it is killed.
     """

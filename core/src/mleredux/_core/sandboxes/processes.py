@@ -1,4 +1,4 @@
-"""Processes of this machine: telling them apart for good, and ending whole families of them."""
+"""Processes of this machine: telling them apart permanently, and ending whole families of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import psutil
 def birth(pid: int) -> float | None:
     """When a process began, in a unit of the machine's own; None where there is none of that number.
 
-    With the number it names a process for good, numbers being used again. Unlike psutil's creation time it does not
+    With the number it names a process permanently, numbers being used again. Unlike psutil's creation time it does not
     move when the clock is set.
     """
     try:

@@ -76,7 +76,7 @@ def _gpus() -> tuple[str, ...]:
 
 
 class Slots:
-    """The ledger of slots in a runs directory; safe among threads and processes, and self-mending after a kill.
+    """The ledger of slots in a runs directory; safe among threads and processes, and self-healing after a kill.
 
     Args:
         folder: The runs directory.

@@ -13,7 +13,7 @@ from mleredux._core.store import Run
 _VALIDATE = """\
 #!/bin/sh
 # Says whether a submission is well-formed; never its score. Usage: validate.sh [FILE]
-# Without FILE, the submission file in the output folder is looked at.
+# Without FILE, the submission file in the output folder is checked.
 url="${MLEREDUX_VALIDATE_URL:-http://localhost:5000/validate}"
 if command -v curl >/dev/null 2>&1; then
     if [ $# -gt 0 ]; then exec curl -sS -X POST -F "file=@$1" "$url"; fi

@@ -20,7 +20,7 @@ def note_data(run: Run, prepared: Path) -> None:
 
 
 def check_data(run: Run, prepared: Path) -> None:
-    """See whether the data still are what they were; where not, the run says so and the data are marked as spoiled."""
+    """See whether the data is unchanged; where not, the run says so and the data is marked as spoiled."""
     noted = run.log.state.data_stamp
     if noted and stamp(prepared) != noted:
         with contextlib.suppress(OSError):

@@ -27,7 +27,7 @@ def exposures(run: Run, private: Path) -> list[str]:
     """
     try:
         wanted = canary(run.spec.task).encode()
-    except MlereduxError as error:  # no salt, no canary: the rest is looked at all the same
+    except MlereduxError as error:  # no salt, no canary: the rest is checked all the same
         wanted = b""
         found = [f"The canary could not be looked for: {error}"]
     else:

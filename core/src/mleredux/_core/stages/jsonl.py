@@ -16,7 +16,7 @@ from mleredux.errors import MlereduxError
 
 
 class Listed(Model):
-    """One line of `submission.jsonl`. Unknown fields are passed over, as MLE-bench does."""
+    """One line of `submission.jsonl`. Unknown fields are ignored, as MLE-bench does."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -28,7 +28,7 @@ def prepare(
     Args:
         task: The task.
         catalogue: Plugins.
-        data: Where raw and prepared data are.
+        data: The store of raw and prepared data.
         force: Prepare again what is prepared.
         source: A folder (used where it is) or a zip (unpacked one level) with the raw data.
         keep_raw: Keep raw data that were fetched or unpacked; else they go once the prepared files are in place.
@@ -36,7 +36,7 @@ def prepare(
         progress: Told what is going on; bytes are told to `mleredux._core.progress` listeners.
 
     Raises:
-        DataError: Raw data are missing or damaged, or there is too little room.
+        DataError: Raw data is missing or damaged, or there is too little room.
         TaskBroken: Preparing failed, or gave other bytes than published.
     """
 

@@ -29,7 +29,7 @@ _OUTPUT_FOLDERS = ("code", "logs", "rollout")
 
 
 def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
-    """Let the agent work.
+    """Run the agent.
 
     Returns:
         How it ended, and the submission to grade, or what is there in its place.

@@ -24,7 +24,7 @@ _LAST_BYTES = 10_000
 
 
 def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
-    """Let the agent work on its smoke task, unless it passed there with this environment before.
+    """Run the agent on its smoke task, unless it passed there with this environment before.
 
     It passes where it leaves a submission that can be scored, in time or at the time limit. The logs are kept in the
     run's `logs/smoke`.

@@ -85,7 +85,7 @@ class Run:
 
     @property
     def output_dir(self) -> Path:
-        """What the agent left: hostile."""
+        """The agent's output: hostile."""
         return self.path / "output"
 
     @property

@@ -104,7 +104,7 @@ class RunStore:
             yield from (path.parent.name for path in self.path.glob("*/run.json"))
 
     def newest(self, task: str) -> Iterator[Run]:
-        """Runs of a task, the newest first, found by their names; the index is not asked, which looks at each run."""
+        """Runs of a task, the newest first, found by their names; the index is not asked, which checks each run."""
         if not self.path.is_dir():
             return
         part = f"-{_task_part(task)}-"
@@ -137,7 +137,7 @@ class RunStore:
     ) -> list[dict[str, Any]]:
         """Rows of the index, newest first, filtered.
 
-        Rows that are missing, or older than their run's event log, are made anew; an index that can't be read is
+        Rows that are missing, or older than their run's event log, are made again; an index that can't be read is
         rebuilt, and one that can't be written is done without.
         """
         try:
@@ -153,7 +153,7 @@ class RunStore:
         return sorted(rows, key=lambda row: str(row["id"]), reverse=True)
 
     def rebuild(self) -> int:
-        """Make the index anew from the run directories; the number of runs."""
+        """Make the index again from the run directories; the number of runs."""
         if not self.path.is_dir():
             return 0
         try:
@@ -174,7 +174,7 @@ class RunStore:
         if run.alive:
             raise MlereduxError(f"Run {run.id} is alive.", hint="Cancel it first.")
         if not remove_tree(run.path):
-            raise MlereduxError(f"Run {run.id} can't be removed from {run.path}.", hint="Look at its permissions.")
+            raise MlereduxError(f"Run {run.id} can't be removed from {run.path}.", hint="Check its permissions.")
         with contextlib.suppress(sqlite3.Error), self._index() as database:
             database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
 
@@ -193,7 +193,7 @@ class RunStore:
                 yield database
 
     def _fresh_rows(self) -> list[dict[str, Any]]:
-        """All rows, those made anew that are behind their run's event log."""
+        """All rows, those made again that are behind their run's event log."""
         if not self.path.is_dir():
             return []
         with self._index() as database:

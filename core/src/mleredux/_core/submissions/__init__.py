@@ -1,1 +1,1 @@
-"""Submissions: their schema, whether one is well-formed, and taking in what an agent left."""
+"""Submissions: their schema, whether one is well-formed, and accepting an agent's output."""

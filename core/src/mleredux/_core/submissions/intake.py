@@ -1,4 +1,4 @@
-"""Taking in what an agent left: hostile input. Nothing is followed out of the tree, and everything has a limit."""
+"""Accepting an agent's output: hostile input. Nothing is followed out of the tree, and everything has a limit."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def _check_table(
 
 
 def _cells_are_fine(block: list[list[str]], width: int, positions: list[tuple[Column, int]]) -> bool:
-    """Whether a block of rows holds nothing to object to, cell by cell; a quick look at whole columns.
+    """Whether a block of rows holds nothing to object to, cell by cell; a quick check of whole columns.
 
     False also where a closer look is needed (empty lines, missing values where they are allowed).
     """

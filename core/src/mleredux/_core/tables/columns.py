@@ -1,4 +1,4 @@
-"""Turning columns into arrays, or refusing them with one sentence on what to mend."""
+"""Turning columns into arrays, or refusing them with one sentence on what to fix."""
 
 from __future__ import annotations
 

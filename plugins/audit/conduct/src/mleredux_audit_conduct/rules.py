@@ -17,7 +17,7 @@ MOST_OF_A_RULE = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to look at.
+    """Something to inspect.
 
     Attributes:
         rule: `answers`, `network`, `llm-predictions`, `hand-written`, `copied` or `judge`.

@@ -7,7 +7,7 @@ from mleredux.plugin.grader import Array
 
 
 def first_hits(iou: Array, threshold: float) -> Array:
-    """Which predictions are right: those that are the first to look at a true box, and overlap it enough.
+    """Which predictions are right: those that are the first to choose a true box, and overlap it enough.
 
     A prediction checks no other than its best box; every further one that checks the same box is wrong.
 

@@ -105,7 +105,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
         return AsyncArtifacts(self._http, self.id)
 
     async def cancel(self) -> AsyncRun:
-        """Stop it; what it left is still graded and kept. Nothing happens to one that is final."""
+        """Stop it; its output so far is still graded and kept. Nothing happens to one that is final."""
         return self._said(await self._http.json(calls.act(f"{self._path}/cancel")))
 
     async def retry(self) -> AsyncRun:

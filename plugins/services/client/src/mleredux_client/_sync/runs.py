@@ -105,7 +105,7 @@ class Run(RunFacts, Resource[RunRecord]):
         return Artifacts(self._http, self.id)
 
     def cancel(self) -> Run:
-        """Stop it; what it left is still graded and kept. Nothing happens to one that is final."""
+        """Stop it; its output so far is still graded and kept. Nothing happens to one that is final."""
         return self._said(self._http.json(calls.act(f"{self._path}/cancel")))
 
     def retry(self) -> Run:
