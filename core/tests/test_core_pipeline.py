@@ -253,7 +253,7 @@ def test_resuming_is_refused_with_the_reason(toy: Any, monkeypatch: pytest.Monke
         toy.resume(run)
     run = toy.new("copy")
     run.lock.acquire()
-    with pytest.raises(ResumeRefused, match="is alive"):
+    with pytest.raises(ResumeRefused, match="is being executed"):
         toy.resume(run)
     run.lock.release()
     run = toy.new("copy")

@@ -188,7 +188,7 @@ def test_a_run_somebody_works_on_is_alive_and_not_deleted(store: RunStore) -> No
     assert holder.lock.acquire()
     assert run.alive
     assert not run.lock.acquire()
-    with pytest.raises(MlereduxError, match="is alive"):
+    with pytest.raises(MlereduxError, match="is being executed"):
         store.delete(run)
     holder.lock.release()
     assert not run.alive

@@ -1,6 +1,6 @@
-"""The conformance kit: what every plugin is held to, ours and third parties'.
+"""The conformance kit: checks that every plugin must pass, ours and third parties'.
 
-A plugin's whole test file:
+The complete test file of a plugin:
 
 ```python
 import pytest

@@ -1,4 +1,4 @@
-"""What every agent is held to."""
+"""Checks that every agent must pass."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def check_agent(
 
     Args:
         agent: The agent, or its id.
-        tmp: A folder for the run; one that goes again where None.
-        task: What it is tried on; the built-in toy task is a small table.
-        sandbox: Where.
-        time_limit: Seconds it may take.
+        tmp: A folder for the run; None: a temporary folder.
+        task: The task to run it on; the built-in toy task is a small table.
+        sandbox: The sandbox to run it in.
+        time_limit: Time limit in seconds.
         options: Options of the agent for this run.
         isolated: Whether the agent's need of isolation counts; False runs one without whose language model is scripted.
-        catalogue: Plugins; those of this process where None.
+        catalogue: Plugins; None: those of this process.
 
     Raises:
-        NotConforming: With everything that is wrong.
+        NotConforming: With all problems.
     """
     given = catalogue or current()
     catalogue = Catalogue(block=given.block, load=dict.fromkeys((*given.load, TOY_PLUGIN)))

@@ -1,4 +1,4 @@
-"""What a check found: collected to the end, then raised all at once."""
+"""Findings of a check: collected to the end, then raised together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mleredux._core.protocols import Finding
 
 
 class NotConforming(AssertionError):
-    """Something does not conform. The message lists everything that was found wrong.
+    """Something does not conform. The message lists all problems.
 
     Attributes:
         findings: All findings, the good ones too.
@@ -44,7 +44,7 @@ class Findings:
 
     @property
     def wrong(self) -> list[Finding]:
-        """Findings that are not as they should be."""
+        """Findings that are problems."""
         return [finding for finding in self.all if not finding.ok]
 
     def good(self, name: str, message: str = "as it should be") -> None:
@@ -52,11 +52,11 @@ class Findings:
         self.all.append(Finding(name, True, message))
 
     def bad(self, name: str, message: str, remedy: str | None = None) -> None:
-        """Note that something is wrong."""
+        """Record a problem."""
         self.all.append(Finding(name, False, message, remedy))
 
     def expect(self, name: str, condition: object, message: str, remedy: str | None = None) -> bool:
-        """Note whether a condition holds; `message` says what is wrong where it does not."""
+        """Record whether a condition holds; `message` states the problem if it does not."""
         if condition:
             self.good(name)
         else:
@@ -65,7 +65,7 @@ class Findings:
 
     @contextlib.contextmanager
     def looking_at(self, name: str) -> Iterator[None]:
-        """Turn an exception of the block into a finding, so that the next check is still made."""
+        """Convert an exception of the block to a finding, so that the next check still runs."""
         try:
             yield
         except Exception as error:  # what is checked may raise anything
@@ -74,7 +74,7 @@ class Findings:
             self.bad(name, f"{type(error).__name__}: {error}{where}")
 
     def close(self) -> Findings:
-        """Raise `NotConforming` where anything is wrong, else give the findings."""
+        """Raise `NotConforming` if there is a problem, else return the findings."""
         if self.wrong:
             raise NotConforming(self)
         return self

@@ -1,4 +1,4 @@
-"""What every grader is held to."""
+"""Checks that every grader must pass."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def check_grader(
     options: dict[str, Any] | None = None,
     catalogue: Catalogue | None = None,
 ) -> Findings:
-    """Check a grader: the answers score perfectly, order does not matter, and bad files are refused in one sentence.
+    """Check a grader: the answers score perfectly, order does not matter, invalid files are rejected with one sentence.
 
     Args:
         grader: The grader, or its id.
-        tmp: A folder for files; one that goes again where None.
+        tmp: A folder for files; None: a temporary folder.
         answers: Header and rows of answers it takes, the first column the id; the first fitting of `TOY_ANSWERS` where
             None.
         targets: Columns of the answers that are predicted; all but the first where None.
         options: Options of the metric, where it needs some.
-        catalogue: Plugins; those of this process where None.
+        catalogue: Plugins; None: those of this process.
 
     Raises:
-        NotConforming: With everything that is wrong.
+        NotConforming: With all problems.
     """
     catalogue = catalogue or current()
     findings = Findings(f"Grader {grader if isinstance(grader, str) else grader.id}")

@@ -1,4 +1,4 @@
-"""Submissions as they must not be, made from a good one."""
+"""Malformed submissions, derived from a valid one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _csv(table: Table) -> bytes:
 
 
 def malformed(good: Table, form: Form) -> Iterator[tuple[str, bytes]]:
-    """Names and bytes of submissions that must be refused."""
+    """Names and bytes of submissions that must be rejected."""
     header, rows = good
     yield "empty file", b""
     yield "header without rows", _csv((header, []))
@@ -84,7 +84,7 @@ def malformed(good: Table, form: Form) -> Iterator[tuple[str, bytes]]:
 
 
 def check_refusals(findings: Findings, good: Path, form: Form, grade: Grade, folder: Path) -> None:
-    """Each malformed submission is refused with one sentence, by core for what is no file, by the grader otherwise."""
+    """Check that each malformed submission is rejected with one sentence, by core or by the grader."""
     table = read_csv(good)
     for name, content in malformed(table, form):
         path = folder / "malformed.csv"
@@ -101,7 +101,7 @@ def check_refusals(findings: Findings, good: Path, form: Form, grade: Grade, fol
 
 
 def check_order(findings: Findings, good: Path, form: Form, grade: Grade, folder: Path) -> None:
-    """Rows in another order get the same score, where ids name them."""
+    """Check that the order of rows does not change the score, if ids identify them."""
     if not form.ids or not form.ids_fixed:
         findings.good("row order", "not checked: rows are not named by fixed ids")
         return
@@ -122,11 +122,11 @@ def _check_refused(findings: Findings, name: str, path: Path, grade: Grade) -> N
         open_regular(path).close()
         score = grade(path)
     except OSError:
-        findings.good(name, "refused before the grader is asked")
+        findings.good(name, "rejected before the grader is called")
     except InvalidSubmission as error:
         sentence = str(error)
         one = 0 < len(sentence) <= MAX_SENTENCE and "\n" not in sentence and "Traceback" not in sentence
-        findings.expect(name, one, f"the refusal is not one sentence: {sentence[:200]!r}")
+        findings.expect(name, one, f"the error is not one sentence: {sentence[:200]!r}")
     except TaskBroken as error:
         findings.bad(name, f"the task is blamed: {error}", "Raise InvalidSubmission for what the agent can fix.")
     except Exception as error:  # a grader may raise anything; it becomes a finding

@@ -1,4 +1,4 @@
-"""What every plugin is held to."""
+"""Checks that every plugin must pass."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 
 
 def check_plugin(name: str) -> Findings:
-    """Check that a plugin loads, keeps to the contract, and costs nothing until it is used.
+    """Check that a plugin loads, follows the contract, and does not import heavy packages until it is used.
 
     Args:
         name: The plugin's name, as `mleredux plugins` shows it.
 
     Raises:
-        NotConforming: With everything that is wrong.
+        NotConforming: With all problems.
     """
     findings = Findings(f"Plugin {name}")
     catalogue = Catalogue()
@@ -61,7 +61,7 @@ def _check_contract(findings: Findings, plugin: Plugin) -> None:
     findings.expect(
         "contract",
         stated in (None, CONTRACT_VERSION),
-        f"it states contract {stated}, this mleredux speaks {CONTRACT_VERSION}.",
+        f"it declares contract {stated}, this mleredux supports {CONTRACT_VERSION}.",
         f"Write `mleredux_contract = {CONTRACT_VERSION}` beside its hooks.",
     )
 

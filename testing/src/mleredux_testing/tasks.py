@@ -1,4 +1,4 @@
-"""What every task is held to."""
+"""Checks that every task must pass."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def check_task(
 
     Args:
         task: The task, or its id.
-        tmp: A folder for the data; one that goes again where None.
-        raw: A folder with the task's raw files, where it can't fetch them itself.
-        catalogue: Plugins; those of this process where None.
+        tmp: A folder for the data; None: a temporary folder.
+        raw: A folder with the task's raw files, if it can't download them itself.
+        catalogue: Plugins; None: those of this process.
 
     Raises:
-        NotConforming: With everything that is wrong.
+        NotConforming: With all problems.
     """
     catalogue = catalogue or current()
     findings = Findings(f"Task {task if isinstance(task, str) else task.id}")

@@ -1,4 +1,4 @@
-"""What every technique is held to, on the toy task."""
+"""Checks that every technique must pass, on the toy task."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_technique(technique: Technique | str, tmp: Path | None = None, *, base
         base: The task that it is asked of; where the question does not apply to it, the error must say so.
 
     Raises:
-        NotConforming: With everything that is wrong.
+        NotConforming: With all problems.
     """
     catalogue = Catalogue(load=[TOY_PLUGIN])
     findings = Findings(f"Technique {technique if isinstance(technique, str) else technique.id}")
@@ -59,7 +59,7 @@ def _check_refusal(findings: Findings, technique: Technique, base: Task) -> None
 
 
 def _check_task(findings: Findings, name: str, task: Task, catalogue: Catalogue, data: DataStore) -> None:
-    findings.expect(f"{name}: id", task.id == name, f"it calls itself {task.id!r}.")
+    findings.expect(f"{name}: id", task.id == name, f"it has the id {task.id!r}.")
     related = task.kind == "technique" and task.base is not None
     findings.expect(f"{name}: base", related, "its kind is not `technique`, or it has no base.")
     file = task.submission.file
@@ -84,7 +84,7 @@ def _check_documents(findings: Findings, name: str, task: Task, prepared: Prepar
         except MlereduxError as error:
             findings.bad(shown, f"validation fails: {error}")
             continue
-        findings.expect(shown, not verdict.valid, "it is taken for an answer.")
+        findings.expect(shown, not verdict.valid, "it is accepted as an answer.")
         findings.expect(shown, _is_sentence(verdict.message), f"{verdict.message!r} is not one sentence.")
 
 

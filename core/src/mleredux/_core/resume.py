@@ -1,4 +1,4 @@
-"""Whether an interrupted run may go on: only with what it began with. And what killed programs leave in sandboxes."""
+"""Resuming interrupted runs, only with the same versions; removal of sandbox resources of killed programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mleredux.errors import ResumeRefused, SandboxError
 
 
 def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_image: str | None = None) -> None:
-    """Whether a run may go on.
+    """Check whether a run can be resumed.
 
     Args:
         run: The run.
@@ -27,7 +27,7 @@ def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_
         ResumeRefused: It is alive, or finished, or made with other versions; the message says which.
     """
     if run.alive:
-        raise ResumeRefused(f"Run {run.id} is alive.", hint="Wait for it, or stop its process.")
+        raise ResumeRefused(f"Run {run.id} is being executed.", hint="Wait for it, or stop its process.")
     ended_well = run.state in (State.DONE, State.TIMED_OUT)
     if ended_well or (run.cause is not None and CAUSES[run.cause].counts):
         raise ResumeRefused(f"Run {run.id} is finished ({run.state}).", hint="Start a new one.")

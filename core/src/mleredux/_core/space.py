@@ -45,9 +45,9 @@ def check(store: DataStore, tasks: Sequence[Task], *, source: Path | None = None
     if needed > free:
         what = tasks[0].id if len(tasks) == 1 else f"{len(tasks)} tasks"
         raise DataError(
-            f"Preparing {what} needs about {size_text(needed)} in {store.path}, {size_text(free)} are free there: "
-            f"{size_text(needed - free)} are missing.",
-            hint="Make room, name another place with --data-dir, or go on nevertheless with --ignore-space.",
+            f"Preparing {what} needs about {size_text(needed)} in {store.path}, {size_text(free)} is free there: "
+            f"{size_text(needed - free)} more is needed.",
+            hint="Free some disk space, choose another folder with --data-dir, or continue with --ignore-space.",
         )
 
 

@@ -89,7 +89,7 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
         if plugin.name in seen:
             other = seen[plugin.name].distribution or seen[plugin.name].target
             plugin.fail(
-                f"Plugin name {plugin.name!r} of {plugin.distribution or plugin.target} is already used by {other};  "
+                f"Plugin name {plugin.name!r} of {plugin.distribution or plugin.target} is already used by {other}; "
                 "uninstall one of them."
             )
         else:

@@ -75,7 +75,7 @@ class Run:
 
     @property
     def spec(self) -> RunSpec:
-        """What was asked."""
+        """The specification of the run."""
         return self._record.spec
 
     @property

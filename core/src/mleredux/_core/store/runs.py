@@ -59,7 +59,7 @@ class RunStore:
             asked: The fields of `RunSpec` but `id` and `created_at`.
 
         Raises:
-            MlereduxError: The directory can't be made, or the id is taken.
+            MlereduxError: The directory can't be created, or the id is in use.
         """
         now = datetime.now(UTC)
         for _ in range(1 if run_id else 8):
@@ -71,8 +71,8 @@ class RunStore:
                 continue
             except OSError as error:
                 raise MlereduxError(
-                    f"The run's directory can't be made in {self.path}: {error.strerror or error}.",
-                    hint="Name another with --runs-dir.",
+                    f"The run's directory can't be created in {self.path}: {error.strerror or error}.",
+                    hint="Choose another with --runs-dir.",
                 ) from error
             self.watch(run)
             self.update(run)
@@ -95,7 +95,9 @@ class RunStore:
         if len(near) == 1:
             return self.watch(Run(self.path / near[0]))
         if near:
-            raise NotFound(f"{len(near)} runs match {name!r}.", hint=f"Say more of the id, like {near[-1]}.")
+            raise NotFound(
+                f"{len(near)} runs match {name!r}.", hint=f"Ambiguous; use a longer part of the id, e.g. {near[-1]}."
+            )
         raise NotFound(f"There is no run {name!r} in {self.path}.", hint="See `mleredux runs`.")
 
     def ids(self) -> Iterator[str]:
@@ -166,13 +168,13 @@ class RunStore:
                 return self._fill(database)
 
     def delete(self, run: Run) -> None:
-        """Remove a run that nobody works on.
+        """Delete a run that is not being executed.
 
         Raises:
-            MlereduxError: Somebody does.
+            MlereduxError: It is being executed.
         """
         if run.alive:
-            raise MlereduxError(f"Run {run.id} is alive.", hint="Cancel it first.")
+            raise MlereduxError(f"Run {run.id} is being executed.", hint="Cancel it first.")
         if not remove_tree(run.path):
             raise MlereduxError(f"Run {run.id} can't be removed from {run.path}.", hint="Check its permissions.")
         with contextlib.suppress(sqlite3.Error), self._index() as database:
