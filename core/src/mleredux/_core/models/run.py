@@ -12,7 +12,7 @@ from mleredux._core.models.base import Model
 
 
 class State(StrEnum):
-    """A run's state; see `TRANSITIONS` in `mleredux._core.store.states` for the transitions."""
+    """The state of a run."""
 
     QUEUED = "queued"
     PREPARING = "preparing"
