@@ -19,6 +19,7 @@ PROJECT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
 
 project = "mleredux"
 author = "The mleredux developers"
+copyright = author
 version = release = version_of("mleredux")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
