@@ -54,6 +54,7 @@ class Transcript:
     def __init__(self, container: str, log: BinaryIO, note: int, offset: int) -> None:
         self.container, self._log, self._note = container, log, note
         self.mark = Mark(offset, offset)
+        self._numbers: dict[int, tuple[bytes, int]] = {}  # by stream: the last message's time and its number
         noted, *fields = os.pread(note, _NOTE_BYTES, 0).decode().split() or [""]
         if noted == container:
             begin, size, stream, number = map(int, fields[:4])
@@ -67,11 +68,10 @@ class Transcript:
             DroppedError: The log holds other bytes beyond the mark.
         """
         begin, size, stream, number, time = self.mark
-        numbers = {stream: (time.encode(), number)}
+        self._numbers = {stream: (time.encode(), number)}
         for piece in pieces:
             for stream, at, _ in piece:
-                before, number = numbers.get(stream, (b"", 0))
-                numbers[stream] = (at, number + 1 if at == before else 1)
+                self._count(stream, at)
             data = b"".join([text for _, _, text in piece])
             self._log.seek(size)
             held = self._log.read(len(data))
@@ -79,7 +79,7 @@ class Transcript:
                 raise DroppedError
             self._log.write(data[len(held) :])
             size += len(data)
-            at, number = numbers[stream]
+            at, number = self._numbers[stream]
             self._set(Mark(begin, size, stream, number, at.decode()))
 
     def append_gap(self) -> None:
@@ -102,11 +102,13 @@ class Transcript:
         if mark.stream == 0:
             yield from pieces
             return
+        self._numbers = {}
         passed = number = 0
         first_of_time = False
         for piece in pieces:
             for place, (stream, at, text) in enumerate(piece, 1):
                 passed += len(text)
+                self._count(stream, at)
                 if stream != mark.stream:
                     continue
                 later = nanoseconds(at.decode()) - nanoseconds(mark.time)
@@ -124,6 +126,11 @@ class Transcript:
                     return
         if complete and passed:
             raise DroppedError
+
+    def _count(self, stream: int, at: bytes) -> None:
+        """Number a message among those of its stream and time, also the ones that are skipped."""
+        before, number = self._numbers.get(stream, (b"", 0))
+        self._numbers[stream] = (at, number + 1 if at == before else 1)
 
     def _set(self, mark: Mark) -> None:
         """Move the mark, and overwrite its note in one piece, so that a kill leaves the old note or the new one."""
