@@ -71,9 +71,9 @@ def test_a_refusal_says_what_is_lacking_and_what_would_do() -> None:
 
 
 def test_words_that_are_no_capability_are_refused() -> None:
-    with pytest.raises(ValueError, match="'rpm' is not a build source"):
+    with pytest.raises(ValueError, match="'rpm' is not a valid build source"):
         Capabilities(builds=("rpm",))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'host' is not a network mode"):
+    with pytest.raises(ValueError, match="'host' is not a valid network mode"):
         Capabilities(networks=("host",))
 
 

@@ -72,7 +72,7 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
         if ended is not None:
             return _outcome(handle, watch, _natural_cause(ended, limits, watch))
         if watch.cancelled():
-            return _stop(handle, limits, watch, Cause.CANCELLED, None, "Somebody stopped the run.")
+            return _stop(handle, limits, watch, Cause.CANCELLED, None, "A user cancelled the run.")
         if now >= deadline:
             message = f"The agent was stopped at its time limit of {limits.time_limit:g} seconds."
             watch.emit(LimitReached(limit="time", value=limits.time_limit))

@@ -74,4 +74,4 @@ class StageContext:
             Cancelled: Somebody did.
         """
         if self.cancelled():
-            raise Cancelled("Somebody stopped the run.")
+            raise Cancelled("A user cancelled the run.")

@@ -128,7 +128,7 @@ def ask_child(
         memory runs out, that is the error of the one it was at, `felled` too; those behind it are missing.
 
     Raises:
-        Cancelled: Somebody stopped the run.
+        Cancelled: A user cancelled the run.
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-grade-") as folder:
         request = Path(folder) / "request.json"
@@ -184,7 +184,7 @@ def _await(
         if time.monotonic() - since >= seconds:
             return f"scoring took longer than {seconds:.0f} seconds"
         if cancelled():
-            raise Cancelled("Somebody stopped the run.")
+            raise Cancelled("A user cancelled the run.")
 
 
 def make_report(

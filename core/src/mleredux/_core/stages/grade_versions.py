@@ -43,7 +43,7 @@ def grade_versions(
         One for each version, by number.
 
     Raises:
-        Cancelled: Somebody stopped the run.
+        Cancelled: A user cancelled the run.
     """
     task = as_prepared(task, private.parent)
     ordered = sorted(versions, key=lambda version: version.number)

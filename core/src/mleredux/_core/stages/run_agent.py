@@ -35,7 +35,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
         How it ended, and the submission to grade, or what is there in its place.
 
     Raises:
-        Cancelled: Somebody stopped the run while it waited for a slot.
+        Cancelled: A user cancelled the run while it waited for a slot.
         SandboxError: The environment broke.
     """
     run, task = context.run, context.task
@@ -45,7 +45,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
     context.say("waiting for a free slot")
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
-            raise Cancelled("Somebody stopped the run.")
+            raise Cancelled("A user cancelled the run.")
         snapshots = Snapshots(run, task.submission.file)
         endpoint = ValidationEndpoint(
             run.id,

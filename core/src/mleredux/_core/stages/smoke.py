@@ -31,7 +31,7 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
 
     Raises:
         AgentBroken: It did not pass; the message says why, with the last lines of its log.
-        Cancelled: Somebody stopped the run.
+        Cancelled: A user cancelled the run.
     """
     smoke = context.agent.smoke
     if smoke is None or (passed := _record(context.agent, built)).exists():
@@ -41,7 +41,7 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
         run = _execute(context, pipeline, Path(folder))
         shutil.copytree(run.logs_dir, context.run.logs_dir / "smoke", dirs_exist_ok=True)
         if run.cause is Cause.CANCELLED:
-            raise Cancelled("Somebody stopped the run.")
+            raise Cancelled("A user cancelled the run.")
         report = run.report
         if report is None or not report.valid_submission:
             raise AgentBroken(_why(run), hint=f"All of its logs: {context.run.logs_dir / 'smoke'}.")
