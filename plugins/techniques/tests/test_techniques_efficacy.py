@@ -62,7 +62,9 @@ def test_where_naive_and_strong_do_not_differ_nothing_is_earned_by_chance() -> N
         earned.append(judged(*rng.normal(0.3, 0.02, (3, 5))).score)
     assert sum(score is None for score in earned) >= 180
     told = judged(SPLITS, SPLITS + 1e-4, SPLITS - 0.1)
-    assert told.score is None and told.parts[0].weight == 0 and "do not differ significantly" in told.parts[0].explanation
+    assert (
+        told.score is None and told.parts[0].weight == 0 and "do not differ significantly" in told.parts[0].explanation
+    )
 
 
 def test_but_harm_beyond_noise_earns_nothing_there() -> None:
