@@ -325,9 +325,9 @@ def test_a_disk_too_small_is_told_before_anything_is_written(
     monkeypatch.setattr(space.shutil, "disk_usage", lambda path: usage._replace(free=10**8))
     monkeypatch.setattr(space, "_links_work", lambda place: False)
     needed = 2.5 * task.resources.size_gb
-    with pytest.raises(DataError, match=rf"needs about {needed:.1f} GB .* GB are missing.*--data-dir") as error:
+    with pytest.raises(DataError, match=rf"needs about {needed:.1f} GB .* GB more is needed.*--data-dir") as error:
         prepare(task, catalogue, store)
-    assert f"{needed - 0.1 + 1e-9:.1f} GB are missing" in str(error.value)
+    assert f"{needed - 0.1 + 1e-9:.1f} GB more is needed" in str(error.value)
     assert not store.raw(task).exists()
     assert not (store.home(task) / "download").exists()
 

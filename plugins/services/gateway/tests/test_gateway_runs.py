@@ -87,7 +87,7 @@ def test_after_kill_and_resume_the_agent_continues_with_its_remaining_budget(con
     kinds = [event.data.get("status") for event in run.events() if event.type == "gateway"]
     assert kinds == ["exhausted", "closed"]
     page = (run.path / "report.html").read_text()
-    assert re.search(r"Budget used up</\w+>\s*<[^>]*>\s*llm_calls", page), "the page shows it"
+    assert re.search(r"LLM budget exhausted</\w+>\s*<[^>]*>\s*llm_calls", page), "the page shows it"
     assert check_rollout(run.path / "rollout.json") == []
     assert run.rollout is not None and run.rollout.final_metrics.extra["llm_calls"] == 8
 
