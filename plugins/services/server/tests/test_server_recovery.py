@@ -296,7 +296,7 @@ def test_the_agent_of_a_killed_worker_is_adopted_by_the_next_one(place: Place) -
 
 
 def test_a_job_that_kills_its_workers_is_given_up(place: Place) -> None:
-    place.server.env["STAGE_SECONDS"] = "60"  # so that nothing is finished in between
+    place.server.env["STAGE_SECONDS"] = "600"  # no stage ends in this test
     with place.server:
         run_id = place.new(0)
         for number in range(3):

@@ -89,9 +89,9 @@ class Worker:
 
     def _do(self, job: dict[str, Any]) -> dict[str, Any]:
         facts = {"job": job["id"], "kind": job["kind"], "attempt": job["attempt"]}
-        self.log.say("job started", **facts)
         try:
             (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
+            self.log.say("job started", **facts)  # after the mark: whoever reads this may count the attempt
             result = self._run(job) if job["kind"] == "run" else self._other(job)
         except MlereduxError as error:
             self.log.say("job refused", "warning", reason=str(error), **facts)
