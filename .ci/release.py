@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 PROJECTS = [
     path
-    for pattern in ("core", "testing", "plugins/*", "plugins/*/*")
+    for pattern in ("core", "testing", "experiments", "plugins/*", "plugins/*/*")
     for path in sorted(ROOT.glob(f"{pattern}/pyproject.toml"))
 ]
 # Third parties' packages move along.
@@ -70,13 +70,19 @@ def check(project: Path) -> str | None:
         python = environment / "bin" / "python"
         try:
             _call("uv", "venv", "--quiet", "--seed", "--python", sys.executable, str(environment))
-            _call("uv", "pip", "install", "--quiet", "--python", str(python), "--find-links", str(DIST), name)
+            install = ("uv", "pip", "install", "--quiet", "--python", str(python), "--find-links", str(DIST))
+            _call(*install, *(option for wheel in _names() for option in ("--refresh-package", wheel)), name)
             _call(str(python), "-c", "; ".join(f"import {package}" for package in packages), cwd=folder, env=variables)
             run_page(project.parent / "README.md", folder, variables)
         except (AssertionError, subprocess.CalledProcessError) as error:
             printed = getattr(error, "stdout", None) or ""
             return f"{name}: {error}\n{printed[-2000:]}"
     return None
+
+
+def _names() -> list[str]:
+    """The names of all distributions; wheels of one version made twice must not come from uv's cache."""
+    return [tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"] for path in PROJECTS]
 
 
 def _clean_environment() -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Any
 
 from fastapi import Request
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mleredux_server.problems import Problem
 
 _JSON = "application/json"
+_TAG = re.compile(r'(W/)?"([^"]*)"')
 
 
 class EntityTags:
@@ -69,8 +71,7 @@ def matches(given: str, tag: str, *, weakly: bool = False) -> bool:
     """
     if given.strip() == "*":
         return True
-    tags = [part.strip() for part in given.split(",")]
-    return tag in ([part.removeprefix("W/") for part in tags] if weakly else tags)
+    return any(f'"{value}"' == tag and (weakly or not weak) for weak, value in _TAG.findall(given))
 
 
 def require_match(request: Request, current: BaseModel) -> None:

@@ -1,4 +1,4 @@
-"""Ranges and conditions of requests for files (RFC 9110, chapters 13 and 14)."""
+"""Ranges of requests for files (RFC 9110, chapter 14)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import NamedTuple
 from mleredux_server.problems import Problem
 
 _ONE = re.compile(r"bytes\s*=\s*(\d{0,20})\s*-\s*(\d{0,20})", re.IGNORECASE)
-_TAG = re.compile(r'(W/)?"([^"]*)"')
 
 
 class Part(NamedTuple):
@@ -52,12 +51,3 @@ def part_of(asked: str | None, if_range: str | None, size: int, etag: str) -> Pa
             headers={"Content-Range": f"bytes */{size}", "Accept-Ranges": "bytes"},
         )
     return Part(start, min(end, size))
-
-
-def is_known(if_none_match: str | None, etag: str) -> bool:
-    """Return whether the client's copy is current."""
-    if if_none_match is None:
-        return False
-    if if_none_match.strip() == "*":
-        return True
-    return any(f'"{tag}"' == etag for _, tag in _TAG.findall(if_none_match))

@@ -10,9 +10,10 @@ from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 from fastapi import Request, Response
 
+from mleredux_server.etags import matches
 from mleredux_server.files.access import Opened
 from mleredux_server.files.names import disposition, media_type_of
-from mleredux_server.files.ranges import is_known, part_of
+from mleredux_server.files.ranges import part_of
 from mleredux_server.streams.answer import Pieces
 
 PIECE = 256 << 10
@@ -82,7 +83,8 @@ def send_file(
             "Accept-Ranges": "bytes",
             "Content-Disposition": disposition(path, inline=inline),
         }
-        if is_known(request.headers.get("if-none-match"), etag):
+        known = ", ".join(request.headers.getlist("if-none-match"))
+        if known and matches(known, etag, weakly=True):
             return Response(status_code=304, headers=headers)
         part = part_of(request.headers.get("range"), request.headers.get("if-range"), file.size, etag)
         start, end = part if part is not None else (0, file.size)
