@@ -1,0 +1,119 @@
+"""Write a bundle: a zip archive of results, and an in-toto statement about them in a signed DSSE envelope.
+
+The archive holds `statement.dsse.json` (the envelope), `key.pem` (the signer's public key) and, for each run,
+`runs/<id>/{run,report,scores}.json` and its submission. The statement (https://in-toto.io/Statement/v1) names each of
+these files with its SHA-256; its predicate states what ran and what came of it. The submission's hash is always there,
+the file itself unless it was left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.files import open_below
+from securesystemslib.dsse import Envelope
+from securesystemslib.signer import CryptoSigner
+
+from mleredux_audit_bundle.keys import public_pem
+
+ENVELOPE, KEY = "statement.dsse.json", "key.pem"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "https://mleredux.github.io/mleredux/attestations/runs/v1"
+_DATE = (1980, 1, 1, 0, 0, 0)
+_PIECE = 1 << 20
+
+
+def write_bundle(
+    runs: Iterable[Run], key: Ed25519PrivateKey, path: Path, *, submissions: bool = True
+) -> dict[str, Any]:
+    """Write the archive of runs that have ended; return the statement.
+
+    Args:
+        submissions: Whether the submissions themselves go in; without them, nobody can grade again.
+
+    Raises:
+        MlereduxError: A run has not ended, or the file can't be written.
+    """
+    subjects: list[dict[str, Any]] = []
+    told: list[dict[str, Any]] = []
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+            for run in runs:
+                if not run.state.final:
+                    raise MlereduxError(f"Run {run.id} is {run.state}.", hint="Wait until it has ended.")
+                found = _add_run(archive, run, submissions=submissions)
+                subjects += found
+                told.append(_told(run, found))
+            statement = {
+                "_type": STATEMENT_TYPE,
+                "subject": subjects,
+                "predicateType": PREDICATE_TYPE,
+                "predicate": {"created_at": datetime.now(UTC).isoformat(timespec="seconds"), "runs": told},
+            }
+            envelope = Envelope(json.dumps(statement, sort_keys=True).encode(), PAYLOAD_TYPE, {})
+            envelope.sign(CryptoSigner(key))
+            _add(archive, ENVELOPE, json.dumps(envelope.to_dict(), indent=1).encode())
+            _add(archive, KEY, public_pem(key))
+        temporary.replace(path)
+    except OSError as error:
+        raise MlereduxError(f"{path} can't be written: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return statement
+
+
+def _add_run(archive: zipfile.ZipFile, run: Run, *, submissions: bool) -> list[dict[str, Any]]:
+    """Add the files of a run; return the subjects of the statement."""
+    found = []
+    for name in ("run.json", "report.json", "scores.json"):
+        if (run.path / name).is_file():
+            content = (run.path / name).read_bytes()
+            _add(archive, f"runs/{run.id}/{name}", content)
+            found.append(_subject(f"runs/{run.id}/{name}", hashlib.sha256(content).hexdigest()))
+    versions = run.submissions()
+    if versions:
+        last = versions[-1].path
+        name, hashed = f"runs/{run.id}/{last.name}", hashlib.sha256()
+        with open_below(run.path, str(last.relative_to(run.path))) as file:
+            if submissions:
+                with archive.open(zipfile.ZipInfo(name, _DATE), "w", force_zip64=True) as into:
+                    while piece := file.read(_PIECE):
+                        hashed.update(piece)
+                        into.write(piece)
+            else:
+                while piece := file.read(_PIECE):
+                    hashed.update(piece)
+        found.append(_subject(name, hashed.hexdigest()))
+    return found
+
+
+def _told(run: Run, subjects: list[dict[str, Any]]) -> dict[str, Any]:
+    """The predicate's part about a run."""
+    report = run.report
+    submission = next((each for each in subjects if not each["name"].endswith(".json")), None)
+    return {
+        **{name: value for name, value in run.record().items() if name not in ("path", "report")},
+        "submission": submission,
+        "limits": run.spec.limits.model_dump(mode="json"),
+        "used": run.use.model_dump(mode="json"),
+        "report": report.model_dump(mode="json") if report else None,
+    }
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    archive.writestr(zipfile.ZipInfo(name, _DATE), content, zipfile.ZIP_DEFLATED)
+
+
+def _subject(name: str, sha256: str) -> dict[str, Any]:
+    return {"name": name, "digest": {"sha256": sha256}}

@@ -1,0 +1,70 @@
+"""The key with which an installation signs: ed25519, in the user's configuration folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
+from mleredux.errors import MlereduxError
+from securesystemslib.signer import SSlibKey
+
+_SECRET = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def key_path() -> Path:
+    """The private key's file."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "mleredux" / "signing-key.pem"
+
+
+def installation_key() -> Ed25519PrivateKey:
+    """The key of this installation, created on first use; readable only by its user.
+
+    Raises:
+        MlereduxError: The key can't be read or created, or is of another kind.
+    """
+    path = key_path()
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(Ed25519PrivateKey.generate().private_bytes(*_SECRET))
+            with contextlib.suppress(FileExistsError):  # another process was first: its key is used
+                path.hardlink_to(temporary)
+            temporary.unlink()
+        key = load_pem_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError) as error:
+        raise MlereduxError(f"The signing key {path} can't be read or created: {error}.") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise MlereduxError(f"The signing key {path} is not an ed25519 key.", hint="Move it away; a new one is made.")
+    return key
+
+
+def public_pem(key: Ed25519PrivateKey) -> bytes:
+    """The public half, as a PEM file."""
+    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def public_key(pem: bytes, source: str) -> SSlibKey:
+    """A public key from its PEM file.
+
+    Raises:
+        MlereduxError: It is not one.
+    """
+    try:
+        return SSlibKey.from_crypto(load_pem_public_key(pem))
+    except (ValueError, TypeError) as error:
+        raise MlereduxError(f"{source} is not a public key in PEM form ({error}).") from error
+    except Exception as error:  # the library's own error for kinds of keys that it doesn't know
+        raise MlereduxError(f"{source} is not a public key that can be used: {error}.") from error

@@ -1,0 +1,187 @@
+"""Bundles: made from real runs, checked elsewhere, and attacked."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mleredux
+import pytest
+from click.testing import CliRunner
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from mleredux._core.cli.root import root
+from mleredux._core.store import Run
+from mleredux.errors import MlereduxError
+from mleredux_audit_bundle.archive import ENVELOPE, KEY, write_bundle
+from mleredux_audit_bundle.keys import installation_key, key_path, public_key, public_pem
+from mleredux_audit_bundle.verification import verify_bundle
+from securesystemslib.signer import CryptoSigner
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with prepared data, two graded runs and a bundle of them."""
+    home = tmp_path_factory.mktemp("bundle")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+        runs = [
+            mleredux.run("wine", agent="dummy", seed=seed, runs_dir=home / "runs", data_dir=home / "data")
+            for seed in (0, 1)
+        ]
+        signer = installation_key()
+        write_bundle([Run(Path(run.path)) for run in runs], signer, home / "good.zip")
+        write_bundle([Run(Path(run.path)) for run in runs], signer, home / "hashes.zip", submissions=False)
+    return home
+
+
+def verify(place: Path, name: str, *more: str) -> tuple[int, dict[str, Any]]:
+    """Run `mleredux verify --json` as on another machine: with other configuration and no runs."""
+    env = {"XDG_CONFIG_HOME": str(place / "elsewhere"), "XDG_DATA_HOME": str(place / "elsewhere")}
+    ended = CliRunner().invoke(root, ["verify", str(place / name), "--json", *more], env=env)
+    return ended.exit_code, json.loads(ended.stdout)
+
+
+def changed(place: Path, name: str, change: Callable[[dict[str, bytes]], None]) -> str:
+    """Write a copy of the good bundle with changed files; return its name."""
+    with zipfile.ZipFile(place / "good.zip") as archive:
+        files = {each: archive.read(each) for each in archive.namelist()}
+    change(files)
+    with zipfile.ZipFile(place / name, "w") as archive:
+        for each, content in files.items():
+            archive.writestr(each, content)
+    return name
+
+
+def test_a_bundle_is_verified_and_graded_again_on_another_machine(place: Path) -> None:
+    code, found = verify(place, "good.zip", "--answers", str(place / "data"))
+    assert (code, found["verified"], found["problems"]) == (0, True, [])
+    assert len(found["runs"]) == 2
+    for run in found["runs"]:
+        assert run["reproduced"] is True
+        assert run["regraded"] == run["score"]
+
+
+def test_the_statement_names_versions_images_ledger_and_no_secret_key(place: Path) -> None:
+    with zipfile.ZipFile(place / "good.zip") as archive:
+        statement = json.loads(base64.b64decode(json.loads(archive.read(ENVELOPE))["payload"]))
+        assert not any(b"PRIVATE KEY" in archive.read(name) for name in archive.namelist())
+    run = statement["predicate"]["runs"][0]
+    assert run["used"]["image"] and run["used"]["packages"]["mleredux"] and run["used"]["task_data"]
+    assert run["report"]["ledger"]["isolated"] is False
+    assert run["submission"]["digest"]["sha256"]
+    assert (place / "config" / "mleredux" / "signing-key.pem").stat().st_mode & 0o077 == 0
+
+
+def test_without_submissions_hashes_are_checked_and_nothing_is_graded(place: Path) -> None:
+    code, found = verify(place, "hashes.zip", "--answers", str(place / "data"))
+    assert code == 0
+    assert [run["reproduced"] for run in found["runs"]] == [None, None]
+    assert all("only its hash" in run["notes"][0] for run in found["runs"])
+
+
+def a_file(files: dict[str, bytes], end: str) -> str:
+    return next(name for name in files if name.endswith(end))
+
+
+def edit_report(files: dict[str, bytes]) -> None:
+    name = a_file(files, "report.json")
+    files[name] = files[name].replace(b'"gold_medal":false', b'"gold_medal":true') + b" "
+
+
+def edit_submission(files: dict[str, bytes]) -> None:
+    files[a_file(files, ".csv")] += b"\n"
+
+
+def edit_statement(files: dict[str, bytes]) -> None:
+    envelope = json.loads(files[ENVELOPE])
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    statement["predicate"]["runs"][0]["report"]["score"] = 1.0
+    envelope["payload"] = base64.b64encode(json.dumps(statement).encode()).decode()
+    files[ENVELOPE] = json.dumps(envelope).encode()
+
+
+def remove_report(files: dict[str, bytes]) -> None:
+    del files[a_file(files, "report.json")]
+
+
+def add_file(files: dict[str, bytes]) -> None:
+    files["../../etc/cron.d/x"] = b"planted"
+
+
+def other_key(files: dict[str, bytes]) -> None:
+    files[KEY] = public_pem(Ed25519PrivateKey.generate())
+
+
+def no_signatures(files: dict[str, bytes]) -> None:
+    files[ENVELOPE] = json.dumps({**json.loads(files[ENVELOPE]), "signatures": []}).encode()
+
+
+def nonsense(files: dict[str, bytes]) -> None:
+    files[ENVELOPE] = b"[" * 100_000
+
+
+ATTACKS = [edit_report, edit_submission, edit_statement, remove_report, add_file, other_key, no_signatures, nonsense]
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_a_changed_bundle_is_refused_with_a_sentence(place: Path, attack: Callable[[dict[str, bytes]], None]) -> None:
+    code, found = verify(place, changed(place, f"{attack.__name__}.zip", attack))
+    assert (code, found["verified"]) == (1, False)
+    assert found["problems"]
+
+
+def test_a_bundle_signed_anew_by_another_is_told_by_the_key(place: Path) -> None:
+    runs = [Run(path.parent) for path in sorted((place / "runs").glob("*/run.json"))]
+    forger = Ed25519PrivateKey.generate()
+    write_bundle(runs, forger, place / "forged.zip")
+    with zipfile.ZipFile(place / "good.zip") as archive:
+        (place / "key.pem").write_bytes(archive.read(KEY))
+    assert verify(place, "good.zip", "--key", str(place / "key.pem"))[1]["trusted"] is True
+    code, found = verify(place, "forged.zip", "--key", str(place / "key.pem"))
+    assert (code, found["trusted"]) == (1, False)
+    assert verify(place, "forged.zip")[1]["trusted"] is None
+
+
+def test_a_false_score_that_is_signed_is_found_by_grading(place: Path) -> None:
+    (source, *_) = sorted((place / "runs").glob("*/run.json"))
+    shutil.copytree(source.parent, place / "lie" / source.parent.name)
+    report = place / "lie" / source.parent.name / "report.json"
+    report.write_text(json.dumps({**json.loads(report.read_text()), "score": 0.99999}))
+    write_bundle([Run(report.parent)], Ed25519PrivateKey.generate(), place / "lie.zip")
+    assert verify(place, "lie.zip")[0] == 0, "the signature is the liar's own"
+    code, found = verify(place, "lie.zip", "--answers", str(place / "data"))
+    assert (code, found["runs"][0]["reproduced"]) == (1, False)
+    assert "the report says 0.99999" in found["runs"][0]["problems"][0]
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip at all", b"PK\x05\x06" + bytes(18)])
+def test_what_is_no_bundle_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.zip").write_bytes(content)
+    with pytest.raises(MlereduxError, match=r"is not a bundle"):
+        verify_bundle(tmp_path / "x.zip")
+
+
+def test_a_run_that_goes_on_is_not_bundled(place: Path, tmp_path: Path) -> None:
+    (source, *_) = sorted((place / "runs").glob("*/run.json"))
+    shutil.copytree(source.parent, tmp_path / source.parent.name)
+    events = tmp_path / source.parent.name / "events.jsonl"
+    events.write_text("".join(io.StringIO(events.read_text()).readlines()[:6]))
+    with pytest.raises(MlereduxError, match=r"is running"):
+        write_bundle([Run(events.parent)], Ed25519PrivateKey.generate(), tmp_path / "b.zip")
+    assert [path.name for path in tmp_path.iterdir()] == [source.parent.name]
+
+
+def test_a_key_of_another_kind_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    key_path().parent.mkdir()
+    key_path().write_bytes(CryptoSigner.generate_rsa().private_bytes)
+    with pytest.raises(MlereduxError, match="not an ed25519 key"):
+        installation_key()
+    with pytest.raises(MlereduxError, match="not a public key"):
+        public_key(b"nonsense", "x.pem")
