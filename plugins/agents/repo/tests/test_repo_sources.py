@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mleredux.errors import MlereduxError
-from mleredux_agent_repo import sources
+from mleredux_agent_repo import sources, trees
 from mleredux_agent_repo.agents import agent_of
 from mleredux_agent_repo.references import Reference, parse
 
@@ -125,7 +125,7 @@ def test_links_that_lead_out_and_too_much_are_refused(
     git(tmp_path / "work", "commit", "-qm", "link")
     with pytest.raises(MlereduxError, match=r"out in .* is a link that leads out of it"):
         got(f"repo:{tmp_path / 'work'}@main")
-    monkeypatch.setattr(sources, "MAX_FILES", 2)
+    monkeypatch.setattr(trees, "MAX_FILES", 2)
     with pytest.raises(MlereduxError, match="is too large for an agent"):
         got(f"repo:{repository}@v1")
     assert not [path for path in (tmp_path / "cache").rglob("*.git") if path.is_dir()], "nothing half is left"

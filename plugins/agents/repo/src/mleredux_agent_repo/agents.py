@@ -78,11 +78,14 @@ def _with_dockerfile(source: Source, requirements: list[str]) -> Path:
     if requirements:
         text += _INSTALL.format(requirements=" ".join(_quoted(item) for item in requirements))
     target = place / source.folder.relative_to(source.root)
-    if not (target / _GENERATED).is_file() or (target / _GENERATED).read_text(encoding="utf-8") != text:
+    written = (target / _GENERATED).is_file() and not (target / _GENERATED).is_symlink()
+    if not written or (target / _GENERATED).read_text(encoding="utf-8") != text:
         with tempfile.TemporaryDirectory(prefix=".building-", dir=place.parent) as scratch:
             tree = Path(scratch) / "tree"
             shutil.copytree(source.root, tree, symlinks=True)
-            (tree / source.folder.relative_to(source.root) / _GENERATED).write_text(text, encoding="utf-8")
+            made = tree / source.folder.relative_to(source.root) / _GENERATED
+            made.unlink(missing_ok=True)  # a link of that name would lead to another file
+            made.write_text(text, encoding="utf-8")
             shutil.rmtree(place, ignore_errors=True)
             tree.rename(place)
     return target

@@ -1,0 +1,134 @@
+"""git with a configuration of ours and a cleared environment, never inside somebody else's folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from mleredux.errors import MlereduxError
+
+from mleredux_agent_repo.trees import MAX_BYTES
+
+FETCH_SECONDS = 300.0
+_PASSED = (
+    *("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *(f"{name}_proxy" for name in ("http", "https", "all", "no")),
+    *(f"{name}_PROXY" for name in ("HTTP", "HTTPS", "ALL", "NO")),
+)
+_REMOTE = ("XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_SSL_CAINFO", "GIT_SSL_NO_VERIFY", "GIT_CONFIG_GLOBAL")
+"""What only a fetch from a server needs besides: the caller's own credentials and certificates."""
+_OPTIONS = (
+    *("protocol.allow=never", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null"),
+    *("core.excludesFile=/dev/null", "submodule.recurse=false", "http.followRedirects=initial", "gc.auto=0"),
+    *("maintenance.auto=false", "advice.detachedHead=false", "core.symlinks=true", "core.protectHFS=true"),
+    *("core.protectNTFS=true", "fetch.fsckObjects=false", "transfer.bundleURI=false"),
+)
+_RAW = "* -text !eol -ident -filter -diff -merge !working-tree-encoding !export-subst !export-ignore\n"
+"""Attributes that nothing in a tree overrides: files are written as the bytes of their blobs."""
+
+
+def new_store(path: Path, *, sha256: bool = False) -> Path:
+    """Make an empty bare repository that no template, configuration or attribute of others reaches."""
+    _run(["init", "--quiet", "--bare", "--template=", f"--object-format={'sha256' if sha256 else 'sha1'}", str(path)])
+    (path / "info").mkdir(exist_ok=True)
+    (path / "info" / "attributes").write_text(_RAW, encoding="ascii")
+    return path
+
+
+def fetch(store: Path, origin: str, wanted: str, *, shown: str) -> str:
+    """Fetch one commit without its history; its name.
+
+    Args:
+        store: Made by `new_store`.
+        origin: A URL, or the path of another store of ours.
+        wanted: A branch, tag or commit.
+        shown: What the origin is called in errors.
+
+    Raises:
+        MlereduxError: It can't be fetched, takes too long or is too large.
+    """
+    local = origin.startswith("/")
+    allowed = ("file",) if local else ("https", "http", "ssh", "git")
+    arguments = [*(part for name in allowed for part in ("-c", f"protocol.{name}.allow=always"))]
+    arguments += ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules"]
+    arguments += ["--", f"file://{origin}" if local else origin, wanted]
+    _run(arguments, store, remote=not local, failure=f"{wanted} of {shown} can't be fetched")
+    return run(["rev-parse", "FETCH_HEAD^{commit}"], store).decode().strip()
+
+
+def run(arguments: list[str], store: Path, *, tree: Path | None = None, given: bytes = b"") -> bytes:
+    """What a command prints about a store of ours; a result of 1 counts as none.
+
+    Args:
+        tree: A work tree, written by us.
+        given: Standard input.
+    """
+    return _run(arguments, store, tree=tree, given=given, ok=(0, 1))
+
+
+def _run(
+    arguments: list[str],
+    store: Path | None = None,
+    *,
+    tree: Path | None = None,
+    given: bytes = b"",
+    ok: tuple[int, ...] = (0,),
+    remote: bool = False,
+    failure: str = "git failed",
+) -> bytes:
+    environment = {name: os.environ[name] for name in (*_PASSED, *(_REMOTE if remote else ())) if name in os.environ}
+    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C"}
+    environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_NO_LAZY_FETCH": "1"}
+    if remote:
+        environment |= {"GIT_SSH_COMMAND": os.environ.get("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")}
+    else:
+        environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": "/"}
+    where = [*([f"--git-dir={store}"] if store else []), *([f"--work-tree={tree}"] if tree else [])]
+    options = [part for option in _OPTIONS for part in ("-c", option)]
+    try:
+        process = subprocess.Popen(
+            ["git", *options, *where, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=tree or store or "/",
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise MlereduxError("git is not installed.", hint="Install it to build agents from repositories.") from error
+    end, sent = time.monotonic() + FETCH_SECONDS, given
+    while True:
+        try:
+            out, err = process.communicate(sent or None, timeout=0.5)
+            break
+        except subprocess.TimeoutExpired:
+            sent = b""  # communicate goes on with what it was given first
+            problem = None
+            if time.monotonic() > end:
+                problem = f"took longer than {FETCH_SECONDS:.0f} seconds"
+            elif store is not None and _size(store) > MAX_BYTES:
+                problem = f"is larger than {MAX_BYTES >> 20} MB"
+            if problem:
+                process.kill()
+                process.communicate()
+                raise MlereduxError(f"{failure}: it {problem}.", hint="Name a smaller repository.") from None
+    if process.returncode in ok:
+        return out
+    said = err.decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+    raise MlereduxError(
+        f"{failure}: {said[-1].removeprefix('fatal: ')}", hint="Check the address, and the ref after `@`."
+    )
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for parent, _folders, names in os.walk(folder):
+        for name in names:
+            try:
+                total += (Path(parent) / name).lstat().st_size
+            except FileNotFoundError:
+                continue  # git renames its files when they are whole
+    return total

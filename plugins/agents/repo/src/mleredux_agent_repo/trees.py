@@ -1,0 +1,180 @@
+"""Foreign folders, read by descriptor and never through a link: copied, compared, and refused where they lead out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mleredux.errors import MlereduxError
+
+MAX_FILES = 20_000
+MAX_BYTES = 500 << 20
+MAX_LENGTH = 1024
+LEFT_OUT = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"})
+"""What a copy of a folder leaves out. A commit's own files are all there, and all checked."""
+_DEPTH = 100
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class Entry:
+    """A link or file of a folder, while it is open.
+
+    Attributes:
+        name: Its path in the folder.
+        link: Where it leads; None for a file.
+        handle: The open file; -1 for a link.
+        program: Whether it may be executed.
+        size: In bytes.
+    """
+
+    def __init__(self, name: str, link: str | None = None, handle: int = -1) -> None:
+        self.name, self.link, self.handle = name, link, handle
+        status = os.fstat(handle) if link is None else None
+        self.program, self.size = (bool(status.st_mode & 0o100), status.st_size) if status else (False, 0)
+
+    def digest(self) -> bytes:
+        """A hash of its content and kind."""
+        if self.link is not None:
+            return hashlib.sha256(b"link" + os.fsencode(self.link)).digest()
+        found = hashlib.sha256(b"program" if self.program else b"file")
+        while block := os.read(self.handle, 1 << 20):
+            found.update(block)
+        return found.digest()
+
+
+def entries(folder: Path, shown: str, left_out: frozenset[str] = frozenset()) -> Iterator[Entry]:
+    """Every file and link beneath a folder, in order; each folder is opened within its parent, so no link is followed.
+
+    Raises:
+        MlereduxError: Something is neither file, folder nor link, or there is too much.
+    """
+    root = os.open(folder, _FLAGS | os.O_DIRECTORY)
+    try:
+        yield from _entries(root, "", shown, left_out, _DEPTH)
+    finally:
+        os.close(root)
+
+
+def _entries(parent: int, prefix: str, shown: str, left_out: frozenset[str], depth: int) -> Iterator[Entry]:
+    if not depth:
+        raise MlereduxError(f"{shown} has more than {_DEPTH} folders inside one another.", hint="Remove some.")
+    for base in sorted(os.listdir(parent)):
+        name = prefix + base
+        if base in left_out:
+            continue
+        if len(name) > MAX_LENGTH:
+            raise MlereduxError(f"{shown} holds paths of more than {MAX_LENGTH} characters.", hint="Shorten them.")
+        mode = os.stat(base, dir_fd=parent, follow_symlinks=False).st_mode
+        if stat.S_ISLNK(mode):
+            yield Entry(name, os.readlink(base, dir_fd=parent))
+            continue
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise MlereduxError(f"{name} in {shown} is neither file nor folder.", hint="Remove it.")
+        handle = os.open(base, _FLAGS, dir_fd=parent)
+        try:
+            mode = os.fstat(handle).st_mode  # it may have been replaced since
+            if stat.S_ISDIR(mode):
+                yield from _entries(handle, f"{name}/", shown, left_out, depth - 1)
+            elif stat.S_ISREG(mode):
+                yield Entry(name, handle=handle)
+        finally:
+            os.close(handle)
+
+
+def copy(
+    folder: Path, target: Path, shown: str, left_out: frozenset[str] = frozenset(), *, files: int = 0, size: int = 0
+) -> None:
+    """Copy a folder's files and links; those that lead out are refused by `check`, afterwards.
+
+    Args:
+        files, size: The most there may be; 0: as many as an agent may have.
+    """
+    seen = written = 0
+    target.mkdir()
+    for entry in entries(folder, shown, left_out):
+        place = target / entry.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        seen += 1
+        if entry.link is not None:
+            place.symlink_to(entry.link)
+            continue
+        with place.open("xb") as file:
+            while block := os.read(entry.handle, 1 << 20):
+                written += len(block)
+                _refuse_too_much(shown, seen, written, files, size)
+                file.write(block)
+        place.chmod(0o755 if entry.program else 0o644)
+        _refuse_too_much(shown, seen, written, files, size)
+
+
+def check(tree: Path, shown: str) -> None:
+    """Refuse links that lead out, things that are no files, and too much of it; the tree is ours alone.
+
+    Raises:
+        MlereduxError: There is one.
+    """
+    size = 0
+    root = tree.resolve()
+    for files, entry in enumerate(entries(tree, shown), 1):
+        if entry.link is not None:
+            try:
+                inside = (tree / entry.name).resolve().is_relative_to(root)
+            except (OSError, RuntimeError):  # a circle of links
+                inside = False
+            if not inside or entry.link.startswith("/"):
+                raise MlereduxError(f"{entry.name} in {shown} is a link that leads out of it.", hint="Remove it.")
+        size += entry.size
+        _refuse_too_much(shown, files, size)
+
+
+def check_listed(listing: bytes, shown: str) -> None:
+    """Refuse what is too much before it is written out.
+
+    Args:
+        listing: Of `git ls-tree -r -l -z`.
+    """
+    rows = [row.partition(b"\t")[0].split() for row in listing.split(b"\0") if row]
+    _refuse_too_much(shown, len(rows), sum(int(row[3]) for row in rows if row[3].isdigit()))
+
+
+def digest(tree: Path) -> str:
+    """A hash of everything in a folder of ours."""
+    found = hashlib.sha256()
+    for entry in entries(tree, str(tree)):
+        found.update(os.fsencode(entry.name) + b"\0" + entry.digest())
+    return found.hexdigest()
+
+
+def differs(folder: Path, tree: Path, ignored: Callable[[list[str]], set[str]]) -> bool:
+    """Whether a folder has other files than a commit's tree: changed, missing, or new and not ignored.
+
+    Args:
+        folder: Somebody's, with files that a copy leaves out.
+        tree: Ours.
+        ignored: Which of these paths the commit's ignore files name.
+    """
+    wanted = {entry.name: (entry.size, entry.digest()) for entry in entries(tree, str(tree))}
+    named = {part for name in wanted for part in name.split("/")}
+    new: list[str] = []
+    for entry in entries(folder, str(folder), LEFT_OUT - named):
+        if entry.name not in wanted:
+            new.append(entry.name)
+            if len(new) > 10 * MAX_FILES:
+                return True
+            continue
+        size, digest = wanted.pop(entry.name)
+        if size != entry.size or digest != entry.digest():
+            return True
+    return bool(wanted) or bool(new and set(new) - ignored(new))
+
+
+def _refuse_too_much(shown: str, files: int, size: int, most_files: int = 0, most: int = 0) -> None:
+    most_files, most = most_files or MAX_FILES, most or MAX_BYTES
+    if files > most_files or size > most:
+        raise MlereduxError(
+            f"{shown} is too large for an agent: more than {most_files:,} files or {most >> 20} MB.",
+            hint="Name a smaller repository; the agent's build loads models and data.",
+        )
