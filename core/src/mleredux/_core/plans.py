@@ -1,12 +1,13 @@
-"""Plans: the validated request of a run."""
+"""Plans: the validated request of a run, and of all runs of an experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mleredux._core.capabilities import choose
 from mleredux._core.models import Limits
+from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.slots import machine
 from mleredux.errors import NotFound
@@ -47,6 +48,60 @@ def plan(
         "network": wanted,
         "options": dict(options or {}),
     }
+
+
+def plan_of(
+    tasks: Iterable[str],
+    sets: Iterable[str],
+    agents: Iterable[str],
+    seeds: Iterable[int],
+    *,
+    limits: Mapping[str, Any],
+    context: str | None,
+    **same: Any,
+) -> Plan:
+    """The plan of a plain matrix: an arm for each agent, which are all run in the same way (the fields of `Arm`)."""
+    contexts = {} if context is None else {"*": context}
+    arms = {
+        f"arm-{number}": Arm(agent=agent, contexts=contexts, **same)
+        for number, agent in enumerate(dict.fromkeys(agents))
+    }
+    names = (*tasks, *(f"{SET}{name}" for name in sets))
+    design = Design(name="runs", tasks=names, seeds=tuple(seeds) or (0,), order="by_task")
+    return Plan(experiment=design, limits=PlanLimits(**limits), arms=arms)
+
+
+def plan_tasks(catalogue: Catalogue, plan: Plan) -> list[str]:
+    """The ids of a plan's tasks, sets resolved, in order.
+
+    Raises:
+        NotFound: A set has no tasks.
+    """
+    found: list[str] = []
+    for name in plan.experiment.tasks:
+        found += catalogue.task_names((), (name.removeprefix(SET),)) if name.startswith(SET) else (name,)
+    return list(dict.fromkeys(found))
+
+
+def plan_cells(catalogue: Catalogue, matrix: Plan) -> list[tuple[Cell, dict[str, Any]]]:
+    """All runs of a plan in the order in which they are started, each with fields for `RunStore.create`.
+
+    Raises:
+        MlereduxError: One of them can't run here.
+    """
+    arms, known = matrix.all_arms(), dict[tuple[str, str], dict[str, Any]]()
+    planned = []
+    for cell in matrix.cells(plan_tasks(catalogue, matrix)):
+        if (cell.arm, cell.task) not in known:
+            known[cell.arm, cell.task] = _fields(catalogue, arms[cell.arm], cell.task)
+        planned.append((cell, {**known[cell.arm, cell.task], "seed": cell.seed}))
+    return planned
+
+
+def _fields(catalogue: Catalogue, arm: Arm, task: str) -> dict[str, Any]:
+    asked = arm.request(task)
+    described = {name: asked.pop(name) for name in ("obfuscated", "context")}
+    return {**plan(catalogue, **asked), **described}
 
 
 def _limits(default: Limits, asked: dict[str, Any]) -> Limits:

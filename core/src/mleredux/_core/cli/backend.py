@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
     from mleredux._core.models import Event, Report, Verdict
+    from mleredux._core.models.experiment import Plan
 
 Record = dict[str, Any]
 """A record as `--json` prints it."""
@@ -38,6 +39,13 @@ class RunRequest:
     priority: int | None
     labels: Mapping[str, str]
     name: str | None
+
+    def plan(self) -> Plan:
+        """The request as a plan: an arm for each agent."""
+        from mleredux._core.plans import plan_of
+
+        same = {name: getattr(self, name) for name in ("options", "sandbox", "network", "obfuscated", "context")}
+        return plan_of(self.tasks, self.sets, self.agents, self.seeds, limits=self.limits, **same)
 
 
 @dataclass

@@ -1,14 +1,12 @@
-"""Durations and sizes in human-readable notation."""
+"""Durations and sizes as types of options."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_SIZES = {"": 1, "m": 1, "mb": 1, "g": 1024, "gb": 1024, "t": 1024**2, "tb": 1024**2}
+from mleredux._core.units import megabytes, seconds
 
 
 class Duration(click.ParamType[float]):
@@ -18,16 +16,10 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Seconds."""
-        if isinstance(value, (int, float)):
-            return float(value)
-        text = str(value).strip().lower()
-        if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) > 0:
-            return float(text)
-        if re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
-            seconds = sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
-            if seconds > 0:
-                return seconds
-        self.fail(f"{value!r} is not a valid duration; write 90s, 30m, 2h or 1h30m.", param, ctx)
+        try:
+            return seconds(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Megabytes(click.ParamType[int]):
@@ -37,9 +29,7 @@ class Megabytes(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Megabytes."""
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
-        if match is None or match[2] not in _SIZES:
-            self.fail(f"{value!r} is not a valid size; write 512m, 4g or a number of megabytes.", param, ctx)
-        return int(float(match[1]) * _SIZES[match[2]])
+        try:
+            return megabytes(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)

@@ -129,30 +129,12 @@ class LocalBackend:
 
     def _plan(self, request: RunRequest) -> list[dict[str, Any]]:
         """One set of fields for each run, all validated before the first run is created."""
-        from mleredux._core.plans import plan
+        from mleredux._core.plans import plan_cells
 
         if not request.agents:
             known = ", ".join(self._catalogue.entries("agents")) or "none"
             raise click.UsageError(f"Choose an agent with --agent; installed: {known}.")
-        return [
-            {
-                **plan(
-                    self._catalogue,
-                    task,
-                    agent,
-                    sandbox=request.sandbox,
-                    seed=seed,
-                    limits=request.limits,
-                    options=request.options,
-                    network=request.network,
-                ),
-                "obfuscated": request.obfuscated,
-                "context": request.context,
-            }
-            for task in self._catalogue.task_names(request.tasks, request.sets)
-            for agent in request.agents
-            for seed in request.seeds or (0,)
-        ]
+        return [fields for _, fields in plan_cells(self._catalogue, request.plan())]
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
         """Rows of the store's index."""

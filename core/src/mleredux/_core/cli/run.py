@@ -37,7 +37,7 @@ _SAME = (
 @click.option(
     "--seed",
     "seeds",
-    type=int,
+    type=click.IntRange(-(2**53), 2**53),
     multiple=True,
     help="Random seed for the agent; several give one run each.  [default: 0]",
 )

@@ -13,7 +13,7 @@ from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
 from mleredux._core.cli.run import read_labels
-from mleredux._core.cli.server import server_of, server_option
+from mleredux._core.cli.server import local_option, server_of, server_option
 
 GIVE_WAY = ("id", "task", "agent")
 COLUMNS = ("id", "status", "score", "medal", "cause", "task", "agent")
@@ -25,7 +25,8 @@ COLUMNS = ("id", "status", "score", "medal", "cause", "task", "agent")
 @click.option("--status", multiple=True, help="Only runs in this state; can be repeated.")
 @click.option("--medal", type=click.Choice(("gold", "silver", "bronze")), help="Only runs with this medal.")
 @server_option("--project", metavar="NAME", help="Only runs of this project.")
-@server_option("--experiment", metavar="ID", help="Only runs of this experiment.")
+@click.option("--experiment", metavar="NAME", help="Only runs of this experiment; on a server its id.")
+@local_option("--arm", metavar="NAME", help="Only runs of this arm.", why="use `mleredux experiment status`.")
 @server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Only runs with this label.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of runs to list."

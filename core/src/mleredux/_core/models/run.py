@@ -128,6 +128,10 @@ class RunSpec(Model):
     """Additional text for the agent, if given."""
     project: str | None = None
     """The owner, if several projects share a runs directory: plugins reveal a run only within its project."""
+    experiment: str | None = None
+    """The experiment that the run belongs to, if any."""
+    arm: str | None = None
+    """The experiment's arm."""
     created_at: datetime
 
 

@@ -221,6 +221,8 @@ class Run:
             "report": report.model_dump(mode="json") if report else None,
             "path": str(self.path),
             "created_at": self.spec.created_at.isoformat(),
+            "experiment": self.spec.experiment,
+            "arm": self.spec.arm,
         }
 
 

@@ -19,7 +19,7 @@ from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
 
 RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
-_COLUMNS = "id, task, agent, seed, sandbox, status, cause, score, medal, created_at, updated_at"
+_COLUMNS = "id, task, agent, seed, sandbox, status, cause, score, medal, created_at, updated_at, experiment, arm"
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 _UNREADABLE = "damaged"
@@ -246,10 +246,12 @@ class RunStore:
                 report.medal if report else None,
                 run.spec.created_at.isoformat(),
                 now,
+                run.spec.experiment,
+                run.spec.arm,
                 log_bytes,
             )
         except (MlereduxError, ValueError, OSError):
-            return (name, None, None, None, None, _UNREADABLE, None, None, None, None, now, log_bytes)
+            return (name, None, None, None, None, _UNREADABLE, *[None] * 4, now, None, None, log_bytes)
 
 
 def _begin(database: sqlite3.Connection) -> None:

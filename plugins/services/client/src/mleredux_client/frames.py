@@ -30,6 +30,7 @@ RUN_COLUMNS = (
     "project",
     "user",
     "experiment",
+    "arm",
     "created_at",
     "started_at",
     "ended_at",

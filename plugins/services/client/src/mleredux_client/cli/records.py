@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mleredux.plugin.command import RunView
 
 _ROW = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "created_at", "updated_at")
-_MORE = ("project", "user", "experiment", "labels")
+_MORE = ("experiment", "arm", "project", "user", "labels")
 _ACTIVITIES = {
     "preparing": "preparing the data",
     "building": "building the agent's environment",
@@ -28,6 +28,7 @@ def record_of(run: dict[str, Any], url: str) -> dict[str, Any]:
         "created_at": run.get("created_at"),
         "url": f"{url}/v1/runs/{run['id']}",
         "experiment": run.get("experiment"),
+        "arm": run.get("arm"),
     }
 
 

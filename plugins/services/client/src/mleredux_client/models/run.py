@@ -40,6 +40,8 @@ class RunRecord(Model):
     """Id of the project."""
     user: str | None = None
     experiment: str | None = None
+    arm: str | None = None
+    """The experiment's arm, if it has a plan."""
     retry_of: str | None = None
     priority: int = 0
     status: str
@@ -68,6 +70,8 @@ class ExperimentRecord(Model):
     created_at: datetime | None = None
     counts: dict[str, int] = {}
     """Runs by their status."""
+    plan: dict[str, Any] | None = None
+    """The plan that it was created from, if any."""
     runs: list[RunRecord] = []
 
 

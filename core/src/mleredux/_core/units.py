@@ -1,0 +1,41 @@
+"""Durations and sizes in human-readable notation."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SIZES = {"": 1, "m": 1, "mb": 1, "g": 1024, "gb": 1024, "t": 1024**2, "tb": 1024**2}
+
+
+def seconds(value: Any) -> float:
+    """`90`, `90s`, `30m`, `2h`, `1h30m` → seconds.
+
+    Raises:
+        ValueError: It is not a duration.
+    """
+    if isinstance(value, (int, float)):
+        return float(value)
+    text = str(value).strip().lower()
+    if re.fullmatch(r"\d+(\.\d+)?", text) and float(text) > 0:
+        return float(text)
+    if re.fullmatch(r"(\d+(\.\d+)?[smhd])+", text):
+        found = sum(float(n) * _UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)([smhd])", text))
+        if found > 0:
+            return found
+    raise ValueError(f"{value!r} is not a valid duration; write 90s, 30m, 2h or 1h30m.")
+
+
+def megabytes(value: Any) -> int:
+    """`4096`, `512m`, `4g` → MB.
+
+    Raises:
+        ValueError: It is not a size.
+    """
+    if isinstance(value, int):
+        return value
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", str(value).strip().lower())
+    if match is None or match[2] not in _SIZES:
+        raise ValueError(f"{value!r} is not a valid size; write 512m, 4g or a number of megabytes.")
+    return int(float(match[1]) * _SIZES[match[2]])
