@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from mleredux._core.canary import CANARY_FILE, canary
 from mleredux._core.stages.exposure import exposures
+from mleredux._core.stages.jsonl import aggregate
 from mleredux._core.stages.prepare import prepare
+from mleredux._core.store import RunStore
 
 
 @pytest.fixture
@@ -19,9 +21,13 @@ def done(toy: Any) -> Any:
     return run, prepare(toy.task(), toy.catalogue, toy.data).private
 
 
+def sentences(run: Any, private: Path) -> list[str]:
+    return [item.why for item in exposures(run, private)]
+
+
 def test_an_honest_run_exposes_nothing(done: Any) -> None:
     run, private = done
-    assert exposures(run, private) == []
+    assert sentences(run, private) == []
 
 
 def test_the_canary_lies_beside_the_answers_and_is_found_wherever_it_turns_up(done: Any) -> None:
@@ -33,7 +39,7 @@ def test_the_canary_lies_beside_the_answers_and_is_found_wherever_it_turns_up(do
     ]
     (run.output_dir / "notes.bin").write_bytes(b"\0" + text.encode())
     run.agent_log.write_text(f"found: {text}")
-    assert exposures(run, private) == [
+    assert sentences(run, private) == [
         "output/notes.bin holds the canary that lies beside the answers.",
         "logs/agent.log holds the canary that lies beside the answers.",
     ]
@@ -42,21 +48,35 @@ def test_the_canary_lies_beside_the_answers_and_is_found_wherever_it_turns_up(do
 def test_a_copy_of_the_answers_is_found_under_any_name(done: Any) -> None:
     run, private = done
     shutil.copyfile(private / "answers.csv", run.output_dir / "my_predictions.txt")
-    assert exposures(run, private) == ["output/my_predictions.txt equals the private file answers.csv."]
+    assert sentences(run, private) == ["output/my_predictions.txt equals the private file answers.csv."]
     shutil.copyfile(private / "answers.csv", private.parent / "public" / "hint.csv")
-    assert exposures(run, private) == [], "what is public too is no secret"
+    assert sentences(run, private) == [], "what is public too is no secret"
 
 
 def test_links_to_the_answers_are_not_followed(done: Any) -> None:
     run, private = done
     (run.output_dir / "link.csv").symlink_to(private / "answers.csv")
     (run.output_dir / "folder").symlink_to(private)
-    assert exposures(run, private) == []
+    assert sentences(run, private) == []
 
 
 def test_the_report_says_so(toy: Any, tmp_path: Path) -> None:
     private = prepare(toy.task(), toy.catalogue, toy.data).private
     run = toy.run("steals", options={})
-    assert run.report.ledger.answers_exposed
+    assert run.report.ledger.answers_exposed and run.report.ledger.answers_seen
     assert "output/stolen.csv equals the private file answers.csv." in run.report.ledger.notes
     assert private.is_dir()
+
+
+def test_a_tainted_run_has_no_medal_anywhere(toy: Any) -> None:
+    run = toy.run("copies")
+    verdict = run.report.verdict
+    assert (verdict.status, verdict.trusted) == ("tainted", False) and "equals the private file" in verdict.why
+    assert verdict.withheld["gold_medal"] and run.report.score == 1.0
+    assert not (run.report.any_medal or run.report.medal or run.report.above_median or run.report.percentile)
+    assert {score.medal for score in run.scores} == {None}
+    [row] = RunStore(run.path.parent).rows()
+    assert (row["medal"], row["verdict"]) == (None, "tainted")
+    assert aggregate([run.report])["total_medals"] == 0
+    run.write_report(run.report.judged((), None))
+    assert run.report.gold_medal and run.report.above_median and run.scores[-1].medal == "gold", "it is back"

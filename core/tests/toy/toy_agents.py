@@ -29,6 +29,10 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
         " os.environ['MLEREDUX_OUTPUT_DIR'] + '/stolen.csv')",
         {},
     ),
+    "copies": (
+        COPY + "shutil.copyfile(os.environ['MLEREDUX_DATA_DIR'] + '/../private/answers.csv', 'submission.csv')",
+        {},
+    ),
     "crash": ("raise SystemExit(7)", {}),
     "hog": ("held = []\nwhile True: held.append(b'x' * 10**7)", {"limits": {"memory_mb": 200}}),
     "fill": ("with open('big', 'wb') as f:\n  while True: f.write(b'x' * 10**6)", {"limits": {"disk_mb": 40}}),

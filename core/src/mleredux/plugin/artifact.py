@@ -25,7 +25,21 @@ from mleredux._core.formats import (
     round_duration,
     size,
 )
-from mleredux._core.models import CAUSES, Artifact, Cause, Event, LlmUse, Manifest, Report, RunSpec, State, VersionScore
+from mleredux._core.models import (
+    CAUSES,
+    Artifact,
+    Cause,
+    Event,
+    Evidence,
+    LlmUse,
+    Manifest,
+    Report,
+    ResultVerdict,
+    RunSpec,
+    State,
+    Verification,
+    VersionScore,
+)
 from mleredux._core.sandboxes.timeline import FILE as TIMELINE_FILE
 from mleredux._core.sandboxes.timeline import Sample, read_timeline
 from mleredux._core.stages.produce import add_artifact
@@ -42,9 +56,11 @@ __all__ = [
     "Artifact",
     "Cause",
     "Event",
+    "Evidence",
     "LlmUse",
     "Manifest",
     "Report",
+    "ResultVerdict",
     "Run",
     "RunSpec",
     "RunState",
@@ -52,6 +68,7 @@ __all__ = [
     "Sample",
     "State",
     "SubmissionVersion",
+    "Verification",
     "VersionScore",
     "add_artifact",
     "default_runs_dir",

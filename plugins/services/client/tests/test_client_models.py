@@ -18,7 +18,18 @@ from mleredux._core.sandboxes.timeline import Sample
 
 SAME = [
     (getattr(core, name), getattr(client, name))
-    for name in ("Report", "Ledger", "LlmUse", "VersionScore", "Event", "Artifact", "Verdict")
+    for name in (
+        "Report",
+        "Ledger",
+        "LlmUse",
+        "VersionScore",
+        "Event",
+        "Artifact",
+        "Verdict",
+        "Evidence",
+        "Verification",
+        "ResultVerdict",
+    )
 ] + [
     (getattr(core_rollout, name), getattr(client, name))
     for name in (

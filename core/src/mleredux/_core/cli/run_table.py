@@ -15,7 +15,7 @@ from mleredux._core.formats import TONES, duration, facts
 
 STYLES = {state: {"good": "green", "warn": "yellow", "bad": "red"}[tone] for state, tone in TONES.items()}
 _MEDALS = {"gold": "bold yellow", "silver": "bold white", "bronze": "bold dark_orange3"}
-_BELOW = ("above median", "percentile", "artifacts", "report")
+_BELOW = ("above median", "percentile", "verdict", "artifacts", "report")
 _WIDE = 120
 """Width of a terminal below which `_BELOW` is omitted from the table of several runs."""
 _FOLDED = ("task", "agent", "artifacts", "report")
@@ -56,7 +56,9 @@ def closing_table(runs: Sequence[RunView]) -> None:
         for run in runs:
             console.print(Text(safe(f"{run.task} · {run.agent}: {run.artifacts}"), style="dim"))
     for run in runs:
-        for sentence in filter(None, (run.message, run.report.message if run.report else None)):
+        verdict = run.report.verdict if run.report else None
+        untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.trusted else None
+        for sentence in filter(None, (run.message, run.report.message if run.report else None, untrusted)):
             console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow"))
 
 

@@ -16,7 +16,7 @@ from mleredux._core.cli.run import read_labels
 from mleredux._core.cli.server import local_option, server_of, server_option
 
 GIVE_WAY = ("id", "task", "agent")
-COLUMNS = ("id", "status", "score", "medal", "cause", "task", "agent")
+COLUMNS = ("id", "status", "score", "medal", "verdict", "cause", "task", "agent")
 
 
 @click.group(cls=CommandGroup, here=("index",), invoke_without_command=True)
@@ -24,6 +24,11 @@ COLUMNS = ("id", "status", "score", "medal", "cause", "task", "agent")
 @click.option("--agent", help="Only runs of this agent.")
 @click.option("--status", multiple=True, help="Only runs in this state; can be repeated.")
 @click.option("--medal", type=click.Choice(("gold", "silver", "bronze")), help="Only runs with this medal.")
+@click.option(
+    "--verdict",
+    type=click.Choice(("verified", "not reproducible", "not checked", "tainted")),
+    help="Only runs whose result has this verdict.",
+)
 @server_option("--project", metavar="NAME", help="Only runs of this project.")
 @click.option("--experiment", metavar="NAME", help="Only runs of this experiment; on a server its id.")
 @local_option("--arm", metavar="NAME", help="Only runs of this arm.", why="use `mleredux experiment status`.")

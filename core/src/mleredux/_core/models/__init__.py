@@ -23,6 +23,7 @@ from mleredux._core.models.run import (
 )
 from mleredux._core.models.schema import Column, SubmissionSchema, Verdict
 from mleredux._core.models.task import Competition, Metric, Resources, Submission, Task, Technique, Thresholds
+from mleredux._core.models.verdict import Evidence, ResultVerdict, Verification
 
 __all__ = [
     "CAUSES",
@@ -35,6 +36,7 @@ __all__ = [
     "Column",
     "Competition",
     "Event",
+    "Evidence",
     "FormInput",
     "Grader",
     "GradingInput",
@@ -48,6 +50,7 @@ __all__ = [
     "Outcome",
     "Report",
     "Resources",
+    "ResultVerdict",
     "RunRecord",
     "RunSpec",
     "RunUse",
@@ -62,5 +65,6 @@ __all__ = [
     "Thresholds",
     "Unusable",
     "Verdict",
+    "Verification",
     "VersionScore",
 ]

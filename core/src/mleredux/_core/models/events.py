@@ -97,6 +97,15 @@ class ProduceEnded(StageEnded):
     stage: Literal[State.PRODUCING] = State.PRODUCING
 
 
+class Judged(Payload):
+    """The result of the run has a verdict, or another one than before."""
+
+    type: Literal["verdict"] = "verdict"
+    status: str
+    """`verified`, `not reproducible`, `not checked` or `tainted`."""
+    message: str | None = None
+
+
 class Attempt(Payload):
     """An agent is about to start, or has ended."""
 
@@ -210,6 +219,7 @@ Stage = Annotated[
 Known = Annotated[
     StateEntered
     | Stage
+    | Judged
     | Attempt
     | AgentFound
     | Notice
@@ -233,7 +243,7 @@ class Event(Model):
     time: datetime
     type: str
     """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
-    `gateway`, `warning`."""
+    `gateway`, `verdict`, `warning`."""
     data: dict[str, Any] = {}
     """The event as written."""
 

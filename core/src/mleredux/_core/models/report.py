@@ -7,9 +7,15 @@ from typing import Annotated, Any
 
 from mleredux._core.formats import Shown
 from mleredux._core.models.base import Model
+from mleredux._core.models.verdict import Evidence, ResultVerdict, Verification, verdict_on
 
 _THRESHOLDS = tuple(f"{name} {{{name}_threshold:g}}" for name in ("gold", "silver", "bronze", "median"))
 _PERCENTILE = ("{percentile:.0f} %", "{teams:d} entries")
+_EARNED: dict[str, Any] = {
+    **dict.fromkeys(("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median"), False),
+    "percentile": None,
+}
+"""What only a trusted result has, and its value in the report of another."""
 
 
 class LlmUse(Model):
@@ -49,7 +55,9 @@ class Ledger(Model):
     isolated: bool = True
     """Whether the sandbox is a security boundary; the process sandbox is not."""
     answers_exposed: bool = False
-    """Whether any held-out data was accessible to the agent."""
+    """Whether any held-out data was within the agent's reach."""
+    answers_seen: bool = False
+    """Whether something the agent left or printed proves that it had held-out data."""
     notes: tuple[str, ...] = ()
 
 
@@ -105,6 +113,28 @@ class Report(Model):
     limit: Annotated[str | None, Shown("ended by limit")] = None
     """Which limit ended the agent: time, memory, disk, processes."""
     ledger: Ledger | None = None
+    verdict: Annotated[ResultVerdict, Shown("verdict", ("{verdict.status}",), brief=True)] = ResultVerdict()
+    """How far the result can be trusted. If `verdict.trusted` is false, the medals, `above_median` and `percentile` of
+    this report are withheld, so that sums over reports respect the verdict; `score` stays, and is not for averages."""
+
+    def judged(self, evidence: tuple[Evidence, ...], verification: Verification | None) -> Report:
+        """The same report with the verdict that follows; what an earlier verdict withheld is decided again."""
+        verdict = verdict_on(evidence, verification)
+        earned = {name: getattr(self, name) for name in _EARNED} | self.verdict.withheld
+        if not verdict.trusted:
+            withheld = {name: value for name, value in earned.items() if value != _EARNED[name]}
+            verdict, earned = verdict.model_copy(update={"withheld": withheld}), _EARNED
+        return self.model_copy(update={**earned, "verdict": verdict})
+
+    def medal_of(self, score: float | None) -> str | None:
+        """The medal that another score of the same run earns, by the thresholds of this report and its verdict."""
+        if score is None or not self.verdict.trusted:
+            return None
+        for name in ("gold", "silver", "bronze"):
+            threshold = getattr(self, f"{name}_threshold")
+            if threshold is not None and (score <= threshold if self.is_lower_better else score >= threshold):
+                return name
+        return None
 
     @property
     def medal(self) -> str | None:

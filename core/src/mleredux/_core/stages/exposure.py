@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mleredux._core.canary import canary
+from mleredux._core.models import Evidence
 from mleredux._core.store import Run
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, readable, walk
 from mleredux.errors import MlereduxError
@@ -19,8 +20,8 @@ _NAMED = 20
 _FEWEST_BYTES = 64
 
 
-def exposures(run: Run, private: Path) -> list[str]:
-    """What shows that the agent read held-out files: one sentence for each, with the file that it left.
+def exposures(run: Run, private: Path) -> list[Evidence]:
+    """What shows that the agent read held-out files: one item for each file that it left.
 
     Args:
         private: The task's private folder.
@@ -29,7 +30,7 @@ def exposures(run: Run, private: Path) -> list[str]:
         wanted = canary(run.spec.task).encode()
     except MlereduxError as error:  # no salt, no canary: the rest is checked all the same
         wanted = b""
-        found = [f"The canary could not be looked for: {error}"]
+        found = [Evidence(kind="canary", level="suspicious", why=f"The canary could not be looked for: {error}")]
     else:
         found = []
     left = list(_left(run))
@@ -37,10 +38,12 @@ def exposures(run: Run, private: Path) -> list[str]:
     for shown, path, size in left:
         with contextlib.suppress(OSError):
             if wanted and _holds(path, wanted):
-                found.append(f"{shown} holds the canary that lies beside the answers.")
+                why = f"{shown} holds the canary that lies beside the answers."
+                found.append(Evidence(kind="canary", level="seen", why=why))
             same = secret.get(size)
             if same and (digest := hash_regular(path)) in same:
-                found.append(f"{shown} equals the private file {same[digest]}.")
+                why = f"{shown} equals the private file {same[digest]}."
+                found.append(Evidence(kind="private-file", level="seen", why=why))
         if len(found) >= _NAMED:
             break
     return found

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
-from mleredux._core.models import Ledger
+from mleredux._core.models import Evidence, Ledger
 from mleredux._core.stages.context import StageContext
-from mleredux._core.stages.exposure import exposures
 
 
-def make_ledger(context: StageContext, private: Path) -> Ledger:
+def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
     """The ledger of a run whose agent is gone.
 
     Args:
-        private: The task's private folder.
+        exposed: The result of `exposures`.
     """
     run, isolated = context.run, context.sandbox.capabilities.isolated
     told = run.log.state
-    exposed = exposures(run, private)
-    notes = [] if isolated else [f"Sandbox {context.sandbox.id} does not keep the answers on this machine from agents."]
+    notes = [] if isolated else [within_reach(context).why]
     llm = told.llm
     return Ledger(
         validations=told.validations,
@@ -28,5 +26,12 @@ def make_ledger(context: StageContext, private: Path) -> Ledger:
         llm=llm,
         isolated=isolated,
         answers_exposed=bool(exposed) or not isolated,
-        notes=(*notes, *told.data_notes, *exposed),
+        answers_seen=any(item.level == "seen" for item in exposed),
+        notes=(*notes, *told.data_notes, *(item.why for item in exposed)),
     )
+
+
+def within_reach(context: StageContext) -> Evidence:
+    """The evidence against every result of a sandbox that is no security boundary."""
+    why = f"Sandbox {context.sandbox.id} does not keep the answers on this machine from agents."
+    return Evidence(kind="sandbox", level="within reach", why=why)

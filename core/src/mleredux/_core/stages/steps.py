@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +12,12 @@ from mleredux._core.models.events import AgentEnded, BuildEnded, GradeEnded, Pre
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
 from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.exposure import exposures
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.grade_versions import grade_versions
-from mleredux._core.stages.ledger import make_ledger
+from mleredux._core.stages.ledger import make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
-from mleredux._core.store.files import write_atomically
-from mleredux._core.store.run import SCORES_FILE
 from mleredux.errors import ResumeRefused
 
 
@@ -73,6 +71,7 @@ def _grade(context: StageContext) -> StageEnded:
     context.say("grading")
     run, ran = context.run, context.run.log.state.ran or AgentEnded()
     prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
+    exposed = exposures(run, prepared.private)
     report = grade(
         context.task,
         run.path / ran.submitted if isinstance(ran.submitted, Path) else ran.submitted,
@@ -80,11 +79,12 @@ def _grade(context: StageContext) -> StageEnded:
         context.catalogue,
         shown_path=ran.submission,
         limit=(ran.outcome or Outcome()).limit,
-        ledger=make_ledger(context, prepared.private),
+        ledger=make_ledger(context, exposed),
         cancelled=context.cancelled,
     )
-    write_atomically(run.path / "report.json", report.model_dump_json(indent=1) + "\n")
     versions = _grade_versions(context, report, prepared.private)
+    reach = () if context.sandbox.capabilities.isolated else (within_reach(context),)
+    run.write_report(report.judged((*exposed, *reach), None))
     return GradeEnded(score=report.score, valid=report.valid_submission, versions=versions)
 
 
@@ -103,8 +103,7 @@ def _grade_versions(context: StageContext, report: Report, private: Path) -> int
         graded={path: report for path in [run.path / report.submission_path] if path.is_file()},
         cancelled=context.cancelled,
     )
-    content = [score.model_dump(mode="json") for score in scores]
-    write_atomically(run.path / SCORES_FILE, json.dumps(content, indent=1) + "\n")
+    run.write_scores(scores)
     return len(scores)
 
 

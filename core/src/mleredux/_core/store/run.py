@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from mleredux._core.models import (
     State,
     VersionScore,
 )
-from mleredux._core.models.events import Payload, StateEntered
+from mleredux._core.models.events import Judged, Payload, StateEntered
 from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.states import TRANSITIONS, SubmissionVersion
@@ -173,6 +173,18 @@ class Run:
         """The grade, once there is one."""
         path = self.path / "report.json"
         return Report.model_validate_json(path.read_bytes()) if path.exists() else None
+
+    def write_report(self, report: Report) -> None:
+        """Store the grade with its verdict; medals of all versions of the submission follow it."""
+        write_atomically(self.path / "report.json", report.model_dump_json(indent=1) + "\n")
+        if scores := self.scores:
+            self.write_scores([score.model_copy(update={"medal": report.medal_of(score.score)}) for score in scores])
+        self.emit(Judged(status=report.verdict.status, message=report.verdict.why))
+
+    def write_scores(self, scores: Sequence[VersionScore]) -> None:
+        """Store the score over time."""
+        content = [score.model_dump(mode="json") for score in scores]
+        write_atomically(self.path / SCORES_FILE, json.dumps(content, indent=1) + "\n")
 
     @property
     def rollout(self) -> Trajectory | None:

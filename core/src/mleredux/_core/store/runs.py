@@ -19,7 +19,9 @@ from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
 
 RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
-_COLUMNS = "id, task, agent, seed, sandbox, status, cause, score, medal, created_at, updated_at, experiment, arm"
+_COLUMNS = (
+    "id, task, agent, seed, sandbox, status, cause, score, medal, verdict, created_at, updated_at, experiment, arm"
+)
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 _UNREADABLE = "damaged"
@@ -244,6 +246,7 @@ class RunStore:
                 str(cause) if cause else None,
                 report.score if report else None,
                 report.medal if report else None,
+                report.verdict.status if report else None,
                 run.spec.created_at.isoformat(),
                 now,
                 run.spec.experiment,
@@ -251,7 +254,7 @@ class RunStore:
                 log_bytes,
             )
         except (MlereduxError, ValueError, OSError):
-            return (name, None, None, None, None, _UNREADABLE, *[None] * 4, now, None, None, log_bytes)
+            return (name, None, None, None, None, _UNREADABLE, *[None] * 5, now, None, None, log_bytes)
 
 
 def _begin(database: sqlite3.Connection) -> None:

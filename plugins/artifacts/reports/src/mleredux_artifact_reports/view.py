@@ -40,7 +40,9 @@ from mleredux_artifact_reports.outcome import Ending, ending_of
 from mleredux_artifact_reports.steps import RolloutView, rollout_of
 
 _SUBMISSIONS = 200
-_DRAWN = frozenset({"score", "medal", "above median", "percentile", "metric", "thresholds", "valid", "message"})
+_DRAWN = frozenset(
+    {"score", "medal", "above median", "percentile", "verdict", "metric", "thresholds", "valid", "message"}
+)
 """Facts of a report that have a place of their own on the page."""
 
 
@@ -183,7 +185,12 @@ def _verdict(report: Report | None) -> list[Fact]:
     """Return the marks beside the score."""
     if report is None or report.score is None:
         return []
-    marks = []
+    marks, verdict = [], report.verdict
+    if verdict.status != "not checked":
+        words = f"{verdict.status.capitalize()}: {verdict.why}"
+        marks.append(Fact("verdict", words, "good" if verdict.trusted else "bad"))
+    if not verdict.trusted:
+        return marks
     if report.gold_threshold is not None:
         marks.append(
             Fact("medal", f"{report.medal.capitalize()} medal" if report.medal else "No medal", report.medal or "")
@@ -281,8 +288,10 @@ def _ledger(report: Report | None) -> list[Fact]:
     ledger = report.ledger
     calls = "no gateway" if ledger.llm_calls is None else f"{ledger.llm_calls:,}"
     exposed = "Yes – treat this score as unverified" if ledger.answers_exposed else "No"
+    seen = "Yes – the result does not count" if ledger.answers_seen else "No proof"
     signals = [
         Fact("Answers accessible", exposed, "bad" if ledger.answers_exposed else "good"),
+        Fact("Answers seen", seen, "bad" if ledger.answers_seen else "good"),
         Fact("Isolated from the host", "Yes" if ledger.isolated else "No", "good" if ledger.isolated else "warn"),
         Fact("Network", ledger.network, "good" if ledger.network == "none" else "warn"),
         Fact("Hosts reached", ", ".join(ledger.hosts[:50]) or "none recorded"),
@@ -297,7 +306,8 @@ def _ledger(report: Report | None) -> list[Fact]:
             Fact("LLM cost", cost),
             Fact("LLM budget exhausted", llm.exhausted or "none", "warn" if llm.exhausted else "good"),
         ]
-    return signals + [Fact("Note", note) for note in ledger.notes]
+    noted = dict.fromkeys((*ledger.notes, *(item.why for item in report.verdict.evidence)))
+    return signals + [Fact("Note", note) for note in noted]
 
 
 def _environment(run: Run) -> list[Fact]:

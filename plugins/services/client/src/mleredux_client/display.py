@@ -11,7 +11,7 @@ from mleredux_client.models.base import Model
 from mleredux_client.models.run import ExperimentRecord, RunRecord
 
 MAX_ROWS = 100
-_RUN_COLUMNS = ("id", "task", "agent", "seed", "status", "score", "medal", "time", "message")
+_RUN_COLUMNS = ("id", "task", "agent", "seed", "status", "score", "medal", "verdict", "time", "message")
 
 
 def run_html(run: RunRecord) -> str:
@@ -27,6 +27,7 @@ def run_html(run: RunRecord) -> str:
         "message": run.message,
         "score": run.score,
         "medal": run.medal,
+        "verdict": run.verdict,
         "time": _time_of(run),
     }
     report = run.report._repr_html_() if run.report else ""

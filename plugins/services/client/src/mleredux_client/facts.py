@@ -71,6 +71,7 @@ class RunFacts(Facts[RunRecord]):
     waiting_for = _Told[str | None]("Why it is still queued.")
     score = _Told[float | None]("Of the submission that counts.")
     medal = _Told[str | None]("`gold`, `silver`, `bronze` or None.")
+    verdict = _Told[str | None]("How far the result can be trusted: `verified`, `tainted`, …")
     valid = _Told[bool | None]("Whether the submission could be scored.")
     created_at = _Told[datetime | None]("When it was requested.")
     started_at = _Told[datetime | None]("When it left the queue.")
@@ -102,6 +103,7 @@ class RunFacts(Facts[RunRecord]):
             return f"queued: {self.waiting_for}"
         score = f", score {self.score:g}" if self.score is not None else ""
         medal = f", {self.medal} medal" if self.medal else ""
+        medal += f", {self.verdict}" if self.verdict not in (None, "not checked") else ""
         why = f": {self.message}" if self.message else ""
         return f"{self.state}{score}{medal}{why}"
 

@@ -24,6 +24,7 @@ RUN_COLUMNS = (
     "cause",
     "score",
     "medal",
+    "verdict",
     "valid",
     "seconds",
     "message",

@@ -39,6 +39,7 @@ class Wanted:
     statuses: Sequence[str] = ()
     cause: str | None = None
     medal: str | None = None
+    verdict: str | None = None
     project: str | None = None
     experiment: str | None = None
     labels: Sequence[str] = ()
@@ -84,6 +85,7 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
         (RunRow.agent, wanted.agent),
         (RunRow.cause, wanted.cause),
         (RunRow.medal, wanted.medal),
+        (RunRow.verdict, wanted.verdict),
         (RunRow.experiment_id, wanted.experiment),
     ):
         if value is not None:

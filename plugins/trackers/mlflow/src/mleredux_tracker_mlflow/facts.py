@@ -100,6 +100,7 @@ def _tags(run: Run, told: RunState) -> dict[str, str]:
         "mleredux.cause": told.cause,
         "mleredux.message": told.message,
         "mleredux.medal": report.medal if report else None,
+        "mleredux.verdict": report.verdict.status if report else None,
         "mleredux.metric": report.metric if report else None,
         "mleredux.direction": ("minimize" if report.is_lower_better else "maximize") if report else None,
         "mleredux.version": use.packages.get("mleredux"),
@@ -122,6 +123,7 @@ def _note(run: Run, state: State, report: Report | None) -> str:
         better = "lower" if report.is_lower_better else "higher"
         medal = f", {report.medal} medal" if report.medal else ""
         said += f", {report.metric} {report.score:g} ({better} is better){medal}"
+        said += "" if report.verdict.trusted else f"; {report.verdict.status}, so it does not count"
     return f"{said}.\n\n{report.note}" if report is not None and report.note else f"{said}."
 
 

@@ -133,6 +133,7 @@ class AsyncClient:
         status: str | Iterable[str] | None = None,
         cause: str | None = None,
         medal: str | None = None,
+        verdict: str | None = None,
         project: str | None = None,
         experiment: str | None = None,
         labels: Mapping[str, str] | None = None,
@@ -149,6 +150,7 @@ class AsyncClient:
             status: One, or several of which any will do.
             cause: Why they failed.
             medal: `gold`, `silver` or `bronze`.
+            verdict: `verified`, `not reproducible`, `not checked` or `tainted`.
             project: Id or name of a project.
             experiment: Id of an experiment.
             labels: All of which they have.
@@ -166,6 +168,7 @@ class AsyncClient:
             agent=agent,
             cause=cause,
             medal=medal,
+            verdict=verdict,
             project=project or self.project,
             experiment=experiment,
             sort=sort,

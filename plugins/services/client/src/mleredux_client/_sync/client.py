@@ -134,6 +134,7 @@ class Client:
         status: str | Iterable[str] | None = None,
         cause: str | None = None,
         medal: str | None = None,
+        verdict: str | None = None,
         project: str | None = None,
         experiment: str | None = None,
         labels: Mapping[str, str] | None = None,
@@ -150,6 +151,7 @@ class Client:
             status: One, or several of which any will do.
             cause: Why they failed.
             medal: `gold`, `silver` or `bronze`.
+            verdict: `verified`, `not reproducible`, `not checked` or `tainted`.
             project: Id or name of a project.
             experiment: Id of an experiment.
             labels: All of which they have.
@@ -167,6 +169,7 @@ class Client:
             agent=agent,
             cause=cause,
             medal=medal,
+            verdict=verdict,
             project=project or self.project,
             experiment=experiment,
             sort=sort,

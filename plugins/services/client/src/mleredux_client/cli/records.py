@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mleredux.plugin.command import RunView
 
-_ROW = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "created_at", "updated_at")
+_ROW = (
+    *("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "verdict"),
+    *("created_at", "updated_at"),
+)
 _MORE = ("experiment", "arm", "project", "user", "labels")
 _ACTIVITIES = {
     "preparing": "preparing the data",

@@ -3,7 +3,16 @@
 from mleredux_client.models.account import Me, Project, Quota, Token, TokenInfo, Usage, User
 from mleredux_client.models.base import Model
 from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Technique
-from mleredux_client.models.report import Ledger, LlmUse, Report, Verdict, VersionScore
+from mleredux_client.models.report import (
+    Evidence,
+    Ledger,
+    LlmUse,
+    Report,
+    ResultVerdict,
+    Verdict,
+    Verification,
+    VersionScore,
+)
 from mleredux_client.models.rollout import (
     AgentInfo,
     ContentPart,
@@ -34,6 +43,7 @@ __all__ = [
     "BuildRecord",
     "ContentPart",
     "Event",
+    "Evidence",
     "ExperimentRecord",
     "FinalMetrics",
     "Grader",
@@ -48,6 +58,7 @@ __all__ = [
     "Project",
     "Quota",
     "Report",
+    "ResultVerdict",
     "RunRecord",
     "Sample",
     "Sandbox",
@@ -63,5 +74,6 @@ __all__ = [
     "Usage",
     "User",
     "Verdict",
+    "Verification",
     "VersionScore",
 ]

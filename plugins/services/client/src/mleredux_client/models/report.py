@@ -45,7 +45,47 @@ class Ledger(Model):
     """Whether the sandbox is a security boundary."""
     answers_exposed: bool = False
     """Whether anything held out lay within the agent's reach."""
+    answers_seen: bool = False
+    """Whether something the agent left or printed proves that it had held-out data."""
     notes: tuple[str, ...] = ()
+
+
+class Evidence(Model):
+    """One reason to doubt a result."""
+
+    kind: str
+    level: str
+    """`seen` (proof), `within reach` or `suspicious`."""
+    why: str
+
+
+class Verification(Model):
+    """The result of executing the final code of a run again, on renamed and permuted test data."""
+
+    status: str
+    """`verified`, `not reproducible` or `not attempted`."""
+    why: str
+    entry: str | None = None
+    score: float | None = None
+    scores: tuple[float | None, ...] = ()
+    tolerance: float | None = None
+
+
+class ResultVerdict(Model):
+    """How far a result can be trusted."""
+
+    status: str = "not checked"
+    """`verified`, `not reproducible`, `not checked` or `tainted`."""
+    why: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    verification: Verification | None = None
+    withheld: dict[str, Any] = {}
+    """What the report of an untrusted result would show by the score alone."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the result counts: it is neither tainted nor not reproducible."""
+        return self.status not in ("tainted", "not reproducible")
 
 
 class VersionScore(Model):
@@ -96,6 +136,8 @@ class Report(Model):
     limit: Annotated[str | None, Shown("ended by limit")] = None
     """Which limit ended the agent: time, memory, disk, processes."""
     ledger: Ledger | None = None
+    verdict: Annotated[ResultVerdict, Shown("verdict", ("{verdict.status}",), brief=True)] = ResultVerdict()
+    """How far the result can be trusted; if it can't, medals, `above_median` and `percentile` are withheld."""
 
     @property
     def medal(self) -> str | None:

@@ -52,6 +52,8 @@ class RunRecord(Model):
     """Why it is still queued."""
     score: float | None = None
     medal: str | None = None
+    verdict: str | None = None
+    """How far the result can be trusted: `verified`, `not reproducible`, `not checked` or `tainted`."""
     valid: bool | None = None
     created_at: datetime | None = None
     started_at: datetime | None = None

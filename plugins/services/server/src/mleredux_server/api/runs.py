@@ -54,6 +54,7 @@ def list_runs(
     status: Annotated[list[State] | None, Query(max_length=20, description="Any of these.")] = None,
     cause: Cause | None = None,
     medal: Literal["gold", "silver", "bronze"] | None = None,
+    verdict: Literal["verified", "not reproducible", "not checked", "tainted"] | None = None,
     project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
     experiment: Word = None,
     label: Annotated[
@@ -71,6 +72,7 @@ def list_runs(
         statuses=[str(one) for one in status or ()],
         cause=cause,
         medal=medal,
+        verdict=verdict,
         project=project,
         experiment=experiment,
         labels=label or (),

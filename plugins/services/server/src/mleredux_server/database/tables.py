@@ -156,6 +156,7 @@ class RunRow(Base):
         Index("ix_runs_agent_created_at", "agent", "created_at", "id"),
         Index("ix_runs_cause_created_at", "cause", "created_at", "id"),
         Index("ix_runs_medal_created_at", "medal", "created_at", "id"),
+        Index("ix_runs_verdict_created_at", "verdict", "created_at", "id"),
         Index("ix_runs_project_id_score", "project_id", "score", "id"),
         Index("ix_runs_score", "score", "id"),
     )
@@ -181,6 +182,7 @@ class RunRow(Base):
     message: Mapped[str | None] = mapped_column(Words)
     score: Mapped[float | None]
     medal: Mapped[str | None] = mapped_column(String(16))
+    verdict: Mapped[str | None] = mapped_column(String(16))
     valid: Mapped[bool | None]
     log_bytes: Mapped[int] = mapped_column(BigInteger, default=-1)
     """Size of the event log when this row was last updated from it."""

@@ -88,6 +88,7 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "message": facts.message,
         "score": facts.score,
         "medal": facts.medal,
+        "verdict": facts.verdict,
         "valid": facts.valid,
         "log_bytes": facts.log_bytes,
         "created_at": spec.created_at,

@@ -32,6 +32,7 @@ class Facts:
     message: str | None
     score: float | None
     medal: str | None
+    verdict: str | None
     valid: bool | None
     started_at: datetime | None
     ended_at: datetime | None
@@ -77,6 +78,7 @@ def facts_of(run: Run) -> Facts:
         message=told.message,
         score=report.score if report else None,
         medal=report.medal if report else None,
+        verdict=report.verdict.status if report else None,
         valid=report.valid_submission if report else None,
         started_at=told.began,
         ended_at=told.entered if told.state.final else None,
@@ -101,6 +103,7 @@ def write_row(session: Session, run_id: str, facts: Facts) -> None:
             message=facts.message,
             score=facts.score,
             medal=facts.medal,
+            verdict=facts.verdict,
             valid=facts.valid,
             log_bytes=facts.log_bytes,
             started_at=facts.started_at,

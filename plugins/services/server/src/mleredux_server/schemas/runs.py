@@ -94,6 +94,8 @@ class RunView(BaseModel):
     """Why it is still queued."""
     score: float | None
     medal: str | None
+    verdict: str | None
+    """How far the result can be trusted: `verified`, `not reproducible`, `not checked` or `tainted`."""
     valid: bool | None
     created_at: datetime
     started_at: datetime | None

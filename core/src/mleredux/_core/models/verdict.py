@@ -1,0 +1,71 @@
+"""The verdict on a result: how far its score can be trusted, and why."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from mleredux._core.models.base import Model
+
+VerdictStatus = Literal["verified", "not reproducible", "not checked", "tainted"]
+
+
+class Evidence(Model):
+    """One reason to doubt a result."""
+
+    kind: str
+    """What was found: `canary`, `private-file`, `known-answers`, `noise-ceiling`, `copied`, `jump`, …"""
+    level: Literal["seen", "within reach", "suspicious"]
+    """`seen`: proof that the agent had the answers, which taints the result. `within reach`: nothing kept the agent
+    from them. `suspicious`: improbable for an honest run; for people to review."""
+    why: str
+    """One sentence."""
+
+
+class Verification(Model):
+    """The result of executing the final code of a run again, on renamed and permuted test data."""
+
+    status: Literal["verified", "not reproducible", "not attempted"]
+    why: str
+    """One sentence."""
+    entry: str | None = None
+    """The file of `output/code` that was executed."""
+    score: float | None = None
+    """Score of the submission."""
+    scores: tuple[float | None, ...] = ()
+    """Score of each repetition; None where it created no valid submission."""
+    tolerance: float | None = None
+    """Maximum difference from the score of the submission, in units of the metric."""
+
+
+class ResultVerdict(Model):
+    """How far a result can be trusted. Lists, medals and aggregates go by `status`, which `Report.judged` derives."""
+
+    status: VerdictStatus = "not checked"
+    """`tainted`: the agent demonstrably had the answers, whatever else was found. `not reproducible`: executed again,
+    the code did not achieve the score. `verified`: it did. `not checked`: the code was not executed again."""
+    why: str | None = None
+    """One sentence on the reason for the status."""
+    evidence: tuple[Evidence, ...] = ()
+    verification: Verification | None = None
+    withheld: dict[str, Any] = {}
+    """The report's fields that an untrusted result loses (`gold_medal`, `above_median`, `percentile`, …), as they would
+    be by the score alone."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the result counts: it is neither tainted nor not reproducible."""
+        return self.status not in ("tainted", "not reproducible")
+
+
+def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None) -> ResultVerdict:
+    """Derive the verdict: proof that answers were seen outweighs everything, then the verification decides."""
+    seen = [item for item in evidence if item.level == "seen"]
+    if seen:
+        status: VerdictStatus = "tainted"
+        why = seen[0].why
+    elif verification is None:
+        status, why = "not checked", "The final code was not executed again."
+    else:
+        status = "not checked" if verification.status == "not attempted" else verification.status
+        why = verification.why
+    return ResultVerdict(status=status, why=why, evidence=evidence, verification=verification)
