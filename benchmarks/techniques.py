@@ -265,7 +265,7 @@ could be, `empty` as little as the form allows, `example` copies the description
 recommends another, `textbook` always says the same. What is shown of these is their facts, which their score never
 exceeds; none of them may reach more than {bound}, on any instance.
 
-score = facts · (0.5 + 0.5 · efficacy); where the data do not tell a strong choice from a naive one beyond noise,
+score = facts · (0.3 + 0.7 · efficacy); where the data do not tell a strong choice from a naive one beyond noise,
 efficacy is – and score = facts. *Decided* counts the tasks where they do. ± is the standard error over splits.
 
 ## In short

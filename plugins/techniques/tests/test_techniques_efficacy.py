@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,11 @@ import pytest
 from mleredux._core.data import Prepared
 from mleredux_techniques._kit import encoders, imputers, scalers
 from mleredux_techniques._kit.comparison import Choice, judge
-from mleredux_techniques._kit.dataset import Dataset, GroupColumn, load, save
+from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Instance, load, save
 from mleredux_techniques._kit.grader import carry_out
 from mleredux_techniques._kit.preparation import TRUTH_FILE
 from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
-from mleredux_techniques._kit.spec import Instance
+from mleredux_techniques._kit.scorer import Scorer, scorer
 from mleredux_techniques._kit.splits import assign_folds, pool
 from mleredux_techniques.cv import document as cv
 from mleredux_techniques.cv.document import CvAnalysis
@@ -28,15 +30,22 @@ from mleredux_techniques.leakage.document import LeakageAnalysis
 from mleredux_techniques.scaling.document import ScalingAnalysis
 from sklearn import impute, preprocessing
 from technique_documents import TECHNIQUES, perfect
+from technique_documents.bases import base_of
 
 Preparer = Callable[[str], Prepared]
 RNG = np.random.default_rng(0)
 SPLITS = RNG.normal(0.3, 0.02, 5)
 
 
+@functools.cache
+def accuracy() -> Scorer:
+    toy = grouped()
+    return scorer(toy, base_of(toy))
+
+
 def judged(naive: Any, strong: Any, given: Any) -> Any:
     choices = (Choice(np.asarray(losses, float), "so") for losses in (naive, strong, given))
-    return judge(*choices, overlap=0.25, measure="loss")
+    return judge(*choices, overlap=0.25, scorer=accuracy())
 
 
 @pytest.mark.parametrize(
@@ -69,7 +78,7 @@ def test_where_naive_and_strong_do_not_differ_nothing_is_earned_by_chance() -> N
 
 def test_but_harm_beyond_noise_earns_nothing_there() -> None:
     assert judged(SPLITS, SPLITS, SPLITS + 0.1).score == 0.0
-    assert judged(SPLITS, SPLITS, SPLITS + 0.003).score is None
+    assert judged(SPLITS, SPLITS, SPLITS + 0.001).score is None
 
 
 def test_folds_keep_groups_whole_and_classes_alike() -> None:
@@ -239,7 +248,7 @@ def grouped() -> Dataset:
 
 
 def measure(technique: str, document: Any, dataset: Dataset, truth: Any = None) -> Any:
-    return carry_out(TECHNIQUES[technique], document, Instance(dataset, truth or {}, None))  # type: ignore[arg-type]
+    return carry_out(TECHNIQUES[technique], document, Instance(dataset, truth or {}, base_of(dataset)))
 
 
 def test_a_leaky_grouping_is_caught_by_its_optimism() -> None:
@@ -254,6 +263,56 @@ def test_a_leaky_grouping_is_caught_by_its_optimism() -> None:
     assert told["StratifiedKFold"][1] > told["GroupKFold"][1] + 0.1
 
 
+def rare() -> Dataset:
+    """Independent rows of which some 6 % are positive."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(0, 1, (1_200, 4))
+    positive = rng.random(1_200) < 1 / (1 + np.exp(4.2 - 1.5 * x[:, 0] - x[:, 1]))
+    columns = {f"x{number}": x[:, number] for number in range(4)}
+    frame = pd.DataFrame({**columns, "y": np.where(positive, "1", "0").astype(object)})
+    return Dataset(
+        task="rare", problem="binary", target="y", targets=("y",), outputs=("y",), ids=(), features=tuple(columns),
+        train=frame[:900].reset_index(drop=True), test=frame[900:].reset_index(drop=True),
+        kinds=dict.fromkeys(columns, "number"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("metric", "direction", "right", "wrong"),
+    [
+        ("log-loss", "minimize", ["none"], ["class_weight", "RandomOverSampler", "RandomUnderSampler"]),
+        ("balanced-accuracy", "maximize", ["RandomUnderSampler"], ["none"]),
+    ],
+)
+def test_strategies_are_judged_by_the_metric_of_the_competition(
+    metric: str, direction: Any, right: list[str], wrong: list[str]
+) -> None:
+    dataset = replace(rare(), metric=metric, direction=direction)
+    scores = {}
+    for name in (*right, *wrong):
+        strategy = {"none": "NoStrategy", "class_weight": "ClassWeight"}.get(name, name)
+        document = imbalance.ImbalanceAnalysis.model_construct(strategies=[getattr(imbalance, strategy)(name=name)])
+        part = measure("imbalance", document, dataset)
+        assert metric in part.parts[0].explanation
+        scores[name] = part.score
+    assert all(scores[name] == 1.0 for name in right) and all(scores[name] < 0.4 for name in wrong), scores
+
+
+@pytest.mark.parametrize(
+    ("metric", "asked"), [("roc-auc", "scores"), ("f1", "labels"), ("quadratic-weighted-kappa", "labels")]
+)
+def test_metrics_get_the_predictions_that_they_ask_for(metric: str, asked: str) -> None:
+    dataset = replace(rare(), metric=metric)
+    found = scorer(dataset, base_of(dataset))
+    assert (found.asked, found.substitute, found.perfect) == (asked, False, pytest.approx(1.0))
+
+
+def test_a_metric_that_is_not_of_rows_is_substituted_and_named() -> None:
+    dataset = replace(rare(), metric="coco-map")
+    found = scorer(dataset, base_of(dataset))
+    assert found.substitute and "log-loss (lower is better); the competition's own metric" in found.title
+
+
 def test_equal_documents_and_data_give_equal_results() -> None:
     document = CvAnalysis.model_construct(method=_method({"name": "StratifiedKFold"}))
     first = measure("cv", document, grouped())
@@ -263,7 +322,7 @@ def test_equal_documents_and_data_give_equal_results() -> None:
 def test_large_tables_are_sampled_and_the_sample_is_said() -> None:
     dataset = grouped()
     one = pool(dataset, max_rows=200)
-    assert len(one.frame) <= 200 and "of 640 rows" in one.sample
+    assert len(one.frame) <= 200 and "of 448 training rows" in one.sample
     sizes = one.frame["thing"].value_counts()
     assert set(sizes) == {8}, "groups are drawn completely"
 

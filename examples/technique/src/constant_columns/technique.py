@@ -110,7 +110,7 @@ def measure(document: ConstantColumnsAnalysis, instance: Instance) -> Efficacy:
     """Leave the recommended columns out, beside leaving out none and all that are constant."""
     dropped = [item.column for item in document.columns if item.drop]
     return compare(
-        instance.dataset,
+        instance,
         naive=("nothing is left out", {}),
         strong=("all constant columns are left out", without(instance.truth["shares"])),
         given=("what was recommended is left out", without(dropped)),

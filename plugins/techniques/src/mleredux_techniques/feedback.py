@@ -27,10 +27,11 @@ def produce(run: Run) -> Iterable[Artifact]:
         "run": run.id,
         "task": run.spec.task,
         "agent": run.spec.agent,
-        "score": report.score,
         "valid": report.valid_submission,
         "message": report.message,
         **report.details,
+        "score": report.score,
+        "score_name": report.details.get("score"),
     }
     write_atomically(run.path / JSON_FILE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     write_atomically(run.path / TEXT_FILE, text(run.spec.task, title, report))
@@ -54,7 +55,8 @@ def text(task: str, title: str, report: Report) -> str:
 
 def _lines(task: str, title: str, report: Report) -> Iterator[str]:
     details = report.details
-    yield f"# {task}: {'no score' if report.score is None else f'{report.score:.3f}'}\n"
+    named = f" ({report.details['score']})" if "score" in report.details else ""
+    yield f"# {task}: {'no score' if report.score is None else f'{report.score:.3f}{named}'}\n"
     yield f"{title}.\n"
     if report.score is None or not {"facts", "efficacy"} <= set(details):
         yield report.message or "There was no document to grade."

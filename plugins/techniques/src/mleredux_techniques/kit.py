@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from mleredux_techniques._kit.association import strengths
 from mleredux_techniques._kit.columns import class_name, is_free_text
-from mleredux_techniques._kit.comparison import Choice, judge, undecided
-from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Kind, Problem, load
+from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge, undecided
+from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Instance, Kind, Problem, load
 from mleredux_techniques._kit.description import example
 from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 from mleredux_techniques._kit.encoders import DropFeature, Encoding
@@ -18,13 +18,14 @@ from mleredux_techniques._kit.imputers import Imputation
 from mleredux_techniques._kit.instances import fresh_names, lively, need, plant, renumbered, resized, with_columns
 from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, soft_f1, versus
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import Plan, choose, compare, losses
+from mleredux_techniques._kit.plans import Plan, choose, compare, gap, losses
 from mleredux_techniques._kit.preparation import TRUTH_FILE
 from mleredux_techniques._kit.preprocessing import Preprocessing
 from mleredux_techniques._kit.recommendation import by_choice, spelled
 from mleredux_techniques._kit.results import Efficacy, Facts, Figure
 from mleredux_techniques._kit.scalers import Scaler
-from mleredux_techniques._kit.spec import WITH_TABLES, Instance, TechniqueSpec, has_table
+from mleredux_techniques._kit.scorer import Scorer, scorer
+from mleredux_techniques._kit.spec import WITH_TABLES, TechniqueSpec, has_table
 from mleredux_techniques._kit.splits import Pool, Split, pool
 from mleredux_techniques._kit.structure import duplicates
 
@@ -35,6 +36,7 @@ __all__ = [
     "Choice",
     "Count",
     "Dataset",
+    "Difference",
     "Document",
     "DropFeature",
     "Efficacy",
@@ -52,6 +54,7 @@ __all__ = [
     "Preprocessing",
     "Problem",
     "Scaler",
+    "Scorer",
     "Share",
     "Split",
     "TechniqueSpec",
@@ -63,12 +66,14 @@ __all__ = [
     "combined",
     "compare",
     "component",
+    "difference",
     "duplicates",
     "example",
     "f1",
     "facts_of",
     "finding",
     "fresh_names",
+    "gap",
     "grade",
     "has_table",
     "is_free_text",
@@ -85,6 +90,7 @@ __all__ = [
     "renumbered",
     "resized",
     "score",
+    "scorer",
     "shortened",
     "soft_f1",
     "spelled",

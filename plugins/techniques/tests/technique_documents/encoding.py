@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux_techniques.encoding import efficacy
-from mleredux_techniques.kit import Dataset
+from mleredux_techniques.kit import Dataset, Instance
+
+from technique_documents.bases import base_of
 
 EMPTY: dict[str, Any] = {
     "features": [],
@@ -13,10 +15,10 @@ EMPTY: dict[str, Any] = {
 
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    _name, encodings = efficacy.strong(dataset)
+    plan = efficacy.contrast(Instance(dataset, truth, base_of(dataset)))[1][1]
     features = []
     for name, fact in truth["features"].items():
-        held = encodings.get(name)
+        held = plan[name].encoding if name in plan else None
         if "numeric" in fact["types"] and held is None:
             continue
         chosen = held.model_dump() if held is not None else {"name": "drop"}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux_techniques.imbalance import efficacy
-from mleredux_techniques.kit import Dataset
+from mleredux_techniques.kit import Dataset, Instance
+
+from technique_documents.bases import base_of
 
 EMPTY: dict[str, Any] = {
     "target": "returned",
@@ -20,7 +22,9 @@ EMPTY: dict[str, Any] = {
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     counts: dict[str, int] = truth["counts"]
-    strategy = efficacy.strong(dataset).model_dump() if dataset.features else {"name": "class_weight"}
+    strategy = {"name": "class_weight"}
+    if dataset.features:
+        strategy = efficacy.contrast(Instance(dataset, truth, base_of(dataset)))[1].model_dump()
     return {
         "target": truth["target"],
         "class_counts": counts,

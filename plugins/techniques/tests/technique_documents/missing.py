@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
+from mleredux_techniques.kit import Dataset, Instance
 from mleredux_techniques.missing import efficacy
+
+from technique_documents.bases import base_of
 
 EMPTY: dict[str, Any] = {
     "complete_rows": 0,
@@ -14,11 +16,11 @@ EMPTY: dict[str, Any] = {
 
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    _name, imputations = efficacy.strong(dataset)
+    plan = efficacy.contrast(Instance(dataset, truth, base_of(dataset)))[1][1]
     columns = []
     for name, count in truth["counts"].items():
         fact = truth["mechanisms"].get(name, {"mechanism": "MCAR", "depends_on": []})
-        held = imputations.get(name)
+        held = plan[name].imputation if name in plan else None
         imputation = held.model_dump() if held is not None else {"name": "SimpleImputer", "strategy": "most_frequent"}
         columns.append(
             {

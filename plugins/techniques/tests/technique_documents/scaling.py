@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
+from mleredux_techniques.kit import Dataset, Instance
 from mleredux_techniques.scaling import efficacy
 from mleredux_techniques.scaling.facts import INDIFFERENT, OUTLYING, SKEWED
+
+from technique_documents.bases import base_of
 
 EMPTY: dict[str, Any] = {
     "features": [],
@@ -16,10 +18,10 @@ EMPTY: dict[str, Any] = {
 
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    _name, scalers = efficacy.strong(dataset)
+    plan = efficacy.contrast(Instance(dataset, truth, base_of(dataset)))[1][1]
     features = []
     for name, fact in truth["features"].items():
-        held = scalers.get(name)
+        held = plan[name].scaler if name in plan else None
         features.append(
             {
                 "column": name,

@@ -1,40 +1,53 @@
 """From losses on the same splits to a score between a naive and a strong choice, with its uncertainty.
 
 The standard error of a mean over splits that share rows is the corrected one of C. Nadeau and Y. Bengio, "Inference for
-the Generalization Error", Machine Learning 52 (2003): the variance times (1 / splits + held-out rows / training rows).
+the Generalization Error", Machine Learning 52 (2003): the variance times (1 / splits + held-out rows / training rows),
+with Student's t distribution of one degree of freedom less than there are splits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mleredux_techniques._kit.reference import NAMES
 from mleredux_techniques._kit.results import Efficacy, Figure
+
+if TYPE_CHECKING:
+    from mleredux_techniques._kit.scorer import Scorer
 
 Array = np.ndarray[Any, Any]
 Losses = Sequence[float] | Array
 
-BEYOND_NOISE = 2.0
-"""A difference counts if it is larger than this number of standard errors …"""
+CONFIDENCE = 0.975
+"""A difference counts if it is larger than this quantile of its noise …"""
 SMALLEST_GAP = 0.005
-"""… and larger than this, in units of the loss (1: nothing was learned)."""
+"""… and larger than this share of what there is to learn: the loss of a constant minus that of the truth."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference of losses over splits, with its standard error."""
+    """A mean difference of losses over splits, with its standard error and the number of splits."""
 
     mean: float
     standard_error: float
+    splits: int
 
     @property
-    def real(self) -> bool:
-        """Whether it is significantly larger than zero."""
-        return self.mean > max(BEYOND_NOISE * self.standard_error, SMALLEST_GAP)
+    def significant(self) -> bool:
+        """Whether it is significantly larger than zero, by a t-test."""
+        from scipy.stats import t
+
+        return self.mean > 0 and self.mean > t.ppf(CONFIDENCE, max(self.splits - 1, 1)) * self.standard_error
+
+    @property
+    def ratio(self) -> float:
+        """The mean in standard errors; 0 if it is not positive."""
+        return self.mean / max(self.standard_error, 1e-12) if self.mean > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -49,11 +62,6 @@ class Choice:
     losses: Array
     what: str
 
-    @property
-    def mean(self) -> float:
-        """The mean loss."""
-        return round(float(self.losses.mean()), 5)
-
 
 def difference(worse: Losses, better: Losses, overlap: float) -> Difference:
     """Return the mean difference of paired losses, with its standard error.
@@ -64,7 +72,7 @@ def difference(worse: Losses, better: Losses, overlap: float) -> Difference:
         overlap: Held-out rows / training rows of a split; 0 if splits share no rows.
     """
     values = np.asarray(worse, dtype=float) - np.asarray(better, dtype=float)
-    return Difference(float(values.mean()), standard_error(values, overlap))
+    return Difference(float(values.mean()), standard_error(values, overlap), len(values))
 
 
 def standard_error(values: Array, overlap: float) -> float:
@@ -73,7 +81,17 @@ def standard_error(values: Array, overlap: float) -> float:
     return math.sqrt(spread * (1 / len(values) + overlap))
 
 
-def judge(naive: Choice, strong: Choice, given: Choice, *, overlap: float, measure: str, sample: str = "") -> Efficacy:
+def judge(
+    naive: Choice,
+    strong: Choice,
+    given: Choice,
+    *,
+    overlap: float,
+    scorer: Scorer,
+    measure: str = f"{{metric}} of {NAMES} on held-out training rows",
+    sample: str = "",
+    distances: bool = False,
+) -> Efficacy:
     """Score the recommendation between the naive and the strong choice.
 
     The score is `(naive - given) / (naive - strong)` of mean losses, clipped to 0 … 1. If naive and strong do not
@@ -81,46 +99,53 @@ def judge(naive: Choice, strong: Choice, given: Choice, *, overlap: float, measu
 
     Args:
         overlap: Held-out rows / training rows of a split.
+        scorer: The metric of the losses.
         measure: A description of the losses, for the report.
         sample: One sentence on the sample that was used, if any.
+        distances: Whether the losses are distances between scores, which are shown as they are.
     """
+    shown = abs if distances else scorer.shown
     gap = difference(naive.losses, strong.losses, overlap)
-    figures = [
-        _figure(name, choice, overlap, f"{measure}; lower is better. {said}: {choice.what}.")
-        for name, choice, said in (
-            ("naive choice", naive, "The default, without analysis"),
-            ("strong choice", strong, "The best of a panel, chosen on the training table"),
-            ("recommended choice", given, "What was recommended"),
-        )
-    ]
-    told = f"Recommended {given.mean:.4f}, naive {naive.mean:.4f}, strong {strong.mean:.4f}: {measure}"
+    measure = measure.format(metric=scorer.title)
+    means = [shown(float(choice.losses.mean())) for choice in (naive, strong, given)]
+    told = f"Recommended {means[2]:.4f}, naive {means[0]:.4f}, strong {means[1]:.4f}: {measure}"
     told += f", mean of {len(given.losses)} splits."
-    score, error, told = _score(naive, strong, given, gap, overlap, told)
-    apart = {"mean": round(gap.mean, 5), "standard_error": round(gap.standard_error, 5), "decided": gap.real}
-    figures.append(Figure("naive less strong", apart, "Efficacy is scored if this is larger than its noise."))
+    decided = gap.significant and gap.mean > SMALLEST_GAP * scorer.unit
+    score, error = None, None
+    if decided:
+        score = round(float(np.clip((naive.losses.mean() - given.losses.mean()) / gap.mean, 0, 1)), 4)
+        error = round(_ratio_error(naive.losses - given.losses, naive.losses - strong.losses, overlap), 4)
+        told += f" That is {score:.2f} ± {error:.2f} of the way from naive to strong."
+    else:
+        harm = [difference(given.losses, other.losses, overlap) for other in (naive, strong)]
+        told += " Naive and strong do not differ significantly"
+        if all(one.significant and one.mean > SMALLEST_GAP * scorer.unit for one in harm):
+            score, error = 0.0, 0.0
+            told += ", but the recommendation is worse."
+        else:
+            told += ": only the facts count."
+    apart = {"mean": round(gap.mean, 5), "standard_error": round(gap.standard_error, 5), "decided": decided}
+    figures = [
+        Figure("efficacy", score, told, score=score, weight=1.0 if score is not None else 0.0),
+        *(
+            _figure(name, choice, overlap, f"{scorer.task.metric.id}. {said}: {choice.what}.", shown)
+            for name, choice, said in (
+                ("naive choice", naive, "The default, without analysis"),
+                ("strong choice", strong, "The best of a panel, chosen on other splits"),
+                ("recommended choice", given, "What was recommended"),
+            )
+        ),
+        Figure("gap", apart, "What strong gains over naive. Efficacy is scored if this is larger than its noise."),
+    ]
     if sample:
         figures.append(Figure("sample", sample, "Larger tables are sampled."))
-    head = Figure("efficacy", score, told, score=score, weight=1.0 if score is not None else 0.0)
-    return Efficacy(score, error, naive.mean, strong.mean, given.mean, [head, *figures])
+    naive_mean, strong_mean, given_mean = (round(mean, 5) for mean in means)
+    return Efficacy(score, error, naive_mean, strong_mean, given_mean, figures, training=score)
 
 
 def undecided(sentence: str) -> Efficacy:
     """Return a result without a score: the data can't distinguish a good recommendation from a bad one."""
     return Efficacy(None, None, None, None, None, [Figure("efficacy", None, f"{sentence} Only the facts count.")])
-
-
-def _score(
-    naive: Choice, strong: Choice, given: Choice, gap: Difference, overlap: float, told: str
-) -> tuple[float | None, float | None, str]:
-    if gap.real:
-        score = (naive.losses.mean() - given.losses.mean()) / gap.mean
-        error = _ratio_error(naive.losses - given.losses, naive.losses - strong.losses, overlap)
-        score = round(float(min(1.0, max(0.0, score))), 4)
-        return score, round(error, 4), f"{told} That is {score:.2f} ± {error:.2f} of the way from naive to strong."
-    harmed = all(difference(given.losses, other.losses, overlap).real for other in (naive, strong))
-    if harmed:
-        return 0.0, 0.0, f"{told} Naive and strong do not differ significantly, but the recommendation is worse."
-    return None, None, f"{told} Naive and strong do not differ significantly: only the facts count."
 
 
 def _ratio_error(gains: Array, gaps: Array, overlap: float) -> float:
@@ -129,10 +154,10 @@ def _ratio_error(gains: Array, gaps: Array, overlap: float) -> float:
     return standard_error(gains - float(gains.mean()) / gap * gaps, overlap) / abs(gap)
 
 
-def _figure(name: str, choice: Choice, overlap: float, explanation: str) -> Figure:
+def _figure(name: str, choice: Choice, overlap: float, explanation: str, shown: Callable[[float], float]) -> Figure:
     value = {
-        "mean": choice.mean,
+        "mean": round(shown(float(choice.losses.mean())), 5),
         "standard_error": round(standard_error(choice.losses, overlap), 5),
-        "by_split": [round(float(loss), 5) for loss in choice.losses],
+        "by_split": [round(shown(float(loss)), 5) for loss in choice.losses],
     }
     return Figure(name, value, explanation)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import pandas as pd
+    from mleredux.plugin.task import Task
 
 MAX_TRAIN_ROWS = 10_000
 """Maximum number of training rows on which strategies are executed."""
@@ -46,12 +47,13 @@ class Dataset:
         target: The column that strategies are evaluated on (the first of several). Classes are texts, as
             they stand in the table (`"True"`, `"0"`, `"cultivar_1"`); numbers are floats.
         targets: All target columns; features never contain any of them.
+        outputs: The columns that a submission predicts: targets, or one per class.
         ids: Columns that identify a row; not features.
         features: All other columns, in the table's order.
         kinds: Kind of each id and feature, by the training table.
         group: Rows that belong together and were not split, if there are such.
         time: The column by which later rows became the test, if there is one.
-        metric: The base task's metric; strategies are evaluated by separate measures.
+        metric: The base task's metric, by which strategies are evaluated.
         direction: Of that metric.
         train_rows: Number of rows of the full training table, of which `train` is a sample.
         test_rows: Number of rows of the full test table.
@@ -70,6 +72,7 @@ class Dataset:
     kinds: dict[str, Kind]
     group: GroupColumn | None = None
     time: str | None = None
+    outputs: tuple[str, ...] = ()
     metric: str = ""
     direction: Literal["maximize", "minimize"] = "maximize"
     train_rows: int = 0
@@ -85,6 +88,27 @@ class Dataset:
     def of_kind(self, *kinds: Kind) -> list[str]:
         """Features of these kinds."""
         return [name for name in self.features if self.kinds[name] in kinds]
+
+    @property
+    def usable(self) -> list[str]:
+        """Features on which strategies are executed: all but those that were planted as leaks."""
+        leaking = {name for leak in self.planted.get("leaks", ()) for name in leak["columns"]}
+        return [name for name in self.features if name not in leaking]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A technique task's data and truth, on which a recommendation is executed.
+
+    Attributes:
+        dataset: The data, at most 10,000 training rows and 5,000 test rows with their labels.
+        truth: The result of `TechniqueSpec.truth`, on all rows.
+        base: The task that the data belongs to.
+    """
+
+    dataset: Dataset
+    truth: dict[str, Any]
+    base: Task
 
 
 _FRAMES = ("train", "test")
@@ -110,7 +134,7 @@ def load(folder: Path) -> Dataset:
 
     meta = json.loads((folder / "dataset.json").read_bytes())
     meta["group"] = GroupColumn(**meta["group"]) if meta["group"] else None
-    for name in ("targets", "ids", "features"):
+    for name in ("targets", "ids", "features", "outputs"):
         meta[name] = tuple(meta[name])
     texts = {name: object for name, kind in meta["kinds"].items() if kind == "text"}
     if meta["problem"] != "regression":

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from mleredux.errors import TaskBroken
 
+from mleredux_techniques._kit.reference import NAMES
+
 if TYPE_CHECKING:
     from mleredux_techniques._kit.spec import TechniqueSpec, TechniqueTask
 
@@ -50,18 +52,23 @@ A document that contradicts itself is rejected; validation reports it and names 
 _SCORING = """\
 ## Scoring
 
-score = facts · (0.5 + 0.5 · efficacy), between 0 and 1, higher is better.
+score = facts · (0.3 + 0.7 · efficacy), between 0 and 1, higher is better.
 
-***Facts** is the weighted mean of the correctness of:
+**Facts** is the weighted mean of the correctness of:
 
 {tolerances}
 
-***Efficacy**: your recommendation is executed on this data with reference models, over several seeds, and compared on
-held-out rows with a naive choice (0, or worse) and a strong one (1, or better). If naive and strong do not differ
-significantly on this data, score = facts. {efficacy}
+**Efficacy**: your recommendation is executed on this data and compared with a naive choice (0, or worse) and a strong
+one (1, or better). {efficacy} If naive and strong do not differ significantly on this data, score = facts, and its name
+in the report is `facts` instead of `facts × efficacy`.
 
 Free text is stored and not scored.
 """
+
+_MEASURE = (
+    "The measure is the competition's own metric, {metric} ({better} is better), on held-out training rows, of the "
+    f"predictions that it asks for by {NAMES}."
+)
 
 _BACKGROUND = """\
 ## Origin of the data
@@ -86,6 +93,8 @@ def compose(task: TechniqueTask, *, obfuscated: bool = False) -> str:
     base = task.base
     if base is None:
         raise TaskBroken(f"Task {task.id} has no base.")
+    better = "higher" if base.direction == "maximize" else "lower"
+    efficacy = efficacy.replace("{measure}", _MEASURE.format(metric=base.metric.id, better=better))
     return "\n".join(
         [
             question.rstrip() + "\n",

@@ -87,6 +87,7 @@ def discover(task: Task, prepared: Path) -> tuple[Dataset, Source]:
         ids=ids,
         features=features,
         kinds=kinds,
+        outputs=wanted or targets,
         metric=task.metric.id,
         direction=task.direction,
         train_rows=len(frames[0]),

@@ -15,15 +15,18 @@ from mleredux_techniques._kit.preparation import TRUTH_FILE
 from mleredux_techniques._kit.results import Efficacy, Figure, as_json
 
 if TYPE_CHECKING:
-    from mleredux_techniques._kit.spec import Instance, TechniqueSpec
+    from mleredux_techniques._kit.dataset import Instance
+    from mleredux_techniques._kit.spec import TechniqueSpec
 
 MOST_LINES = 200
 """Of a recommendation."""
-FACTS_SHARE = 0.5
-FORMULA = (
-    "score = facts · (0.5 + 0.5 · efficacy): a recommendation is worth as much as the findings behind it. If "
-    "strong and naive choices do not differ significantly on this data, score = facts"
-)
+FACTS_SHARE = 0.3
+BOTH, FACTS_ONLY = "facts × efficacy", "facts"
+"""Names of the score, by whether the data distinguishes a good recommendation from a bad one."""
+FORMULA = {
+    BOTH: "score = facts · (0.3 + 0.7 · efficacy): a recommendation is worth as much as the findings behind it",
+    FACTS_ONLY: "score = facts: this data does not distinguish a good recommendation from a bad one",
+}
 
 
 def grader(technique: TechniqueSpec) -> Grader:
@@ -46,8 +49,7 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
     """Grade the facts, then the efficacy, and combine both."""
     from itertools import islice
 
-    from mleredux_techniques._kit.dataset import load
-    from mleredux_techniques._kit.spec import Instance
+    from mleredux_techniques._kit.dataset import Instance, load
 
     truth = json.loads((given.private / TRUTH_FILE).read_bytes())
     dataset = load(given.private)
@@ -55,7 +57,8 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
     efficacy = carry_out(technique, document, Instance(dataset, truth, given.task.base or given.task))
     details: dict[str, Any] = {
         "technique": technique.id,
-        "formula": FORMULA,
+        "score": (name := FACTS_ONLY if efficacy.score is None else BOTH),
+        "formula": FORMULA[name],
         "facts": as_json(facts),
         "efficacy": as_json(efficacy),
         "recommendation": list(islice(technique.recommend(document, dataset), MOST_LINES)),

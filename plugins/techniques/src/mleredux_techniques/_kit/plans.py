@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, judge
-from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.memory import remembered
 from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
-from mleredux_techniques._kit.reference import MODELS, Model, loss, predict
+from mleredux_techniques._kit.reference import MODELS, Model, predict
 from mleredux_techniques._kit.results import Efficacy
+from mleredux_techniques._kit.scorer import scorer
 from mleredux_techniques._kit.splits import Pool, Split, pool
 
 Array = np.ndarray[Any, Any]
 Plan = Mapping[str, Preprocessing]
+Option = TypeVar("Option")
 
-MEASURE = "held-out squared error (1: nothing learned) of a ridge and a forest"
 CHOOSING_ROWS = 2_000
-CHOOSING_SPLITS = 3
+TIED = 0.5
+"""Choices whose mean losses differ by at most this number of standard errors are equally good."""
 
 
 def compare(
-    dataset: Dataset, *, naive: tuple[str, Plan], strong: tuple[str, Plan], given: tuple[str, Plan]
+    instance: Instance, *, naive: tuple[str, Plan], strong: tuple[str, Plan], given: tuple[str, Plan]
 ) -> Efficacy:
-    """Score a plan between a naive and a strong one, by held-out loss; each comes with a description."""
-    one = pool(dataset)
+    """Score a plan between a naive and a strong one, by the competition's metric; each comes with a description."""
+    one = pool(instance.dataset)
     return judge(
-        *(Choice(losses(one, plan), what) for what, plan in (naive, strong, given)),
+        *(Choice(losses(instance, one, plan), what) for what, plan in (naive, strong, given)),
         overlap=one.overlap,
-        measure=MEASURE,
+        scorer=scorer(instance.dataset, instance.base),
         sample=one.sample,
     )
+
+
+def gap(instance: Instance, naive: Plan, strong: Plan) -> Difference:
+    """Return what a strong plan gains over a naive one."""
+    one = pool(instance.dataset)
+    return difference(losses(instance, one, naive), losses(instance, one, strong), one.overlap)
 
 
 def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
@@ -43,7 +50,7 @@ def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
     return Rows(
         train=one.frame.iloc[split.train],
         held_out=one.frame.iloc[split.held_out],
-        columns={name: dataset.kinds[name] for name in dataset.features},
+        columns={name: dataset.kinds[name] for name in dataset.usable},
         codes=one.codes[split.train],
         classes=dataset.problem != "regression",
         seed=split.seed,
@@ -51,40 +58,68 @@ def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
     )
 
 
-def losses(one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
-    """Return the mean loss of the models for each split, of shape (splits,)."""
+def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
+    """Return the mean loss of the models for each split, of shape (splits,): the metric, negated if it is a gain."""
     told = sorted((name, repr(how)) for name, how in plan.items())
-    key = f"losses {len(one.frame)} {len(one.splits)} {models} {told}"
-    return remembered(one.dataset, key, lambda: np.array([_loss(one, split, plan, models) for split in one.splits]))
+    key = f"losses {len(one.frame)} {[split.seed for split in one.splits]} {models} {told}"
+    return remembered(
+        one.dataset, key, lambda: np.array([_loss(instance, one, split, plan, models) for split in one.splits])
+    )
 
 
-def _loss(one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> float:
+def _loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> float:
     trained, judged = matrices(rows_of(one, split, plan))
-    y, truth = one.y[split.train], one.y[split.held_out]
-    classes = one.dataset.problem != "regression"
-    found = [
-        loss(truth, predict(model, trained, y, judged, classes=classes, seed=split.seed), y.mean(axis=0))
-        for model in models
-    ]
+    return split_loss(
+        instance,
+        one,
+        split,
+        [
+            predict(
+                model, trained, one.y[split.train], judged, classes=one.dataset.problem != "regression", seed=split.seed
+            )
+            for model in models
+        ],
+    )
+
+
+def split_loss(instance: Instance, one: Pool, split: Split, predicted: Sequence[Array]) -> float:
+    """Return the mean loss of predictions of a split's held-out rows, one array per model.
+
+    Predicted numbers are clipped to the range of the training rows.
+    """
+    frame, truth = one.frame.iloc[split.held_out], one.codes[split.held_out]
+    found = []
+    for told in predicted:
+        if one.dataset.problem == "regression":
+            known = one.codes[split.train]
+            told = np.clip(told * (one.codes.std() + 1e-12) + one.codes.mean(), known.min(), known.max())
+        found.append(scorer(one.dataset, instance.base).loss(frame, truth, told))
     return float(np.mean(found))
 
 
-def choosing_pool(dataset: Dataset) -> Pool:
-    """Return splits of the training table, different from those used for scoring: the strong plan is chosen here."""
-    alone = dataclasses.replace(dataset, test=dataset.train.iloc[:0], time=None, sample="")
-    return pool(alone, max_rows=CHOOSING_ROWS, count=CHOOSING_SPLITS)
+def choosing_pool(instance: Instance) -> Pool:
+    """Return other splits of the training rows than those used for scoring: the strong choice is found here."""
+    return pool(instance.dataset, max_rows=CHOOSING_ROWS, repeats=1, seed=7)
 
 
-def choose(dataset: Dataset, panel: Mapping[str, Plan], models: Sequence[Model] = MODELS) -> str:
-    """Return the name of the panel's plan with the smallest mean loss within the training table."""
-    if len(panel) == 1:
-        return next(iter(panel))
+def choose(instance: Instance, panel: Mapping[str, Plan], models: Sequence[Model] = MODELS) -> str:
+    """Return the name of the panel's best plan on the choosing pool; of equally good ones, the first."""
+    one = choosing_pool(instance)
+    return best_of(panel, lambda name: losses(instance, one, panel[name], models), one.overlap)
 
-    def find() -> str:
-        one = choosing_pool(dataset)
-        told = {
-            name: np.mean([_loss(one, split, plan, models) for split in one.splits]) for name, plan in panel.items()
-        }
-        return min(told, key=lambda name: float(told[name]))
 
-    return remembered(dataset, f"strong {sorted(panel)}", find)
+def best_of(names: Mapping[str, Option], told: Callable[[str], Array], overlap: float) -> str:
+    """Return the first choice within half a standard error of the one with the smallest mean loss.
+
+    As the rule of L. Breiman et al., "Classification and Regression Trees" (1984), section 3.4.3, on paired losses.
+
+    Args:
+        names: The choices, simplest first.
+        told: Losses of a choice, one per split.
+        overlap: Held-out rows / training rows of a split.
+    """
+    if len(names) == 1:
+        return next(iter(names))
+    found = {name: told(name) for name in names}
+    best = min(found.values(), key=lambda values: float(values.mean()))
+    return next(name for name, values in found.items() if difference(values, best, overlap).ratio <= TIED)

@@ -1,30 +1,37 @@
-"""The two reference models: a linear one in closed form, and a small forest. Both predict several columns at once.
+"""The reference models: one of each family that needs something else of the data.
 
-Classes are predicted as one-hot columns by least squares, so the loss is the Brier score; numbers are
-standardized, so the loss is the mean squared error. Either is divided by the loss of the training mean: 1 means that
-nothing was learned.
-A ridge in closed form needs no solver and no iterations, and does not depend on a library's version.
+A linear model needs monotone features and few categories; trees take any scale and any monotone transform; neighbors
+need features of comparable scale; a small neural network needs scaled inputs. Each predicts probabilities of classes,
+or standardized numbers.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-Model = Literal["linear", "tree"]
-MODELS: tuple[Model, ...] = ("linear", "tree")
+Model = Literal["linear", "trees", "neighbors", "network"]
+MODELS: tuple[Model, ...] = ("linear", "trees", "neighbors", "network")
+NAMES = "a linear model, trees, nearest neighbors and a small neural network"
 
 PENALTY = 0.01
 """Penalty of the ridge, per row: coefficients of columns whose variance is far below it shrink to zero."""
-TREES = 10
+TREES = 8
 MANY_CLASSES = 30
 TREES_OF_MANY_CLASSES = 4
 """Number of trees above `MANY_CLASSES`, where each tree is slow."""
-LEAF_ROWS = 4
-WORST_LOSS = 3.0
-"""Losses are clipped here, so that one held-out row far outside the training range does not outweigh all others."""
+TREE_ROWS = 1_000
+"""Maximum number of rows of each tree."""
+LEAF_ROWS = 5
+NEIGHBORS = 15
+HIDDEN = 16
+ITERATIONS = 40
+"""Maximum number of iterations of the solvers of the linear model and of the network."""
+PRIOR = 0.03
+"""Weight of the classes' shares in the probabilities of trees, of which a leaf may lack a class."""
 
 
 def predict(
@@ -34,20 +41,56 @@ def predict(
 
     Args:
         x: Shape (rows, features), finite.
-        y: Shape (rows, outputs).
+        y: One-hot classes or standardized numbers, of shape (rows, outputs).
         others: Rows to predict, of shape (other rows, features).
         classes: Whether `y` are one-hot classes.
         weights: Positive row weights; None: equal weights.
 
     Returns:
-        Shape (other rows, outputs).
+        Probabilities or numbers, of shape (other rows, outputs).
     """
+    share = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
+    level = share @ y
+    if classes and np.count_nonzero(level) < 2:
+        return np.tile(level, (len(others), 1))
+    if model == "trees":
+        found = _trees(x, y, others, classes, seed, weights)
+        return (1 - PRIOR) * found + PRIOR * level if classes else found
+    if model == "neighbors":
+        return _neighbors(x, y, others, share, level)
+    if model == "linear" and not classes:
+        return _ridge(x, y, others, share)
+    return _solved(model, x, y, others, classes, seed, share * len(x))
+
+
+def _solved(model: Model, x: Array, y: Array, others: Array, classes: bool, seed: int, weights: Array) -> Array:
+    """Fit a logistic regression, or a network with one hidden layer, by L-BFGS with few iterations."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+    options: dict[str, Any] = {"solver": "lbfgs", "max_iter": ITERATIONS}
+    network: dict[str, Any] = {
+        "hidden_layer_sizes": (HIDDEN,), "activation": "tanh", "alpha": 1.0, "random_state": seed, **options
+    }  # fmt: skip
+    tool: Any
     if model == "linear":
-        return _ridge(x, y, others, weights)
-    return _forest(x, y, others, classes, seed, weights)
+        tool = LogisticRegression(**options)
+    else:
+        tool = MLPClassifier(**network) if classes else MLPRegressor(**network)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # few iterations suffice if the features suit the model
+        try:
+            tool.fit(x, y.argmax(axis=1) if classes else y[:, 0], sample_weight=weights)
+        except ValueError:  # weights beyond all bounds
+            return np.asarray(np.tile(np.average(y, axis=0, weights=weights), (len(others), 1)))
+        if not classes:
+            return np.asarray(np.nan_to_num(tool.predict(others)), dtype=float)[:, None]
+        found = np.zeros((len(others), y.shape[1]))
+        found[:, tool.classes_] = np.nan_to_num(tool.predict_proba(others))
+    return found
 
 
-def _forest(x: Array, y: Array, others: Array, classes: bool, seed: int, weights: Array | None) -> Array:
+def _trees(x: Array, y: Array, others: Array, classes: bool, seed: int, weights: Array | None) -> Array:
     """Fit bagged trees: a random forest without its startup cost, which dominates on small tables."""
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -57,7 +100,7 @@ def _forest(x: Array, y: Array, others: Array, classes: bool, seed: int, weights
     codes = y.argmax(axis=1) if classes else y[:, 0]
     total = np.zeros((len(others), y.shape[1]))
     for _ in range(trees):
-        drawn = np.bincount(rng.integers(0, len(x), len(x)), minlength=len(x)).astype(float)
+        drawn = np.bincount(rng.integers(0, len(x), min(len(x), TREE_ROWS)), minlength=len(x)).astype(float)
         share = drawn if weights is None else drawn * weights
         rows = np.flatnonzero(share > 0)
         options: dict[str, Any] = {"min_samples_leaf": LEAF_ROWS, "random_state": int(rng.integers(2**31))}
@@ -72,19 +115,19 @@ def _forest(x: Array, y: Array, others: Array, classes: bool, seed: int, weights
     return total / trees
 
 
-def loss(y: Array, predicted: Array, mean: Array) -> float:
-    """Return the squared error relative to that of the training mean, averaged over the outputs, at most `WORST_LOSS`.
+def _neighbors(x: Array, y: Array, others: Array, share: Array, level: Array) -> Array:
+    """Average the nearest rows by Euclidean distance, with the mean of all rows as one more of them."""
+    x, others = x - x.mean(axis=0), others - x.mean(axis=0)
+    count = min(NEIGHBORS, len(x))
+    apart = (x**2).sum(axis=1) - 2 * (others @ x.T)
+    nearest = np.argpartition(apart, count - 1, axis=1)[:, :count]
+    weights = share[nearest] * len(x)
+    total = (weights[:, :, None] * y[nearest]).sum(axis=1) + level
+    return np.asarray(total / (weights.sum(axis=1, keepdims=True) + 1))
 
-    Args:
-        y: True values of the held-out rows, of shape (rows, outputs).
-        mean: Mean of the training rows, of shape (outputs,).
-    """
-    return min(WORST_LOSS, float(((y - predicted) ** 2).mean() / max(((y - mean) ** 2).mean(), 1e-12)))
 
-
-def _ridge(x: Array, y: Array, others: Array, weights: Array | None) -> Array:
+def _ridge(x: Array, y: Array, others: Array, share: Array) -> Array:
     """Minimize the weighted mean squared error + `PENALTY` · |coefficients|²; the intercept is not penalized."""
-    share = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
     middle, level = share @ x, share @ y
     centred = (x - middle) * np.sqrt(share)[:, None]
     target = (y - level) * np.sqrt(share)[:, None]

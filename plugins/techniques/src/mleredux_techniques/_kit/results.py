@@ -51,6 +51,8 @@ class Efficacy:
         strong: The result of the strong choice.
         chosen: The result of the recommended choice.
         parts: The figures behind them, with explanations.
+        training: The score that training rows alone give, which may be passed on to runs that are graded by the
+            private test; None if there is none.
     """
 
     score: float | None
@@ -59,6 +61,7 @@ class Efficacy:
     strong: float | None
     chosen: float | None
     parts: list[Figure] = field(default_factory=list)
+    training: float | None = None
 
 
 def as_json(part: Facts | Efficacy) -> dict[str, Any]:

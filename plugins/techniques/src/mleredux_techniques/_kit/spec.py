@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from mleredux.errors import NotApplicable, NotFound
 from mleredux.plugin.task import Metric, Submission, Task
 from mleredux.plugin.technique import Technique
 
-from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.description import compose
 from mleredux_techniques._kit.document import Document
 from mleredux_techniques._kit.grader import grader
@@ -25,21 +24,6 @@ WITH_TABLES = ("Tabular", "Text Classification", "Text (Other)", "Forecasting", 
 """Categories of tasks with a table of features of all kinds."""
 _WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
 _PLANTED = re.compile(r"planted-(0|[1-9][0-9]{0,8})")
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A technique task's data and truth, on which a recommendation is executed.
-
-    Attributes:
-        dataset: The data, at most 10,000 training rows and 5,000 test rows with their labels.
-        truth: The result of `TechniqueSpec.truth`, on all rows.
-        base: The task that the data belongs to.
-    """
-
-    dataset: Dataset
-    truth: dict[str, Any]
-    base: Task
 
 
 class TechniqueSpec(Technique):

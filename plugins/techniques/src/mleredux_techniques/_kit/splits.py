@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.structure import in_time
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Array = np.ndarray[Any, Any]
 
-SPLITS = 5
-"""Number of held-out parts; each has its own seed for models and strategies."""
-MAX_ROWS = 4_000
+FOLDS = 5
+REPEATS = 2
+"""Number of times that the rows are split into folds; each held-out part has its own seed for models and strategies."""
+MAX_ROWS = 2_000
 """Larger tables are sampled to this number of rows, which bounds the grading time."""
+FUTURE = 0.3
+"""Share of the training rows that count as the future, if the test is later than the training rows."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Pool:
-    """Training rows and private test rows together.
+    """Training rows, whose splits have the structure of the split into training and test rows.
 
     Attributes:
         frame: The rows; the index is 0 … n-1.
@@ -52,42 +56,49 @@ class Pool:
     sample: str
 
 
-def pool(dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = SPLITS, apart: bool = False) -> Pool:
-    """Return the pool of a dataset: its rows are split into `count` folds, each held out once.
+def pool(
+    dataset: Dataset, *, max_rows: int = MAX_ROWS, count: int = FOLDS, repeats: int = REPEATS, seed: int = 0
+) -> Pool:
+    """Return the pool of a dataset: its training rows are split into `count` folds, each held out once, repeatedly.
 
-    Classes have the same share in all folds; rows of one group stay together; if the test is later than the
-    training rows, a part of the test rows is held out and a part of the training rows is used for training.
+    Private test rows are not used: what is measured here may be passed on to runs that are graded by them. Classes
+    have the same share in all folds; rows of one group stay together; if the test is later than the training rows, a
+    part of the later training rows is held out and a part of the earlier ones is used for training.
 
     Args:
-        apart: Whether to train on training rows only and hold out private test rows only, one fold of each at a
-            time.
+        seed: Of the folds; other seeds give other splits of the same rows.
     """
-    import pandas as pd
-
-    train, test = dataset.train, dataset.test
-    whole = pd.concat([train, test], ignore_index=True)
-    origin = np.repeat([0, 1], [len(train), len(test)])
+    whole = dataset.train
     groups = group_codes(dataset, whole)
     rows = draw(groups, len(whole), max_rows, seed=0)
-    frame, origin = whole.iloc[rows].reset_index(drop=True), origin[rows]
+    frame = whole.iloc[rows].reset_index(drop=True)
     y, codes = outputs(dataset, frame)
-    names = () if dataset.problem == "regression" else tuple(sorted(set(frame[dataset.target].astype(str))))
+    names = () if dataset.problem == "regression" else class_names(dataset)
     sample = dataset.sample
     if len(rows) < len(whole):
-        sample = f"{sample} Strategies were executed on {len(rows)} of {len(whole)} rows, drawn at random.".strip()
-    if dataset.time is not None and min((origin == 0).sum(), (origin == 1).sum()) >= 2 * count:
-        parts = tuple(_future(origin, seed) for seed in range(count))
-        overlap = 0.5
-    else:
-        strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
-        folds = assign_folds(strata * 2 + origin, groups[rows] if dataset.group else None, count, seed=0)
-        learned, judged = (origin == 0, origin == 1) if apart else (origin >= 0, origin >= 0)
-        parts = tuple(
-            Split(np.flatnonzero((folds != k) & learned), np.flatnonzero((folds == k) & judged), seed=k)
-            for k in range(count)
-        )
-        overlap = 1 / (count - 1)
-    return Pool(dataset, frame, y, codes, names, parts, overlap, sample)
+        sample = f"{sample} Strategies were executed on {len(rows)} of {len(whole)} training rows, drawn at random."
+    seeds = range(seed * repeats, (seed + 1) * repeats)
+    if dataset.time is not None and len(rows) >= 4 * count:
+        moments = in_time(frame[dataset.time]).fillna(0.0).to_numpy()
+        later = moments > np.quantile(moments, 1 - FUTURE)
+        if not later.any():
+            later = np.arange(len(rows)) >= (1 - FUTURE) * len(rows)
+        parts = tuple(_future(later, one * count + number) for one in seeds for number in range(count))
+        return Pool(dataset, frame, y, codes, names, parts, 0.5, sample.strip())
+    strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
+    folds = [assign_folds(strata, groups[rows] if dataset.group else None, count, seed=one) for one in seeds]
+    parts = tuple(
+        Split(np.flatnonzero(held != k), np.flatnonzero(held == k), seed=place * count + k)
+        for place, held in zip(seeds, folds, strict=True)
+        for k in range(count)
+        if (held == k).any()
+    )
+    return Pool(dataset, frame, y, codes, names, parts, 1 / (count - 1), sample.strip())
+
+
+def class_names(dataset: Dataset) -> tuple[str, ...]:
+    """Return the classes of both tables, sorted."""
+    return tuple(sorted({*dataset.train[dataset.target].astype(str), *dataset.test[dataset.target].astype(str)}))
 
 
 def outputs(dataset: Dataset, frame: pd.DataFrame) -> tuple[Array, Array]:
@@ -95,7 +106,8 @@ def outputs(dataset: Dataset, frame: pd.DataFrame) -> tuple[Array, Array]:
     if dataset.problem == "regression":
         numbers = frame[dataset.target].to_numpy(dtype=float)
         return ((numbers - numbers.mean()) / (numbers.std() + 1e-12))[:, None], numbers
-    names, codes = np.unique(frame[dataset.target].astype(str).to_numpy(dtype=str), return_inverse=True)
+    names = np.array(class_names(dataset))
+    codes = np.searchsorted(names, frame[dataset.target].astype(str).to_numpy(dtype=str))
     return np.eye(len(names))[codes], codes
 
 
@@ -137,9 +149,9 @@ def assign_folds(strata: Array, groups: Array | None, count: int, *, seed: int) 
     return folds
 
 
-def _future(origin: Array, seed: int) -> Split:
+def _future(later: Array, seed: int) -> Split:
     rng = np.random.default_rng(1000 + seed)
-    past, future = np.flatnonzero(origin == 0), np.flatnonzero(origin == 1)
+    past, future = np.flatnonzero(~later), np.flatnonzero(later)
     return Split(
         np.sort(rng.permutation(past)[: int(0.8 * len(past))]),
         np.sort(rng.permutation(future)[: len(future) // 2]),

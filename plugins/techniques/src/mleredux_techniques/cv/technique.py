@@ -17,7 +17,7 @@ def _recommend(document: CvAnalysis, dataset: Dataset) -> list[str]:
 
 technique = TechniqueSpec(
     id="cv",
-    version="2",
+    version="3",
     title="Cross-validation: an estimate that the private test confirms",
     folder=Path(__file__).parent,
     document=CvAnalysis,

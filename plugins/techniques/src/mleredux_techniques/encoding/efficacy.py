@@ -1,4 +1,4 @@
-"""Efficacy of encodings: held-out loss of a linear and a tree model.
+"""Efficacy of encodings: the competition's metric of the reference models on held-out training rows.
 
 Naive: OrdinalEncoder on every text, numbers unchanged. Strong: the best of a few plans within the training table,
 each by cardinality and by the type of the texts.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mleredux_techniques._kit.columns import is_free_text
 from mleredux_techniques._kit.comparison import undecided
-from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.encoders import (
     DatetimeEncoder,
     DropFeature,
@@ -19,10 +19,9 @@ from mleredux_techniques._kit.encoders import (
     TargetEncoder,
     TfidfVectorizer,
 )
-from mleredux_techniques._kit.plans import choose, compare
+from mleredux_techniques._kit.plans import Plan, choose, compare
 from mleredux_techniques._kit.preprocessing import Preprocessing
 from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.spec import Instance
 from mleredux_techniques._kit.structure import looks_like_time
 from mleredux_techniques.encoding.document import EncodingAnalysis
 
@@ -46,15 +45,10 @@ def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:
     given = {name: _DROP if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
     listed: dict[str, Encoding] = {one.column: one.encoding for one in document.features if one.column in given}
     plan: dict[str, Encoding] = {**given, **listed}
-    name, best = strong(dataset)
-    if best == naive(dataset) == plan:
+    before, best = contrast(instance)
+    if best[1] == before[1] == _columns(plan):
         return undecided("All features are numbers that need no encoding.")
-    return compare(
-        dataset,
-        naive=(NAIVE, _columns(naive(dataset))),
-        strong=(name, _columns(best)),
-        given=(_told(plan), _columns(plan)),
-    )
+    return compare(instance, naive=before, strong=best, given=(_told(plan), _columns(plan)))
 
 
 def naive(dataset: Dataset) -> dict[str, Encoding]:
@@ -63,13 +57,20 @@ def naive(dataset: Dataset) -> dict[str, Encoding]:
     return {name: ordinal if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
 
 
-def strong(dataset: Dataset) -> tuple[str, dict[str, Encoding]]:
-    """Return the panel's best plan within the training table, and its name."""
+def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
+    """Return the naive plan and the panel's best one, with their names."""
+    panel = {name: _columns(plan) for name, plan in panel_of(instance.dataset).items()}
+    best = choose(instance, panel)
+    return (NAIVE, _columns(naive(instance.dataset))), (best, panel[best])
+
+
+def panel_of(dataset: Dataset) -> dict[str, dict[str, Encoding]]:
+    """Return the plans of which the strong one is the best, simplest first."""
     texts, codes = dataset.of_kind("text"), _few_whole_numbers(dataset)
     panel = {NAIVE: naive(dataset)}
     if texts:
         by_words = "texts by words, dates by parts, nearly unique values dropped"
-        panel = {
+        panel |= {
             f"OneHotEncoder on up to {FEW} categories, TargetEncoder above; {by_words}": _plan(
                 dataset, _TARGET, _TARGET
             ),
@@ -79,8 +80,7 @@ def strong(dataset: Dataset) -> tuple[str, dict[str, Encoding]]:
     if codes:
         extra: dict[str, Encoding] = dict.fromkeys(codes, _ONE_HOT)
         panel |= {f"{name}; OneHotEncoder on codes": {**plan, **extra} for name, plan in panel.items()}
-    best = choose(dataset, {name: _columns(plan) for name, plan in panel.items()})
-    return best, panel[best]
+    return panel
 
 
 def _plan(dataset: Dataset, many: Encoding, unique: Encoding) -> dict[str, Encoding]:

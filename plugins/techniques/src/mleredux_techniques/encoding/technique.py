@@ -26,7 +26,7 @@ def _recommend(document: EncodingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = TechniqueSpec(
     id="encoding",
-    version="2",
+    version="3",
     title="Encoding: feature types and their encodings",
     categories=WITH_TABLES,
     folder=Path(__file__).parent,

@@ -1,33 +1,32 @@
-"""Efficacy of class weights, resampling and thresholds: held-out balanced accuracy of a linear and a tree model.
+"""Efficacy of class weights, resampling and thresholds: the competition's metric of the reference models.
 
-Naive: the unchanged data. Strong: the best of five strategies within the training table. Models are trained on training
-rows only and evaluated on private test rows only, because the test may have a different class ratio.
+Strong: the best of a panel that begins with the unchanged data, which is right for probabilities and rankings (van den
+Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: what is
+done without a look at the metric, the worse of the unchanged data and balanced class weights; if these two do not
+differ from the strong choice, random undersampling.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, judge
-from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import choosing_pool, rows_of
+from mleredux_techniques._kit.plans import best_of, choosing_pool, rows_of, split_loss
 from mleredux_techniques._kit.preprocessing import matrices
 from mleredux_techniques._kit.reference import MODELS, Model, predict
 from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.spec import Instance
-from mleredux_techniques._kit.splits import Pool, assign_folds, pool
+from mleredux_techniques._kit.scorer import scorer
+from mleredux_techniques._kit.splits import Pool, Split, assign_folds, pool
 from mleredux_techniques.imbalance.document import (
-    SMOTE,
     ClassWeight,
     ImbalanceAnalysis,
     ImbalanceStrategy,
     NoStrategy,
-    RandomOverSampler,
     RandomUnderSampler,
     TunedThresholdClassifierCV,
 )
@@ -35,15 +34,18 @@ from mleredux_techniques.imbalance.samplers import resample, row_weights
 
 Array = np.ndarray[Any, Any]
 
-MEASURE = "1 minus held-out balanced accuracy of a ridge and a forest"
-NAIVE = NoStrategy(name="none")
+_NONE, _WEIGHTS = NoStrategy(name="none"), ClassWeight(name="class_weight")
+_UNDER = RandomUnderSampler(name="RandomUnderSampler")
 PANEL: tuple[ImbalanceStrategy, ...] = (
-    ClassWeight(name="class_weight"),
-    RandomOverSampler(name="RandomOverSampler"),
-    RandomUnderSampler(name="RandomUnderSampler"),
-    SMOTE(name="SMOTE"),
+    _NONE,
+    _WEIGHTS,
+    TunedThresholdClassifierCV(name="TunedThresholdClassifierCV", scoring="f1"),
     TunedThresholdClassifierCV(name="TunedThresholdClassifierCV"),
+    _UNDER,
 )
+"""The candidates for the strong choice, simplest first. Oversampling and SMOTE do the same as weights, more slowly."""
+DIFFERENT = 2.0
+"""Minimum difference of the naive choice from the strong one, in standard errors."""
 INNER_FOLDS = 3
 POWERS = np.linspace(0.0, 2.0, 21)
 """Probabilities are divided by the class's share of the training rows to this power: 0: unchanged, 1: balanced."""
@@ -51,98 +53,109 @@ POWERS = np.linspace(0.0, 2.0, 21)
 
 def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
     """Execute the first recommended strategy."""
-    dataset = instance.dataset
-    given, best = document.strategies[0], strong(dataset)
-    one = pool(dataset, apart=True)
-    features = remembered(dataset, "features", lambda: _features(one))
-    told = ", ".join(f"{key}={value}" for key, value in given.model_dump(exclude={"name"}).items())
+    given, (naive, strong) = document.strategies[0], contrast(instance)
+    one = pool(instance.dataset)
     return judge(
-        *(
-            Choice(remembered(dataset, f"{how!r}", partial(losses, one, features, how)), what)
-            for how, what in ((NAIVE, "the unchanged data"), (best, best.name), (given, f"{given.name}({told})"))
-        ),
+        *(Choice(losses(instance, one, how), _told(how)) for how in (naive, strong, given)),
         overlap=one.overlap,
-        measure=MEASURE,
+        scorer=scorer(instance.dataset, instance.base),
         sample=one.sample,
     )
 
 
-def strong(dataset: Dataset) -> ImbalanceStrategy:
-    """Return the panel's best strategy within the training table."""
-
-    def find() -> ImbalanceStrategy:
-        one = choosing_pool(dataset)
-        features = _features(one)
-        return min(PANEL, key=lambda strategy: float(losses(one, features, strategy).mean()))
-
-    return remembered(dataset, "strong", find)
+def gap(instance: Instance) -> Difference:
+    """Return what the strong choice gains over the naive one."""
+    one = pool(instance.dataset)
+    naive, strong = (losses(instance, one, how) for how in contrast(instance))
+    return difference(naive, strong, one.overlap)
 
 
-def losses(one: Pool, features: Sequence[tuple[Array, Array]], strategy: ImbalanceStrategy) -> Array:
-    """Return 1 minus balanced accuracy for each split, averaged over the models."""
-    found = []
-    for split, (x, others) in zip(one.splits, features, strict=True):
-        y, truth = one.codes[split.train], one.codes[split.held_out]
-        told = [_classes(model, x, y, others, one.names, strategy, split.seed) for model in MODELS]
-        found.append(np.mean([1 - balanced_accuracy(truth, guess) for guess in told]))
-    return np.array(found)
+def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
+    """Return the naive and the strong choice."""
+
+    def find() -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
+        one = choosing_pool(instance)
+        told = {f"{how!r}": losses(instance, one, how) for how in PANEL}
+        panel = {f"{how!r}": how for how in PANEL}
+        best = best_of(panel, told.__getitem__, one.overlap)
+        reflexes = sorted((f"{how!r}" for how in (_NONE, _WEIGHTS)), key=lambda name: -float(told[name].mean()))
+        differ = difference(told[reflexes[0]], told[best], one.overlap).ratio > DIFFERENT
+        return (panel[reflexes[0]] if differ else _UNDER), panel[best]
+
+    return remembered(instance.dataset, "contrast of strategies", find)
 
 
-def balanced_accuracy(truth: Array, guess: Array) -> float:
-    """Return the mean recall over the classes that occur."""
-    return float(np.mean([(guess[truth == one] == one).mean() for one in np.unique(truth)]))
+def losses(instance: Instance, one: Pool, strategy: ImbalanceStrategy) -> Array:
+    """Return the mean loss of the models for each split. A threshold changes only labels."""
+    if isinstance(strategy, TunedThresholdClassifierCV) and scorer(one.dataset, instance.base).asked != "labels":
+        strategy = _NONE
+
+    def find() -> Array:
+        return np.array([_loss(instance, one, split, strategy) for split in one.splits])
+
+    seeds = [split.seed for split in one.splits]
+    return remembered(one.dataset, f"losses {len(one.frame)} {seeds} {strategy!r}", find)
 
 
-def _features(one: Pool) -> list[tuple[Array, Array]]:
-    return [matrices(rows_of(one, split, {})) for split in one.splits]
+def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrategy) -> float:
+    key = f"features {len(one.frame)} {split.seed}"
+    x, others = remembered(one.dataset, key, lambda: matrices(rows_of(one, split, {})))
+    y = one.codes[split.train]
+    told = [_predicted(model, x, y, others, one.names, strategy, split.seed) for model in MODELS]
+    return split_loss(instance, one, split, told)
 
 
-def _classes(
-    model: Model, x: Array, y: Array, others: Array, names: tuple[str, ...], strategy: ImbalanceStrategy, seed: int
+def _predicted(
+    model: Model,
+    x: Array,
+    y: Array,
+    others: Array,
+    names: tuple[str, ...],
+    strategy: ImbalanceStrategy,
+    seed: int,
 ) -> Array:
-    count = len(names)
+    """Return probabilities, or for thresholds what is largest for the predicted class."""
+    weights, fit = None, partial(_shares, model, count=len(names), seed=seed)
     if isinstance(strategy, TunedThresholdClassifierCV):
-        return _tuned(model, x, y, others, count, strategy, seed)
-    weights = None
+        return _tuned(fit, x, y, others, len(names), strategy, seed)
     if isinstance(strategy, ClassWeight):
         weights = row_weights(strategy, y, names)
     elif not isinstance(strategy, NoStrategy):
         x, y = resample(strategy, x, y, seed)
-    return np.asarray(_shares(model, x, y, others, count, seed, weights).argmax(axis=1))
+    return fit(x, y, others, weights=weights)
 
 
-def _shares(
-    model: Model, x: Array, y: Array, others: Array, count: int, seed: int, weights: Array | None = None
-) -> Array:
+def _shares(model: Model, x: Array, y: Array, others: Array, *, count: int, seed: int, weights: Any = None) -> Array:
     return predict(model, x, np.eye(count)[y], others, classes=True, seed=seed, weights=weights)
 
 
 def _tuned(
-    model: Model, x: Array, y: Array, others: Array, count: int, how: TunedThresholdClassifierCV, seed: int
+    fit: Any, x: Array, y: Array, others: Array, count: int, how: TunedThresholdClassifierCV, seed: int
 ) -> Array:
     """Divide probabilities by a power of the class's share of the rows, the best one on inner folds."""
     folds = assign_folds(y, None, INNER_FOLDS, seed=seed)
     inner = np.zeros((len(y), count))
     for fold in range(INNER_FOLDS):
         rest = folds != fold
-        inner[~rest] = _shares(model, x[rest], y[rest], x[~rest], count, seed)
+        inner[~rest] = fit(x[rest], y[rest], x[~rest])
     rarity = np.maximum(np.bincount(y, minlength=count), 1) / len(y)
-    reached = [_reached(how.scoring, y, _favoured(inner, rarity, power)) for power in POWERS]
+    reached = [_reached(how.scoring, y, (inner / rarity**power).argmax(axis=1)) for power in POWERS]
     best = POWERS[int(np.argmax(np.round(reached, 9)))]
-    return _favoured(_shares(model, x, y, others, count, seed), rarity, best)
-
-
-def _favoured(shares: Array, rarity: Array, power: float) -> Array:
-    return np.asarray((np.maximum(shares, 0.0) / rarity**power).argmax(axis=1))
+    return np.asarray(fit(x, y, others) / rarity**best)
 
 
 def _reached(scoring: str, truth: Array, guess: Array) -> float:
+    classes = np.unique(truth)
     if scoring == "accuracy":
         return float((truth == guess).mean())
     if scoring == "balanced_accuracy":
-        return balanced_accuracy(truth, guess)
-    classes = np.unique(truth)
+        return float(np.mean([(guess[truth == one] == one).mean() for one in classes]))
     rarest = classes[[(truth == one).sum() for one in classes].index(min((truth == one).sum() for one in classes))]
     wanted = classes if len(classes) > 2 else [rarest]
     hits = [(((guess == one) & (truth == one)).sum(), (guess == one).sum() + (truth == one).sum()) for one in wanted]
     return float(np.mean([2 * both / max(total, 1) for both, total in hits]))
+
+
+def _told(strategy: ImbalanceStrategy) -> str:
+    told = ", ".join(f"{key}={value}" for key, value in strategy.model_dump(exclude={"name"}).items())
+    return "the unchanged data" if isinstance(strategy, NoStrategy) else f"{strategy.name}({told})"

@@ -27,7 +27,7 @@ def _recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:
 
 technique = TechniqueSpec(
     id="imbalance",
-    version="2",
+    version="3",
     title="Class imbalance: severity and countermeasures",
     folder=Path(__file__).parent,
     document=ImbalanceAnalysis,

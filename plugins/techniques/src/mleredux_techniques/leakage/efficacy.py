@@ -7,8 +7,8 @@ dropped times the share of honest strength (how well columns predict the target)
 from __future__ import annotations
 
 from mleredux_techniques._kit import association
+from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.results import Efficacy, Figure
-from mleredux_techniques._kit.spec import Instance
 from mleredux_techniques.leakage.document import LeakageAnalysis
 
 LEAST_STRENGTH = 0.05

@@ -21,7 +21,7 @@ def _recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:
 
 technique = TechniqueSpec(
     id="leakage",
-    version="2",
+    version="3",
     title="Leakage: why a score is too good to be true",
     folder=Path(__file__).parent,
     document=LeakageAnalysis,

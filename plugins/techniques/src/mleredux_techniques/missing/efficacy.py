@@ -1,4 +1,4 @@
-"""Efficacy of imputations: held-out loss of a linear and a tree model.
+"""Efficacy of imputations: the competition's metric of the reference models on held-out training rows.
 
 Naive: the mean of numbers and the most frequent text, whatever the mechanism. Strong: the best of six plans within the
 training table; missing texts are a separate category in all of them.
@@ -7,7 +7,7 @@ training table; missing texts are a separate category in all of them.
 from __future__ import annotations
 
 from mleredux_techniques._kit.comparison import undecided
-from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.imputers import (
     DropColumn,
     Imputation,
@@ -15,10 +15,9 @@ from mleredux_techniques._kit.imputers import (
     KNNImputer,
     SimpleImputer,
 )
-from mleredux_techniques._kit.plans import choose, compare
+from mleredux_techniques._kit.plans import Plan, choose, compare
 from mleredux_techniques._kit.preprocessing import Preprocessing
 from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.spec import Instance
 from mleredux_techniques.missing.document import MissingAnalysis
 
 NAIVE = "mean of numbers, most frequent text"
@@ -46,13 +45,8 @@ def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
     given |= {name: how for name, how in listed.items() if name in gaps} | dropped
     if not gaps and not dropped:
         return undecided("There are no missing values to impute.")
-    name, plan = strong(dataset) if gaps else (NAIVE, naive(dataset))
-    return compare(
-        dataset,
-        naive=(NAIVE, _plan(naive(dataset))),
-        strong=(name, _plan(plan)),
-        given=(_told(given), _plan(given)),
-    )
+    before, best = contrast(instance)
+    return compare(instance, naive=before, strong=best, given=(_told(given), _plan(given)))
 
 
 def with_gaps(dataset: Dataset) -> list[str]:
@@ -67,8 +61,9 @@ def naive(dataset: Dataset) -> dict[str, Imputation]:
     return {name: _FREQUENT if dataset.kinds[name] == "text" else _MEAN for name in with_gaps(dataset)}
 
 
-def strong(dataset: Dataset) -> tuple[str, dict[str, Imputation]]:
-    """Return the best plan within the training table, and its name."""
+def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
+    """Return the naive plan and the panel's best one, with their names."""
+    dataset = instance.dataset
     gaps = with_gaps(dataset)
     panel: dict[str, dict[str, Imputation]] = {
         f"{name} of numbers, missing texts as a category": {
@@ -77,9 +72,9 @@ def strong(dataset: Dataset) -> tuple[str, dict[str, Imputation]]:
         for name, how in PANEL.items()
     }
     if all(dataset.kinds[column] == "text" for column in gaps):
-        panel = dict(list(panel.items())[:1])
-    best = choose(dataset, {name: _plan(plan) for name, plan in panel.items()})
-    return best, panel[best]
+        panel = dict(list(panel.items())[: bool(gaps)]) or {NAIVE: {}}
+    best = choose(instance, {name: _plan(plan) for name, plan in panel.items()})
+    return (NAIVE, _plan(naive(dataset))), (best, _plan(panel[best]))
 
 
 def _plan(plan: dict[str, Imputation]) -> dict[str, Preprocessing]:

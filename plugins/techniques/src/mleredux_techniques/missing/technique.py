@@ -26,7 +26,7 @@ def _recommend(document: MissingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = TechniqueSpec(
     id="missing",
-    version="2",
+    version="3",
     title="Missing values: patterns, mechanisms and imputations",
     categories=WITH_TABLES,
     folder=Path(__file__).parent,

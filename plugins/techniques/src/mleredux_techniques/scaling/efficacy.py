@@ -1,4 +1,4 @@
-"""Efficacy of scalings: held-out loss of a linear and a tree model.
+"""Efficacy of scalings: the competition's metric of the reference models on held-out training rows.
 
 Naive: StandardScaler on every number, whatever its distribution. Strong: the best of four plans on the training table.
 """
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.comparison import undecided
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.plans import choose, compare
+from mleredux_techniques._kit.dataset import Dataset, Instance
+from mleredux_techniques._kit.plans import Plan, choose, compare
 from mleredux_techniques._kit.preprocessing import Preprocessing
 from mleredux_techniques._kit.results import Efficacy
 from mleredux_techniques._kit.scalers import (
@@ -22,7 +22,6 @@ from mleredux_techniques._kit.scalers import (
     Scaler,
     StandardScaler,
 )
-from mleredux_techniques._kit.spec import Instance
 from mleredux_techniques.scaling.document import ScalingAnalysis
 
 NAIVE = "StandardScaler on every number"
@@ -38,13 +37,8 @@ def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:
         return undecided("There is no numeric feature to scale.")
     given: dict[str, Scaler] = {name: NoScaler(name="none") for name in numbers}
     given |= {feature.column: feature.scaler for feature in document.features if feature.column in given}
-    name, plan = strong(dataset)
-    return compare(
-        dataset,
-        naive=(NAIVE, _plan(naive(dataset))),
-        strong=(name, _plan(plan)),
-        given=(_told(given), _plan(given)),
-    )
+    before, best = contrast(instance)
+    return compare(instance, naive=before, strong=best, given=(_told(given), _plan(given)))
 
 
 def naive(dataset: Dataset) -> dict[str, Scaler]:
@@ -52,23 +46,28 @@ def naive(dataset: Dataset) -> dict[str, Scaler]:
     return dict.fromkeys(dataset.of_kind("number"), _STANDARD)
 
 
-def strong(dataset: Dataset) -> tuple[str, dict[str, Scaler]]:
-    """Return the panel's best plan within the training table, and its name.
+def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
+    """Return the naive plan and the panel's best one, with their names.
 
-    Only the linear model is used: a forest splits a column at the same rows whatever its scale.
+    Trees are not asked: they split a column at the same rows whatever its scale.
     """
+    panel = {name: _plan(plan) for name, plan in panel_of(instance.dataset).items()}
+    best = choose(instance, panel, ("linear", "neighbors", "network"))
+    return (NAIVE, panel[NAIVE]), (best, panel[best])
+
+
+def panel_of(dataset: Dataset) -> dict[str, dict[str, Scaler]]:
+    """Return the plans of which the strong one is the best, simplest first."""
     numbers = dataset.of_kind("number")
     skewed = {name for name in numbers if abs(skewness(dataset.train[name].to_numpy(dtype=float))) > SKEWED}
     quantiles = QuantileTransformer(name="QuantileTransformer", output_distribution="normal")
     log: Scaler = Log1p(name="log1p")
-    panel: dict[str, dict[str, Scaler]] = {
+    return {
         NAIVE: naive(dataset),
         "log1p on skewed numbers, StandardScaler on others": {n: log if n in skewed else _STANDARD for n in numbers},
         "PowerTransformer on every number": dict.fromkeys(numbers, PowerTransformer(name="PowerTransformer")),
         "QuantileTransformer to normal on every number": dict.fromkeys(numbers, quantiles),
     }
-    best = choose(dataset, {name: _plan(plan) for name, plan in panel.items()}, ("linear",))
-    return best, panel[best]
 
 
 def skewness(values: np.ndarray[Any, Any]) -> float:

@@ -17,7 +17,7 @@ def _recommend(document: ScalingAnalysis, dataset: Dataset) -> list[str]:
 
 technique = TechniqueSpec(
     id="scaling",
-    version="2",
+    version="3",
     title="Scaling: which features need it, and how",
     folder=Path(__file__).parent,
     document=ScalingAnalysis,
