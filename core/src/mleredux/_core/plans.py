@@ -83,8 +83,13 @@ def plan_tasks(catalogue: Catalogue, plan: Plan) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def plan_cells(catalogue: Catalogue, matrix: Plan) -> list[tuple[Cell, dict[str, Any]]]:
+def plan_cells(
+    catalogue: Catalogue, matrix: Plan, pinned: Mapping[str, str] | None = None
+) -> list[tuple[Cell, dict[str, Any]]]:
     """All runs of a plan in the order in which they are started, each with fields for `RunStore.create`.
+
+    Args:
+        pinned: Exact references of agents (`repo:…@COMMIT`) by the references that the plan names.
 
     Raises:
         MlereduxError: One of them can't run here.
@@ -93,7 +98,9 @@ def plan_cells(catalogue: Catalogue, matrix: Plan) -> list[tuple[Cell, dict[str,
     planned = []
     for cell in matrix.cells(plan_tasks(catalogue, matrix)):
         if (cell.arm, cell.task) not in known:
-            known[cell.arm, cell.task] = _fields(catalogue, arms[cell.arm], cell.task)
+            arm = arms[cell.arm]
+            arm = arm.model_copy(update={"agent": (pinned or {}).get(arm.agent, arm.agent)})
+            known[cell.arm, cell.task] = _fields(catalogue, arm, cell.task)
         planned.append((cell, {**known[cell.arm, cell.task], "seed": cell.seed}))
     return planned
 

@@ -12,6 +12,7 @@
 | `tracker` | authors of trackers, which receive a run's events |
 | `gateway` | authors of LLM gateways |
 | `command` | authors of commands |
+| `experiment` | code that plans experiments |
 | `host` | services that prepare data, run agents and grade submissions |
 | `files` | code that handles files in folders of agents |
 

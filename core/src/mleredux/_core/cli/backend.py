@@ -39,11 +39,23 @@ class RunRequest:
     priority: int | None
     labels: Mapping[str, str]
     name: str | None
+    matrix: Plan | None = None
+    """The plan of an experiment, in place of all other fields but the project."""
+
+    @classmethod
+    def of(cls, plan: Plan, *, project: str | None = None) -> RunRequest:
+        """The request of `mleredux experiment run`."""
+        empty = dict.fromkeys(("tasks", "sets", "agents", "seeds"), ())
+        nothing = dict.fromkeys(("sandbox", "network", "context", "base_image", "resume", "priority"))
+        kept: dict[str, Any] = {"limits": {}, "options": {}, "labels": {}, "obfuscated": False, "jobs": 1}
+        return cls(**empty, **nothing, **kept, project=project, name=plan.experiment.name, matrix=plan)
 
     def plan(self) -> Plan:
         """The request as a plan: an arm for each agent."""
         from mleredux._core.plans import plan_of
 
+        if self.matrix is not None:
+            return self.matrix
         same = {name: getattr(self, name) for name in ("options", "sandbox", "network", "obfuscated", "context")}
         return plan_of(self.tasks, self.sets, self.agents, self.seeds, limits=self.limits, **same)
 

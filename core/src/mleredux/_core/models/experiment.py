@@ -21,6 +21,12 @@ Name = Annotated[str, Field(pattern=ID_PATTERN, max_length=64)]
 Seed = Annotated[int, Field(ge=-(2**53), le=2**53)]
 _UNITS = {"time_limit": seconds, "notice": seconds, "grace": seconds, "memory_mb": megabytes, "disk_mb": megabytes}
 
+
+def _in_unit(field: str) -> BeforeValidator:
+    unit = _UNITS.get(field)
+    return BeforeValidator(lambda value: unit(value) if unit is not None and isinstance(value, str) else value)
+
+
 if TYPE_CHECKING:
     PlanLimits = Limits
 else:
@@ -29,10 +35,7 @@ else:
         __base__=Model,
         __doc__="Limits that differ from the agents' own; times as `90s` or `2h`, sizes as `512m` or `4g` too.",
         **{
-            name: (
-                Annotated[field.annotation | None, *field.metadata, BeforeValidator(_UNITS.get(name, lambda it: it))],
-                None,
-            )
+            name: (Annotated[field.annotation | None, *field.metadata, _in_unit(name)], None)
             for name, field in Limits.model_fields.items()
         },
     )

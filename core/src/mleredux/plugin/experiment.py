@@ -1,0 +1,17 @@
+"""For code that plans experiments: matrices of tasks, arms and seeds.
+
+A plan is a file, or made of the same fields; services and commands expand it alike::
+
+    from mleredux.plugin.experiment import Plan
+
+    design = {"name": "v2-vs-v1", "tasks": ["digits", "set:starter"], "seeds": [0, 1, 2]}
+    plan = Plan.model_validate({"experiment": design, "arms": {"v1": {"agent": "dummy"}, "v2": {"agent": "baseline"}}})
+    cells = plan.cells(["digits", "wine"])
+"""
+
+from __future__ import annotations
+
+from mleredux._core.models.experiment import Arm, Cell, Design, Plan, PlanLimits, Stop
+from mleredux._core.plans import plan_cells, plan_of, plan_tasks
+
+__all__ = ["Arm", "Cell", "Design", "Plan", "PlanLimits", "Stop", "plan_cells", "plan_of", "plan_tasks"]
