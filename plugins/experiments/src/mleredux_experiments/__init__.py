@@ -17,6 +17,11 @@ from mleredux.plugin import Ref, hookimpl
 mleredux_contract = 2
 
 _COMMANDS = {
+    "compare": ("commands.compare:command", "Compare two agents or arms, paired by task."),
+    "leaderboard": (
+        "commands.leaderboard:command",
+        "Rank agents, with errors over seeds and over tasks.",
+    ),
     "experiment": ("group:group", "Plan, run and analyse experiments."),
 }
 

@@ -1,0 +1,94 @@
+"""`mleredux compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from mleredux.plugin.command import json_option, print_json
+
+from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
+
+if TYPE_CHECKING:
+    from mleredux_experiments.inference.comparison import Comparison
+
+EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "worse": 12}
+"""Of `--ci`."""
+
+
+@click.command("compare")
+@click.argument("a")
+@click.argument("b")
+@source_options
+@measure_option
+@click.option(
+    "--margin", type=click.FloatRange(min=0), default=0.0, help="The largest difference that does not matter."
+)
+@click.option(
+    "--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Chance of a false alarm."
+)
+@click.option(
+    "--ci",
+    is_flag=True,
+    help="Exit with 0: B is better, 10: not worse by more than the margin, 11: undecided, 12: worse.",
+)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    a: str,
+    b: str,
+    runs_dir: str | None,
+    reports: Path | None,
+    experiment: str | None,
+    where: tuple[str, ...],
+    measure: str,
+    margin: float,
+    alpha: float,
+    ci: bool,
+    as_json: bool,
+) -> None:
+    """Compare agent or arm B with A, paired by task: by how much, how sure, where, and what would tell.
+
+    An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs.
+    """
+    from mleredux_experiments.inference.paired import compare
+
+    results = results_of(ctx, runs_dir, reports, experiment, where)
+    found = compare(results, a, b, measure, margin=margin, alpha=alpha)
+    note(results)
+    if as_json:
+        print_json(found.record())
+    else:
+        _show(found)
+    if ci:
+        ctx.exit(EXIT_CODES[found.verdict])
+
+
+def _show(found: Comparison) -> None:
+    from mleredux_experiments.tables import comparison_tables, echo
+
+    click.echo(click.style(found.sentence, bold=True))
+    click.echo()
+    click.echo(f"Measure: {found.measure}; differences are {found.b} minus {found.a}, averaged over tasks.")
+    click.echo(f"Tasks like these: {found.between(found.interval)}; p = {found.p:.3g}, by sign flips.")
+    if found.again is not None:
+        click.echo(f"These tasks again, other seeds: {found.between(found.again)}.")
+    if found.by_source is not None:
+        click.echo(f"Tasks of one data source taken together: {found.between(found.by_source)}.")
+    click.echo(f"A run of {found.b} is better than one of {found.a} with a chance of {found.improvement:.0%}.")
+    if found.equivalence is not None:
+        click.echo(f"Equivalence within ± {found.margin:g} {found.unit}: p = {found.equivalence:.3g}.")
+    for name in found.deterministic:
+        click.echo(f"{name} is deterministic: its scores do not depend on the seed.")
+    if found.bounds is not None:
+        worst, best = map(found.amount, found.bounds)
+        click.echo(f"Runs are missing: with all of them, the difference would be from {worst} to {best}.")
+    if found.left_out:
+        click.echo(f"Left out or corrected: {', '.join(f'{count} {why}' for why, count in found.left_out.items())}.")
+    for sentence in found.notes:
+        click.echo(sentence)
+    for table in comparison_tables(found):
+        click.echo()
+        echo(table)

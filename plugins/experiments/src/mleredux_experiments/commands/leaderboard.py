@@ -1,0 +1,51 @@
+"""`mleredux leaderboard`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from mleredux.plugin.command import json_option, print_json
+
+from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
+
+
+@click.command("leaderboard")
+@source_options
+@measure_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    runs_dir: str | None,
+    reports: Path | None,
+    experiment: str | None,
+    where: tuple[str, ...],
+    measure: str,
+    as_json: bool,
+) -> None:
+    """Rank agents by their runs, with errors over seeds and over tasks."""
+    from mleredux_experiments.leaderboard import leaderboard
+    from mleredux_experiments.measures import PUBLISHED
+    from mleredux_experiments.measures import measure as measure_of
+    from mleredux_experiments.tables import echo, leaderboard_tables
+
+    results = results_of(ctx, runs_dir, reports, experiment, where)
+    names = tuple(dict.fromkeys((*PUBLISHED, "percentile", measure_of(measure).name)))
+    standings = leaderboard(results, names, measure)
+    note(results)
+    if as_json:
+        print_json([one.record() for one in standings])
+        return
+    if not standings:
+        click.echo("There are no runs yet; start one with `mleredux run TASK --agent AGENT`.")
+    for table in leaderboard_tables(standings, measure) if standings else []:
+        echo(table)
+        click.echo()
+    estimates = [one for row in standings for split in row.splits.values() if (one := split.get(measure))]
+    if any(one.missing for one in estimates):
+        click.echo("† Runs are missing; `--json` has the bounds.")
+    for row in standings:
+        if row.left_out:
+            told = ", ".join(f"{count} {reason}" for reason, count in row.left_out.items())
+            click.echo(f"{row.name}: left out {told}.")

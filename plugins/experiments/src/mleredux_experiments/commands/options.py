@@ -1,0 +1,66 @@
+"""Options and the input that the commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from mleredux.plugin.command import backend, runs_dir_option, server_of
+
+from mleredux_experiments.results import Results
+from mleredux_experiments.sources import from_records, load, load_reports
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_MOST_RUNS = 20_000
+
+where_option = click.option(
+    "--where", multiple=True, metavar="FIELD=VALUE", help="Only runs with this value, e.g. seed=0 or category=Tabular."
+)
+measure_option = click.option("--measure", default="any_medal", show_default=True, help="What is compared.")
+experiment_option = click.option("--experiment", metavar="ID", help="Only the runs of this experiment.")
+reports_option = click.option(
+    "--reports",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Instead of runs: one folder a row, in it one grading report of MLE-bench a run (*.json).",
+)
+
+
+def source_options(command: _Command) -> _Command:
+    """`--runs-dir`, `--reports`, `--experiment` and `--where`: which runs."""
+    for option in (where_option, experiment_option, reports_option, runs_dir_option):
+        command = option(command)
+    return command
+
+
+def results_of(
+    ctx: click.Context,
+    runs_dir: str | None,
+    reports: Path | None,
+    experiment: str | None,
+    where: tuple[str, ...],
+    *,
+    rollouts: bool = False,
+) -> Results:
+    """The runs that the options select, from this machine or a server."""
+    if reports is not None and (runs_dir is not None or experiment is not None):
+        raise click.UsageError("--reports cannot be combined with --runs-dir or --experiment.", ctx)
+    if server_of(ctx) is not None:
+        there = backend(ctx)
+        filters = {"experiment": experiment} if experiment else {}
+        ids = [str(row["id"]) for row in there.runs(filters, _MOST_RUNS).rows]
+        found = from_records(there.view(one).record for one in ids)
+    elif reports is not None:
+        found = load_reports(reports)
+    else:
+        found = load(runs_dir, experiment=experiment, rollouts=rollouts)
+    return found.where(where) if where else found
+
+
+def note(results: Results) -> None:
+    """Print what was left out, on stderr."""
+    for sentence in results.notes[:5]:
+        click.echo(sentence, err=True)
+    if len(results.notes) > 5:
+        click.echo(f"{len(results.notes) - 5} more files are left out.", err=True)

@@ -1,0 +1,1 @@
+"""Inference over runs: errors, the paired comparison, power, sequential tests, ranking."""

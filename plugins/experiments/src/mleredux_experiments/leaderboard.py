@@ -1,0 +1,97 @@
+"""The leaderboard: each arm's published measures by split, with both errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mleredux_experiments.measures import MEASURES, PUBLISHED, SPLITS, Estimate, deterministic, summarise, universe
+from mleredux_experiments.results import Results
+from mleredux_experiments.uniformity import check_arms
+
+COLUMNS = ("all", *SPLITS)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One row of a leaderboard.
+
+    Attributes:
+        name: The arm.
+        runs: Number of runs over all tasks: reports, or seeds.
+        splits: Split → measure → estimate; absent where the arm has no run of the split.
+        covers: The splits of the benchmark that the arm has runs of; empty outside a benchmark.
+        complete: Whether the arm has runs of every split that there is.
+        deterministic: Whether seeds change no score.
+        left_out: Runs that broke without the agent's fault, by reason.
+    """
+
+    name: str
+    runs: int
+    splits: dict[str, dict[str, Estimate]]
+    covers: tuple[str, ...]
+    complete: bool
+    deterministic: bool
+    left_out: dict[str, int]
+
+    def record(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        splits = {
+            split: {
+                name: {key: value for key, value in asdict(one).items() if key != "seeds"}
+                for name, one in there.items()
+            }
+            for split, there in self.splits.items()
+        }
+        return {
+            "name": self.name,
+            "runs": self.runs,
+            "complete": self.complete,
+            "deterministic": self.deterministic,
+            "left_out": self.left_out,
+            "splits": {split: splits.get(split) for split in COLUMNS},
+        }
+
+
+def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str = "any_medal") -> list[Standing]:
+    """Rows by a measure, the best first; rows that lack splits come after complete ones.
+
+    A row's `all` is over the splits that it covers; `complete` says whether these are all.
+    """
+    check_arms(results)
+    splits = universe(results)
+    standings = [_standing(results, arm, splits, measures) for arm in results.arms]
+
+    def rank(one: Standing) -> tuple[bool, float]:
+        found = one.splits.get("all", {}).get(by)
+        return not one.complete, -found.mean * (-1 if MEASURES[by].lower else 1) if found else float("inf")
+
+    return sorted(standings, key=rank)
+
+
+def _standing(results: Results, arm: str, splits: dict[str, list[str]], measures: Sequence[str]) -> Standing:
+    rows = results.arms[arm]
+    own = results.keep(rows)
+    tried = {row.task for row in rows}
+    covers = tuple(split for split in splits if tried & set(splits[split]))
+    tasks = {split: splits[split] for split in covers}
+    if results.universe:
+        everything = [task for split in covers for task in splits[split]] or sorted(tried)
+    else:
+        everything = results.tasks
+    found: dict[str, dict[str, Estimate]] = {}
+    for split, names in {"all": everything, **tasks}.items():
+        estimates = {name: summarise(results, rows, MEASURES[name], names) for name in measures}
+        if kept := {name: one for name, one in estimates.items() if one is not None}:
+            found[split] = kept
+    seeds = {row.seed for row in rows if row.counts}
+    return Standing(
+        name=arm,
+        runs=len(seeds),
+        splits=found,
+        covers=covers if results.universe else (),
+        complete=not set(everything) - tried if not results.universe else len(covers) == len(splits),
+        deterministic=deterministic(rows),
+        left_out=own.left_out,
+    )

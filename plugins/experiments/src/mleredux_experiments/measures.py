@@ -1,0 +1,257 @@
+"""What is measured of a run, and the summary of an arm over tasks and seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from mleredux.errors import MlereduxError
+
+from mleredux_experiments.inference.errors import Array, Interval, clustered_se, mean_interval, seeds_sem
+from mleredux_experiments.results import Results, Row, source
+
+SPLITS = ("low", "medium", "high")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a run.
+
+    Attributes:
+        unit: `%`, `points` of a bounded scale, `$`, `h`, or empty.
+        value: The number of a counted run; None if it does not apply.
+        bounds: The smallest and largest possible value; None: unbounded.
+        failure: The value of a run without a valid submission.
+        lower: Whether lower is better.
+        averaged: Whether values of different tasks can be averaged.
+        technique: Whether it applies to technique tasks only.
+    """
+
+    name: str
+    title: str
+    unit: str
+    value: Callable[[Row], float | None]
+    bounds: tuple[float, float] | None = (0.0, 100.0)
+    failure: float | None = 0.0
+    lower: bool = False
+    averaged: bool = True
+    technique: bool = False
+
+    @property
+    def points(self) -> str:
+        """The unit of a difference."""
+        return "points" if self.unit == "%" else self.unit or "units"
+
+    def of(self, row: Row) -> float | None:
+        """The number of a run, by the rule that an agent's failure is a failure."""
+        found = self.value(row)
+        return self.failure if found is None and not row.valid else found
+
+
+def _share(name: str, title: str, holds: Callable[[Row], bool]) -> Measure:
+    return Measure(name, title, "%", lambda row: 100.0 if holds(row) else 0.0)
+
+
+def _gap(row: Row, origin: float | None, floor: float) -> float | None:
+    """Distance of a score from a threshold in units of gold − median, not below `floor`."""
+    if row.score is None or origin is None or row.gold is None or row.median is None or row.gold == row.median:
+        return None
+    sign = -1 if row.lower_is_better else 1
+    return max(sign * (row.score - origin) / abs(row.gold - row.median), floor)
+
+
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        _share("made", "submission made", lambda row: row.made),
+        _share("valid", "valid submission", lambda row: row.valid),
+        _share("above_median", "above median", lambda row: row.above_median),
+        _share("bronze", "bronze medal", lambda row: row.medal == "bronze"),
+        _share("silver", "silver medal", lambda row: row.medal == "silver"),
+        _share("gold", "gold medal", lambda row: row.medal == "gold"),
+        _share("any_medal", "any medal", lambda row: row.medal is not None),
+        Measure("percentile", "percentile", "%", lambda row: row.percentile),
+        Measure("gap_to_median", "gap to the median", "", lambda row: _gap(row, row.median, -1), None, -1.0),
+        Measure("gap_to_gold", "gap to gold", "", lambda row: _gap(row, row.gold, -2), None, -2.0),
+        Measure("score", "score", "", lambda row: row.score, None, None, averaged=False),
+        Measure(
+            "reward",
+            "technique reward",
+            "",
+            lambda row: row.score,
+            (0.0, 1.0),
+            technique=True,
+        ),
+        Measure("cost_usd", "cost", "$", lambda row: row.cost_usd, None, None, lower=True),
+        Measure("tokens", "tokens", "tokens", lambda row: row.tokens, None, None, lower=True),
+        Measure("hours", "hours", "h", lambda row: row.hours, None, None, lower=True),
+    )
+}
+"""All measures by name. `NAME@2h` measures what a run that ended after two hours would have submitted."""
+PUBLISHED = ("made", "valid", "above_median", "bronze", "silver", "gold", "any_medal")
+"""The measures of MLE-bench's tables, in per cent of tasks."""
+_TIMED = (*PUBLISHED, "gap_to_median", "gap_to_gold", "score", "reward")
+
+
+def measure(name: str) -> Measure:
+    """A measure by its name, also `any_medal@2h`.
+
+    Raises:
+        MlereduxError: There is no such measure.
+    """
+    base, at, time = name.partition("@")
+    if base not in MEASURES or (at and base not in _TIMED):
+        hint = f"There are {', '.join(MEASURES)}; and {', '.join(_TIMED)} after a time, as any_medal@2h."
+        raise MlereduxError(f"There is no measure {name!r}.", hint=hint)
+    found = MEASURES[base]
+    if not at:
+        return found
+    amount = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", time)
+    if amount is None:
+        raise MlereduxError(f"{time!r} is not a time.", hint="Write it as any_medal@90m or any_medal@2h.")
+    seconds = float(amount[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[amount[2]]
+    return Measure(
+        name,
+        f"{found.title} after {time}",
+        found.unit,
+        lambda row: found.of(row.at(seconds)),
+        found.bounds,
+        found.failure,
+        found.lower,
+        found.averaged,
+    )
+
+
+def cells(rows: Iterable[Row], chosen: Measure, key: Callable[[Row], str] = lambda row: row.task) -> dict[str, Array]:
+    """Values of each task's counted runs, in order of seeds; tasks that the measure does not apply to are absent."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for row in rows:
+        if row.counts and (not chosen.technique or "@" in row.task):
+            value = chosen.of(row)
+            if value is not None:
+                found.setdefault(key(row), []).append((row.seed, value))
+    return {task: np.array([value for _, value in sorted(values)]) for task, values in sorted(found.items())}
+
+
+def deterministic(rows: Iterable[Row]) -> bool:
+    """Whether the scores of an arm are the same for every seed of each task, and some task has several."""
+    scores: dict[str, list[float | None]] = {}
+    for row in rows:
+        if row.counts:
+            scores.setdefault(row.task, []).append(row.score)
+    repeated = [values for values in scores.values() if len(values) > 1]
+    return (
+        bool(repeated)
+        and all(len(set(values)) == 1 for values in repeated)
+        and any(values[0] is not None for values in repeated)
+    )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over tasks, with its two errors.
+
+    Attributes:
+        mean: Mean over tasks of the means over runs, in the measure's unit.
+        sem: These tasks again: standard error over seeds; None with one seed.
+        low, high: Tasks like these: the limits of the 95 % interval; None with one task.
+        se_tasks: Standard error for tasks like these, clustered by task.
+        se_sources: The same, clustered by data source; None if no source has several tasks.
+        tasks: Number of tasks.
+        runs: Number of runs.
+        missing: Number of runs that are missing, counted as failures.
+        bounds: The mean if all missing runs failed, and if all succeeded; None if none is missing.
+        seeds: The mean over tasks for each seed, if all tasks have the same seeds.
+    """
+
+    mean: float
+    sem: float | None
+    low: float | None
+    high: float | None
+    se_tasks: float | None
+    se_sources: float | None
+    tasks: int
+    runs: int
+    missing: int = 0
+    bounds: tuple[float, float] | None = None
+    seeds: tuple[float, ...] = field(default=(), repr=False)
+
+
+def estimate(values: dict[str, Array], chosen: Measure, alpha: float = 0.05) -> Estimate | None:
+    """The mean over tasks; None if there are none."""
+    if not values:
+        return None
+    found = list(values.values())
+    means = np.array([one.mean() for one in found])
+    interval: Interval | None = mean_interval(means, chosen.bounds, alpha)
+    sources = [source(task) for task in values]
+    repeated = len(set(sources)) < len(sources)
+    equal = len({len(one) for one in found}) == 1
+    return Estimate(
+        mean=float(means.mean()),
+        sem=seeds_sem(found),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        se_tasks=clustered_se(means),
+        se_sources=clustered_se(means, sources) if repeated else None,
+        tasks=len(found),
+        runs=sum(map(len, found)),
+        seeds=tuple(float(one) for one in np.mean(np.stack(found), axis=0)) if equal else (),
+    )
+
+
+def summarise(
+    results: Results, rows: Sequence[Row], chosen: Measure, tasks: Sequence[str] | None = None, alpha: float = 0.05
+) -> Estimate | None:
+    """An arm's mean over tasks, and its bounds if runs are missing.
+
+    Args:
+        tasks: The tasks to average over; None: those of the arm. If the results have a universe, runs that an arm lacks
+            count as failures, as in published tables; otherwise the mean is over the tasks that it has.
+    """
+    if chosen.name == "percentile" and not any(row.percentile is not None for row in rows):
+        return None
+    values = cells(rows, chosen)
+    if tasks is None:
+        return estimate(values, chosen, alpha)
+    kept = {task: values[task] for task in tasks if task in values}
+    if chosen.bounds is None or chosen.failure is None or chosen.technique:
+        return estimate(kept, chosen, alpha)
+    filled, missing = kept, len(tasks) - len(kept)
+    if results.universe:
+        filled, missing = _padded(results, rows, chosen, tasks, kept)
+    found = estimate(filled, chosen, alpha)
+    if found is None or not missing:
+        return found
+    weight = sum(map(len, filled.values())) if results.universe else len(tasks)
+    own = found.mean if results.universe else (found.mean * len(kept) + chosen.failure * missing) / weight
+    gain = (chosen.bounds[1] - chosen.failure) * missing / weight
+    runs = found.runs - missing if results.universe else found.runs
+    return replace(found, missing=missing, runs=runs, bounds=(own, own + gain))
+
+
+def _padded(
+    results: Results, rows: Sequence[Row], chosen: Measure, tasks: Sequence[str], kept: dict[str, Array]
+) -> tuple[dict[str, Array], int]:
+    """The values of all tasks, with failures for runs that are missing, and the number of these."""
+    failure = chosen.failure or 0.0
+    if not results.by_report:
+        padded = {task: kept.get(task, np.array([failure])) for task in tasks}
+        return padded, len(tasks) - len(kept)
+    seeds = sorted({row.seed for row in rows})
+    found = {(row.task, row.seed): chosen.of(row) for row in rows if row.counts}
+    table = {task: [found.get((task, seed)) for seed in seeds] for task in tasks}
+    missing = sum(value is None for line in table.values() for value in line)
+    return {task: np.array([failure if v is None else v for v in line]) for task, line in table.items()}, missing
+
+
+def universe(results: Results) -> dict[str, list[str]]:
+    """Tasks by split, and `all` of them: those that an arm is measured on."""
+    if results.universe:
+        return {split: list(tasks) for split, tasks in results.universe.items()}
+    splits: dict[str, list[str]] = {}
+    for task in results.tasks:
+        splits.setdefault(results.fact(task).split or "", []).append(task)
+    return {split: tasks for split, tasks in splits.items() if split}

@@ -1,0 +1,282 @@
+"""The table of runs that everything here is computed from: one row a run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import MlereduxError, NotFound
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEDALS = ("gold", "silver", "bronze")
+UNTRUSTED = frozenset({"tainted", "not reproducible"})
+"""Verdicts on results that earn no medal."""
+NOT_COUNTED = frozenset({"environment_broke", "task_broken", "cancelled"})
+"""Causes that are not the agent's: such runs are left out and counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a run's submission, graded after the run."""
+
+    seconds: float
+    """After the agent's start."""
+    score: float | None
+    valid: bool
+    cost_usd: float | None = None
+    """What the run had cost by then."""
+    validation: float | None = None
+    """The agent's own measurement of this version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One run. Thresholds, directions and percentiles are those of its report."""
+
+    run: str
+    arm: str
+    agent: str
+    task: str
+    seed: int
+    status: str = "done"
+    cause: str | None = None
+    verdict: str = "not checked"
+    score: float | None = None
+    lower_is_better: bool = False
+    gold: float | None = None
+    silver: float | None = None
+    bronze: float | None = None
+    median: float | None = None
+    made: bool = False
+    valid: bool = False
+    medal: str | None = None
+    above_median: bool = False
+    percentile: float | None = None
+    metric: str | None = None
+    cost_usd: float | None = None
+    tokens: int | None = None
+    hours: float | None = None
+    time_limit: float | None = None
+    """In seconds."""
+    validation: float | None = None
+    """The agent's own measurement of the solution that it submitted."""
+    versions: tuple[Version, ...] = ()
+    task_version: str | None = None
+    setup: Mapping[str, Any] = field(default_factory=dict)
+    """What must be equal within an arm: the agent's version, options, context, network, limits."""
+    experiment: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the run counts: it has ended, and neither the environment nor the task broke."""
+        return self.status in ("done", "failed", "timed_out") and self.cause not in NOT_COUNTED
+
+    @property
+    def base(self) -> str:
+        """The competition behind the task: without a technique and without a variant."""
+        return re.sub(r"\+.*", "", self.task.rpartition("@")[2])
+
+    def medal_of(self, score: float | None) -> str | None:
+        """The medal that a score earns by the thresholds of this run's report."""
+        if score is None or self.verdict in UNTRUSTED:
+            return None
+        sign = -1 if self.lower_is_better else 1
+        for name in MEDALS:
+            threshold = getattr(self, name)
+            if threshold is not None and sign * score >= sign * threshold:
+                return name
+        return None
+
+    def at(self, seconds: float) -> Row:
+        """What the run would be had it ended then: its last valid version by that time counts, not its best."""
+        if self.hours is not None and self.hours * 3600 <= seconds:
+            return self
+        last = next((version for version in reversed(self.versions) if version.seconds <= seconds), None)
+        score = last.score if last and last.valid else None
+        sign = -1 if self.lower_is_better else 1
+        above = score is not None and self.median is not None and sign * score > sign * self.median
+        return replace(
+            self,
+            score=score,
+            made=last is not None,
+            valid=score is not None,
+            medal=self.medal_of(score),
+            above_median=above and self.verdict not in UNTRUSTED,
+            percentile=None,
+            hours=seconds / 3600,
+            status="done",
+            cause=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a task besides its runs."""
+
+    split: str | None = None
+    """`low`, `medium` or `high`."""
+    category: str | None = None
+    metric: str | None = None
+
+
+def source(task: str) -> str:
+    """The data source of a task: its competition without technique, variant, year and edition.
+
+    Tasks of one source are not independent: `cv@digits` and `digits+fixed`, `herbarium-2020-fgvc7` and
+    `herbarium-2021-fgvc8`.
+    """
+    base = re.sub(r"\+.*", "", task.rpartition("@")[2])
+    return re.sub(r"-(19|20)\d\d(?=-|$)|-fgvc\d+$", "", base) or base
+
+
+@dataclass(frozen=True)
+class Results:
+    """Runs, in any order, with what is known of their tasks.
+
+    Attributes:
+        rows: One row a run.
+        facts: Of each task.
+        universe: Tasks of each split that an arm is measured on even if it has no run of them (as failures); empty: the
+            tasks of which any arm has runs.
+        notes: Sentences on what was left out when the runs were read.
+        by_report: Whether a seed is one grading report over all tasks.
+    """
+
+    rows: tuple[Row, ...]
+    facts: Mapping[str, Facts] = field(default_factory=dict)
+    universe: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    by_report: bool = False
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def arms(self) -> dict[str, tuple[Row, ...]]:
+        """Rows by arm, in order of first appearance."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(row.arm, []).append(row)
+        return {arm: tuple(rows) for arm, rows in found.items()}
+
+    @property
+    def tasks(self) -> list[str]:
+        """All tasks, sorted."""
+        return sorted({row.task for row in self.rows})
+
+    def fact(self, task: str) -> Facts:
+        """What is known of a task; of a variant or a technique task, what is known of its competition."""
+        return self.facts.get(task) or self.facts.get(re.sub(r"\+.*", "", task.rpartition("@")[2])) or Facts()
+
+    def keep(self, rows: Iterable[Row]) -> Results:
+        """The same with other rows."""
+        return replace(self, rows=tuple(rows))
+
+    def where(self, conditions: Iterable[str]) -> Results:
+        """The rows that meet all conditions, each `FIELD=VALUE`: a field of the row, of its setup or its task.
+
+        Raises:
+            MlereduxError: A condition has no `=`, or no row has the field.
+        """
+        rows = self.rows
+        for condition in conditions:
+            key, equals, value = condition.partition("=")
+            if not equals:
+                raise MlereduxError(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, as in seed=0.")
+            told = [self._field(row, key.strip()) for row in rows]
+            if rows and all(value is _ABSENT for value in told):
+                known = [item.name for item in fields(Row) if item.name not in ("setup", "versions")]
+                raise MlereduxError(
+                    f"No run has the field {key!r}.",
+                    hint=f"Fields are {', '.join(known)}, split, category, and options and limits by name.",
+                )
+            wanted = value.strip()
+            rows = tuple(row for row, has in zip(rows, told, strict=True) if text_of(has) == wanted)
+        return self.keep(rows)
+
+    def _field(self, row: Row, key: str) -> Any:
+        if key in ("split", "category"):
+            return getattr(self.fact(row.task), key)
+        if key in Row.__dataclass_fields__:
+            return getattr(row, key)
+        setup = dict(flat(row.setup))
+        return setup.get(key, next((value for name, value in setup.items() if name.endswith(f".{key}")), _ABSENT))
+
+    def arm(self, selector: str) -> tuple[Row, ...]:
+        """The rows of an arm, given as `NAME` or `NAME[FIELD=VALUE,…]`.
+
+        Raises:
+            NotFound: There is no such arm, or it has no such runs.
+        """
+        name, bracket, rest = selector.partition("[")
+        if selector in self.arms:
+            return self.arms[selector]
+        if name not in self.arms:
+            known = ", ".join(list(self.arms)[:12]) or "none: there are no runs"
+            raise NotFound(f"There is no arm or agent {name!r} among these runs.", hint=f"There are {known}.")
+        conditions = [part for part in rest.rstrip("]").split(",") if part] if bracket else []
+        rows = self.keep(self.arms[name]).where(conditions).rows
+        if not rows:
+            raise NotFound(f"No run of {name!r} has {', '.join(conditions)}.", hint="See `mleredux runs`.")
+        return tuple(replace(row, arm=selector) for row in rows)
+
+    def select(self, selectors: Iterable[str]) -> Results:
+        """Only these arms."""
+        return self.keep(row for selector in selectors for row in self.arm(selector))
+
+    @cached_property
+    def left_out(self) -> dict[str, int]:
+        """Number of runs that do not count, by reason."""
+        reasons = (row.cause if row.cause in NOT_COUNTED else row.status for row in self.rows if not row.counts)
+        return dict(Counter(str(reason).replace("_", " ") for reason in reasons))
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a run, without versions; settings as columns `agent_version`, `limits.time_limit`, …"""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.records()))
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One flat dictionary a run."""
+        for row in self.rows:
+            fact = self.fact(row.task)
+            told = {
+                item.name: getattr(row, item.name) for item in fields(row) if item.name not in ("versions", "setup")
+            }
+            yield {
+                **told,
+                "counts": row.counts,
+                "split": fact.split,
+                "category": fact.category,
+                "versions": len(row.versions),
+                **{
+                    key: value if isinstance(value, str | int | float | None) else str(value)
+                    for key, value in flat(row.setup)
+                },
+            }
+
+
+_ABSENT: Any = object()
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Names and values of nested settings, as `limits.time_limit`."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def text_of(value: Any) -> str:
+    """A value as conditions name it."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

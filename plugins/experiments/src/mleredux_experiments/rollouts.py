@@ -1,0 +1,83 @@
+"""What the rollout of a run adds to its versions: the agent's own measurements, and the cost until then."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux.plugin.rollout import MAX_BYTES
+from pydantic_core import from_json
+
+from mleredux_experiments.results import Version
+
+
+def with_rollout(path: Path, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
+    """The versions with what the rollout tells of them, and the agent's measurement of its last version.
+
+    A version's measurement is that of the step that wrote it; of steps that name no version, the last one before it. An
+    agent may write anything into a rollout: what can't be used is ignored.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return versions, None
+        content = from_json(path.read_bytes())
+        steps = [step for step in content["steps"] if isinstance(step, dict)]
+        kept = content["extra"]["mleredux"]["submissions"]
+        start = _time(kept[0]["time"]) - float(kept[0]["seconds"])
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return versions, None
+    named: dict[int, float] = {}
+    measured: list[tuple[float, float]] = []
+    costs: list[tuple[float, float]] = []
+    spent = 0.0
+    for step in steps:
+        extra, seconds = step.get("extra"), _seconds(step.get("timestamp"), start)
+        cost: Any = step["metrics"].get("cost_usd") if isinstance(step.get("metrics"), dict) else None
+        if seconds is not None and _is_number(cost):
+            spent += float(cost)
+            costs.append((seconds, spent))
+        if (
+            not isinstance(extra, dict)
+            or extra.get("is_buggy") is True
+            or not _is_number(extra.get("validation_metric"))
+        ):
+            continue
+        value, version = float(extra["validation_metric"]), extra.get("submission_version")
+        if isinstance(version, int):
+            named[version] = value
+        elif seconds is not None:
+            measured.append((seconds, value))
+    found = tuple(
+        replace(
+            version,
+            validation=named.get(number, _last(measured, version.seconds) if not named else None),
+            cost_usd=_last(costs, version.seconds),
+        )
+        for number, version in enumerate(versions, start=1)
+    )
+    return found, found[-1].validation if found else None
+
+
+def _last(values: list[tuple[float, float]], seconds: float) -> float | None:
+    """The last value that was known by then."""
+    ordered = sorted(values)
+    place = bisect_right(ordered, (seconds, float("inf")))
+    return ordered[place - 1][1] if place else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _time(text: Any) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _seconds(text: Any, start: float) -> float | None:
+    try:
+        return _time(text) - start
+    except (TypeError, ValueError):
+        return None

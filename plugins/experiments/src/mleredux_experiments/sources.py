@@ -1,0 +1,306 @@
+"""Where results come from: a runs folder, an experiment's folder, a server, MLE-bench's grading reports."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
+from mleredux.plugin.command import Catalogue, current
+from pydantic_core import from_json
+
+from mleredux_experiments.results import MEDALS, UNTRUSTED, Facts, Results, Row, Version
+
+SPLITS = ("low", "medium", "high")
+_MANY_BYTES = 64 << 20
+
+
+def load(path: Path | str | None = None, *, experiment: str | None = None, rollouts: bool = False) -> Results:
+    """The results of a folder: runs, an experiment's, or MLE-bench's reports, whichever it holds.
+
+    Args:
+        path: None: the default folder for runs.
+        experiment: Only the runs of this experiment.
+        rollouts: Read the agents' own measurements and costs over time too, which takes longer.
+
+    Raises:
+        NotFound: There is no such folder, or it has no results.
+    """
+    folder = Path(path) if path is not None else default_runs_dir()
+    if not folder.is_dir():
+        raise NotFound(f"There is no folder {folder}.", hint="Give a folder of runs, an experiment's, or of reports.")
+    if (folder / "experiment.json").is_file():
+        # An experiment's folder keeps its runs beside or below its record.
+        experiment = experiment or _experiment_id(folder / "experiment.json")
+        folder = folder / "runs" if (folder / "runs").is_dir() else folder
+    rows, notes = [], []
+    for record in sorted(folder.glob("*/run.json")):
+        try:
+            row = _read_run(record.parent, rollouts)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            notes.append(f"{record.parent.name} can't be read ({type(error).__name__}) and is left out.")
+            continue
+        if experiment is None or row.experiment == experiment:
+            rows.append(row)
+    if not rows and experiment is None and next(folder.glob("*/*.json"), None):
+        return load_reports(folder)
+    return Results(tuple(rows), task_facts(), notes=tuple(notes))
+
+
+def _experiment_id(path: Path) -> str | None:
+    try:
+        told = _object(path)
+    except (OSError, ValueError):
+        return None
+    found = told.get("id") or told.get("name")
+    return str(found) if found is not None else None
+
+
+def _object(path: Path) -> dict[str, Any]:
+    content = from_json(path.read_bytes())
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is not an object")
+    return content
+
+
+def _read_run(folder: Path, rollouts: bool) -> Row:
+    """One run, from its files as they are: this is read ten thousand times."""
+    record = _object(folder / "run.json")
+    status, cause, seconds, llm = _happened(folder / "events.jsonl")
+    try:
+        report = _object(folder / "report.json")
+    except FileNotFoundError:
+        report = {}
+    versions: tuple[Version, ...] = ()
+    validation = None
+    if report:
+        try:
+            versions = tuple(
+                Version(float(one["seconds"]), _number(one["score"]), bool(one["valid"]))
+                for one in from_json((folder / SCORES_FILE).read_bytes())
+            )
+        except FileNotFoundError:
+            versions = ()
+        if rollouts and (folder / "rollout.json").is_file():
+            from mleredux_experiments.rollouts import with_rollout
+
+            versions, validation = with_rollout(folder / "rollout.json", versions)
+    return row_of(
+        record["spec"],
+        report,
+        status=status,
+        cause=cause,
+        seconds=seconds,
+        llm=llm,
+        versions=versions,
+        validation=validation,
+        use=record.get("use") or {},
+    )
+
+
+def row_of(
+    spec: Mapping[str, Any],
+    report: Mapping[str, Any],
+    *,
+    status: str,
+    cause: str | None,
+    seconds: float | None = None,
+    llm: Mapping[str, Any] | None = None,
+    versions: tuple[Version, ...] = (),
+    validation: float | None = None,
+    use: Mapping[str, Any] | None = None,
+) -> Row:
+    """A row from a run's specification and report."""
+    use, llm = use or {}, llm or (report.get("ledger") or {}).get("llm") or {}
+    limits = spec.get("limits") or {}
+    verdict = str((report.get("verdict") or {}).get("status") or "not checked")
+    medal = next((name for name in MEDALS if report.get(f"{name}_medal")), None)
+    return Row(
+        run=str(spec["id"]),
+        arm=str(spec.get("arm") or spec["agent"]),
+        agent=str(spec["agent"]),
+        task=str(spec["task"]),
+        seed=int(spec["seed"]),
+        status=status,
+        cause=cause,
+        verdict=verdict,
+        score=_number(report.get("score")) if verdict not in UNTRUSTED else None,
+        lower_is_better=bool(report.get("is_lower_better")),
+        gold=_number(report.get("gold_threshold")),
+        silver=_number(report.get("silver_threshold")),
+        bronze=_number(report.get("bronze_threshold")),
+        median=_number(report.get("median_threshold")),
+        made=bool(report.get("submission_exists")),
+        valid=bool(report.get("valid_submission")),
+        medal=medal if verdict not in UNTRUSTED else None,
+        above_median=bool(report.get("above_median")) and verdict not in UNTRUSTED,
+        percentile=_number(report.get("percentile")) if verdict not in UNTRUSTED else None,
+        metric=report.get("metric"),
+        cost_usd=_number(llm.get("cost_usd")),
+        tokens=int(llm["prompt_tokens"]) + int(llm.get("completion_tokens") or 0) if "prompt_tokens" in llm else None,
+        hours=None if seconds is None else seconds / 3600,
+        time_limit=_number(limits.get("time_limit")),
+        validation=validation,
+        versions=versions,
+        task_version=report.get("task_version") or use.get("task_version"),
+        setup={
+            "agent_version": use.get("agent_version"),
+            "sandbox": spec.get("sandbox"),
+            "network": spec.get("network"),
+            "obfuscated": bool(spec.get("obfuscated")),
+            "options": spec.get("options") or {},
+            "limits": limits,
+        },
+        experiment=spec.get("experiment"),
+    )
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _happened(path: Path) -> tuple[str, str | None, float | None, dict[str, Any] | None]:
+    """Status, cause, seconds of the agent, and use of language models: the last event of each type."""
+    status, cause, seconds, llm = "queued", None, None, None
+    found: dict[bytes, bytes] = {}
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                for mark in _MARKS:
+                    if mark in line[:160]:
+                        found[b"" + mark] = line
+    except FileNotFoundError:
+        return status, cause, seconds, llm
+    if state := found.get(_STATE):
+        data = from_json(state)["data"]
+        status, cause = str(data["state"]), data.get("cause")
+    if ended := found.get(_RUNNING):
+        data = from_json(ended)["data"]
+        seconds = _number((data.get("outcome") or {}).get("seconds")) or _number(data.get("seconds"))
+    if used := found.get(_GATEWAY):
+        llm = from_json(used)["data"].get("use")
+    return status, cause, seconds, llm if isinstance(llm, dict) else None
+
+
+_STATE, _RUNNING, _GATEWAY = b'"type":"state"', b'"data":{"stage":"running"', b'"type":"gateway"'
+_MARKS = (_STATE, _RUNNING, _GATEWAY)
+
+
+def task_facts(catalogue: Catalogue | None = None) -> dict[str, Facts]:
+    """What the installed plugins declare of tasks; none of them is imported."""
+    entries = (catalogue or current()).entries("tasks")
+    told = {name: entry.ref.summary for name, entry in entries.items()}
+    return {
+        name: Facts(facts.get("complexity"), facts.get("category"), facts.get("metric")) for name, facts in told.items()
+    }
+
+
+def benchmark() -> dict[str, list[str]]:
+    """MLE-bench's tasks by split; empty if `mleredux-competition-mlebench` is not installed."""
+    splits: dict[str, list[str]] = {}
+    for name, entry in current().entries("tasks").items():
+        facts = entry.ref.summary
+        if "split75" in facts.get("sets", ()) and facts.get("complexity") in SPLITS:
+            splits.setdefault(str(facts["complexity"]), []).append(name)
+    return splits
+
+
+def load_reports(folder: Path) -> Results:
+    """Published results: one folder a row, in it one grading report of MLE-bench a run (`*.json`).
+
+    A report names a row's runs of all its tasks; tasks that a report lacks count as failures. Files of other forms are
+    left out with a note.
+
+    Raises:
+        NotFound: The folder has no such reports.
+    """
+    if not folder.is_dir():
+        raise NotFound(f"There is no folder {folder}.", hint="Give a folder with one folder a row.")
+    rows, notes = [], []
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        number = 0
+        for path in sorted(place.glob("*.json")):
+            try:
+                found = read_report(path)
+            except MlereduxError as error:
+                notes.append(f"{error.message} It is left out.")
+                continue
+            rows += [_published(one, place.name, f"{place.name}/{path.stem}", number) for one in found]
+            number += 1
+    if not rows:
+        told = f" {notes[0]}" if notes else ""
+        raise NotFound(
+            f"{folder} has no grading reports.{told}",
+            hint="It needs one folder a row, in it one report a run (*.json).",
+        )
+    return Results(tuple(rows), task_facts(), benchmark(), tuple(notes), by_report=True)
+
+
+def read_report(path: Path) -> list[dict[str, Any]]:
+    """The competition reports of one grading report of MLE-bench.
+
+    Raises:
+        MlereduxError: It is no such report, or lists a competition twice.
+    """
+    try:
+        if path.stat().st_size > _MANY_BYTES:
+            raise ValueError("too large")
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise MlereduxError(f"{path} can't be read as JSON ({type(error).__name__}).") from error
+    listed = content.get("competition_reports") if isinstance(content, dict) else None
+    if not isinstance(listed, list) or not all(_is_report(one) for one in listed):
+        raise MlereduxError(
+            f"{path} is not a grading report of MLE-bench.",
+            hint="It must be an object with `competition_reports`, each with `competition_id` and the medals.",
+        )
+    names = [one["competition_id"] for one in listed]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise MlereduxError(
+            f"{path} lists {twice[0]} more than once.", hint="A report is one run: split it into one file a run."
+        )
+    return listed
+
+
+def _is_report(one: Any) -> bool:
+    if not isinstance(one, dict) or not isinstance(one.get("competition_id"), str):
+        return False
+    if not all(isinstance(one.get(name), bool) for name in ("any_medal", "gold_medal", "silver_medal", "bronze_medal")):
+        return False
+    numbers = [one.get(name) for name in ("score", *(f"{name}_threshold" for name in (*MEDALS, "median")))]
+    return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in numbers)
+
+
+def _published(one: Mapping[str, Any], arm: str, run: str, number: int) -> Row:
+    spec = {"id": f"{run}/{one['competition_id']}", "task": one["competition_id"], "agent": arm, "seed": number}
+    return row_of(spec, one, status="done", cause=None)
+
+
+def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
+    """Results from records as `mleredux run --json` prints them, for runs of a server."""
+    rows = []
+    for record in records:
+        seconds = _seconds(record.get("started_at"), record.get("ended_at"))
+        spec = {**(record.get("spec") or {}), **record}
+        rows.append(
+            row_of(
+                spec,
+                record.get("report") or {},
+                status=str(record["status"]),
+                cause=record.get("cause"),
+                seconds=seconds,
+            )
+        )
+    return Results(tuple(rows), task_facts())
+
+
+def _seconds(start: Any, end: Any) -> float | None:
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,178 @@
+"""Tables of results: for the terminal, and as Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mleredux_experiments.measures import MEASURES, Estimate
+
+if TYPE_CHECKING:
+    from mleredux_experiments.inference.comparison import Comparison
+    from mleredux_experiments.leaderboard import Standing
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a title; cells are text, or numbers that are shown with few digits.
+
+    Attributes:
+        optional: Columns that a narrow terminal omits, the first of them first.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    optional: tuple[str, ...] = ()
+
+
+def cell(value: Any) -> str:
+    """One cell as text."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        text = f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+        return "0" if float(text) == 0 else text
+    return "".join(char if char.isprintable() else "?" for char in str(value))
+
+
+def echo(table: Table, width: int | None = None) -> None:
+    """Print a table that fits the terminal: optional columns are omitted first, then the first column is shortened."""
+    room = width or shutil.get_terminal_size((120, 24)).columns
+    shown = list(range(len(table.columns)))
+    lines = [[cell(value) for value in row] for row in table.rows]
+
+    def widths() -> list[int]:
+        return [max(len(line[i]) for line in [table.columns, *lines]) for i in shown]
+
+    for name in table.optional:
+        if sum(widths()) + 2 * (len(shown) - 1) <= room:
+            break
+        shown.remove(table.columns.index(name))
+    columns = widths()
+    over = sum(columns) + 2 * (len(shown) - 1) - room
+    columns[0] = max(columns[0] - max(over, 0), 8)
+    click.echo(click.style(table.title, bold=True))
+    for line in [table.columns, *lines]:
+        parts = [_cut(line[i], size) for i, size in zip(shown, columns, strict=True)]
+        aligned = [
+            part.rjust(size) if _numeric(table, i) else part.ljust(size)
+            for i, part, size in zip(shown, parts, columns, strict=True)
+        ]
+        click.echo("  ".join(aligned).rstrip())
+
+
+def _numeric(table: Table, column: int) -> bool:
+    return any(isinstance(row[column], int | float) and not isinstance(row[column], bool) for row in table.rows)
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else f"{text[: size - 1]}…"
+
+
+def markdown(table: Table) -> str:
+    """GitHub's Markdown."""
+    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
+    body = "\n".join("| " + " | ".join(cell(value).replace("|", "\\|") for value in line) + " |" for line in lines)
+    return f"### {table.title}\n\n{body}\n"
+
+
+_LATEX = {"\\": r"\textbackslash{}", "±": r"$\pm$", "–": "--", "−": "$-$", "~": r"\textasciitilde{}"}
+_LATEX |= {char: f"\\{char}" for char in "&%$#_{}"} | {"^": r"\textasciicircum{}"}
+
+
+def latex(table: Table) -> str:
+    """A `table` with `booktabs` rules."""
+
+    def line(values: Sequence[Any]) -> str:
+        return " & ".join("".join(_LATEX.get(char, char) for char in cell(value)) for value in values) + r" \\"
+
+    align = "".join("r" if _numeric(table, i) else "l" for i in range(len(table.columns)))
+    head = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{line([table.title])[:-3]}}}",
+        rf"\begin{{tabular}}{{{align}}}",
+    ]
+    body = [r"\toprule", line(table.columns), r"\midrule", *map(line, table.rows), r"\bottomrule"]
+    return "\n".join([*head, *body, r"\end{tabular}", r"\end{table}", ""])
+
+
+def csv_text(table: Table) -> str:
+    """CSV with all digits."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
+    return text.getvalue()
+
+
+def shown(found: Estimate | None, deterministic: bool = False) -> str:
+    """An estimate as tables show it: the mean, and its error over seeds."""
+    if found is None:
+        return "–"
+    error = "deterministic" if deterministic else "one seed" if found.sem is None else f"± {found.sem:.2f}"
+    mark = "†" if found.missing else ""
+    return f"{found.mean:.2f} {error}{mark}"
+
+
+def leaderboard_tables(standings: Sequence[Standing], measure: str = "any_medal") -> list[Table]:
+    """The published table by split, and the intervals for tasks like these."""
+    splits = [name for name in ("all", "low", "medium", "high") if any(name in one.splits for one in standings)]
+    title = MEASURES[measure].title
+    rows, intervals = [], []
+    for one in standings:
+        found = {split: one.splits.get(split, {}).get(measure) for split in splits}
+        cells = []
+        for split in splits:
+            if split == "all" and not one.complete and one.covers:
+                cells.append(f"only {'+'.join(one.covers)}")
+            else:
+                cells.append(shown(found[split], one.deterministic))
+        rows.append((one.name, *cells, one.runs))
+        for split in splits:
+            estimate = found[split]
+            if estimate is not None and estimate.low is not None:
+                intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks))
+    optional = ("runs", *(name for name in ("high", "medium", "low") if name in splits))
+    return [
+        Table(
+            f"{title.capitalize()} (± these tasks again, over seeds)",
+            ("name", *splits, "runs"),
+            tuple(rows),
+            optional,
+        ),
+        Table(
+            "Tasks like these: 95 % interval",
+            ("name", "split", "mean", "low", "high", "tasks"),
+            tuple(intervals),
+            ("tasks", "mean"),
+        ),
+    ]
+
+
+def comparison_tables(found: Comparison) -> list[Table]:
+    """Where the differences are, and each task."""
+    places = [
+        (one.name, one.kind, one.tasks, one.difference, one.low, one.high, f"{one.wins}/{one.ties}/{one.losses}")
+        for one in found.places
+    ]
+    tasks = [
+        (one.task, one.a, one.b, one.difference, one.shrunken, one.q, f"{one.runs[0]}+{one.runs[1]}")
+        for one in sorted(found.tasks, key=lambda one: -one.difference)
+        if one.difference
+    ]
+    same = len(found.tasks) - len(tasks)
+    title = f"Tasks that differ (the other {same} do not)" if same else "Tasks"
+    columns = ("task", found.a, found.b, "difference", "shrunken", "q", "runs")
+    tables = [Table(title, columns, tuple(tasks), ("runs", "q", "shrunken"))] if tasks else []
+    if places:
+        columns = ("where", "by", "tasks", "difference", "low", "high", "wins/ties/losses")
+        tables.insert(0, Table("Where", columns, tuple(places), ("wins/ties/losses", "by", "tasks")))
+    return tables

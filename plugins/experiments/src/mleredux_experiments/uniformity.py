@@ -1,0 +1,82 @@
+"""Runs that are averaged must be comparable: the same setup within an arm, the same version of each task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import current
+
+from mleredux_experiments.results import Results, Row, flat, text_of
+
+
+def check_arms(results: Results) -> None:
+    """Refuse to average over runs of different settings, or different versions of a task.
+
+    Raises:
+        MlereduxError: Within an arm, the agent's version, options, context, network, sandbox or limits differ; or for
+            some task, its version.
+    """
+    for arm, rows in results.arms.items():
+        first = rows[0].setup
+        if all(row.setup == first for row in rows):
+            continue
+        setups = [dict(flat(row.setup)) for row in rows]
+        for key in dict.fromkeys(key for setup in setups for key in setup):
+            counter = Counter(text_of(setup.get(key)) for setup in setups)
+            if len(counter) > 1:
+                values = " and ".join(f"{value} ({count} runs)" for value, count in counter.most_common(3))
+                most = counter.most_common(1)[0][0]
+                raise MlereduxError(
+                    f"The runs of {arm} differ in {key}: {values}.",
+                    hint=f"Different settings are not averaged; choose with --where {key}={most}, "
+                    f"or name the arm '{arm}[{key}={most}]'.",
+                )
+    versions: dict[str, set[str]] = {}
+    for row in results.rows:
+        if row.task_version is not None and row.counts:
+            versions.setdefault(row.task, set()).add(row.task_version)
+    for task, found in versions.items():
+        if len(found) > 1:
+            raise MlereduxError(
+                f"The runs of {task} are of different versions of the task: {', '.join(sorted(found))}.",
+                hint="Scores of different versions are not comparable; choose with --where task_version=VERSION, "
+                "or grade the older runs again.",
+            )
+
+
+def check_limits(results: Results) -> tuple[str, ...]:
+    """In which limits the arms differ, as sentences: arms of an experiment by plan, others by what agents declare.
+
+    Raises:
+        MlereduxError: Somebody gave arms outside an experiment different limits.
+    """
+    arms = {arm: rows[0] for arm, rows in results.arms.items()}
+    limits = {arm: dict(flat({"limits": row.setup.get("limits") or {}})) for arm, row in arms.items()}
+    differing = [
+        key for key in next(iter(limits.values()), {}) if len({text_of(own.get(key)) for own in limits.values()}) > 1
+    ]
+    if not differing:
+        return ()
+    told = {key: " and ".join(f"{text_of(own.get(key))} ({arm})" for arm, own in limits.items()) for key in differing}
+    planned = all(row.experiment is not None for row in arms.values())
+    for key in () if planned else differing:
+        if not all(_declared(row).get(key, limits[arm].get(key)) == limits[arm].get(key) for arm, row in arms.items()):
+            raise MlereduxError(
+                f"The arms ran with different limits: {key.removeprefix('limits.')} {told[key]}.",
+                hint="Run both with the same limits; to compare limits on purpose, plan an experiment with such arms.",
+            )
+    origin = "by plan" if planned else "as the agents declare them"
+    listed = ", ".join(f"{key.removeprefix('limits.')} {values}" for key, values in told.items())
+    return (f"Limits differ, {origin}: {listed}.",)
+
+
+def _declared(row: Row) -> dict[str, Any]:
+    """The limits that an agent declares; of one that is not installed, those of its run without time and budgets."""
+    try:
+        agent = current().agent(row.agent)
+    except Exception:  # it may be of another machine, or any third party's
+        own = dict(flat({"limits": row.setup.get("limits") or {}}))
+        return {**own, "limits.time_limit": None, "limits.gpus": None, "limits.llm_cost_usd": None}
+    return dict(flat({"limits": agent.limits.model_dump()}))

@@ -1,0 +1,156 @@
+"""`mleredux compare` and `leaderboard` on runs as they lie on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
+from mleredux.errors import MlereduxError
+from mleredux_experiments.inference.paired import compare
+from mleredux_experiments.leaderboard import leaderboard
+from mleredux_experiments.results import source
+from mleredux_experiments.sources import load
+
+AddRun = Callable[..., Path]
+
+
+@pytest.fixture
+def mleredux(tmp_path: Path) -> Callable[..., Any]:
+    def call(*arguments: str) -> Any:
+        return CliRunner().invoke(root, [*arguments, "--runs-dir", str(tmp_path / "runs")])
+
+    return call
+
+
+def two_agents(add_run: AddRun, wins: int = 7, losses: int = 2, tasks: int = 22, seeds: int = 3) -> None:
+    """`v2` gets a medal on `wins` tasks where `v1` gets none, and the reverse on `losses`."""
+    for number in range(tasks):
+        for seed in range(seeds):
+            medal = {"medal": "gold", "score": 0.95}
+            none: dict[str, Any] = {"score": 0.6}
+            add_run(f"task{number:02d}", "v1", seed, **(medal if number < losses else none))
+            add_run(f"task{number:02d}", "v2", seed, **(medal if losses <= number < losses + wins else none))
+
+
+def test_the_sentence_comes_first_and_the_keys_are_as_promised(add_run: AddRun, mleredux: Callable[..., Any]) -> None:
+    two_agents(add_run)
+    text = mleredux("compare", "v1", "v2").output
+    assert text.startswith("v2 wins 7 and loses 2 of 22 tasks; +22.7 points, 95 % ")
+    assert "undecided; " in text.splitlines()[0] and " more tasks would tell" in text.splitlines()[0]
+    found = json.loads(mleredux("compare", "v1", "v2", "--json").output)
+    keys = ("difference", "low", "high", "p", "wins", "ties", "losses", "verdict", "needed", "sentence")
+    assert all(key in found for key in keys)
+    assert (found["wins"], found["ties"], found["losses"], found["verdict"]) == (7, 13, 2, "undecided")
+    assert found["difference"] == pytest.approx(100 * 5 / 22)
+    assert found["low"] < 0 < found["high"]
+    assert found["p"] == pytest.approx(0.1796875)  # 9 signs, |sum| >= 5: 92 of 512
+    assert found["needed"]["more_seeds"] is None and found["needed"]["more_tasks"] > 0
+    assert sorted(found["deterministic"]) == ["v1", "v2"]
+    back = json.loads(mleredux("compare", "v2", "v1", "--json").output)
+    assert back["difference"] == pytest.approx(-found["difference"])
+    assert (back["wins"], back["losses"], back["p"]) == (2, 7, found["p"])
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "margin", "verdict", "code"),
+    [(9, 0, "0", "better", 0), (0, 0, "15", "equivalent", 10), (3, 1, "12", "not worse", 10)]
+    + [(3, 2, "0", "undecided", 11), (0, 9, "0", "worse", 12)],
+)
+def test_exit_codes_tell_the_verdict(
+    add_run: AddRun, mleredux: Callable[..., Any], wins: int, losses: int, margin: str, verdict: str, code: int
+) -> None:
+    two_agents(add_run, wins, losses, seeds=2)
+    assert mleredux("compare", "v1", "v2", "--margin", margin, "--ci").exit_code == code
+    done = mleredux("compare", "v1", "v2", "--margin", margin, "--json")
+    assert (done.exit_code, json.loads(done.output)["verdict"]) == (0, verdict)
+
+
+def test_failures_are_zeros_and_broken_environments_are_left_out(add_run: AddRun, tmp_path: Path) -> None:
+    for seed in range(2):
+        add_run("a", "x", seed, medal="gold", score=0.95)
+        add_run("b", "x", seed, state="failed", cause="agent_crashed")
+        add_run("a", "y", seed, medal="bronze", score=0.75)
+        add_run("b", "y", seed, medal="bronze", score=0.75)
+    add_run("a", "x", 2, state="failed", cause="environment_broke")
+    add_run("b", "y", 2, score=0.99, medal="gold", verdict="tainted")
+    results = load(tmp_path / "runs")
+    rows = {one.name: one for one in leaderboard(results)}
+    assert rows["x"].splits["all"]["any_medal"].mean == 50
+    assert rows["x"].left_out == {"environment broke": 1}
+    assert rows["y"].splits["all"]["any_medal"].mean == pytest.approx((100 + 200 / 3) / 2)
+    assert rows["y"].splits["all"]["gold"].mean == 0
+    found = compare(results, "x", "y")
+    assert found.left_out == {"environment broke": 1, "not trusted, counted as failures": 1}
+    assert found.bounds is not None
+    assert found.bounds.low < found.difference < found.bounds.high
+
+
+def test_settings_are_not_mixed(add_run: AddRun, tmp_path: Path) -> None:
+    for seed in range(2):
+        add_run("a", "x", seed, score=0.9)
+        add_run("a", "y", seed, score=0.9, limits={"time_limit": 120.0, "cpus": 1.0})
+        add_run("a", "z", seed, score=0.9, options={"depth": seed})
+        add_run("a", "w", seed, score=0.9, version=str(seed))
+    results = load(tmp_path / "runs")
+    with pytest.raises(MlereduxError, match="different limits: time_limit 60 .x. and 120 .y."):
+        compare(results, "x", "y")
+    with pytest.raises(MlereduxError, match=r"runs of z differ in options\.depth: 0 \(1 runs\) and 1"):
+        compare(results, "x", "z")
+    assert compare(results, "x", "z[depth=1]").tasks[0].runs == (2, 1)
+    with pytest.raises(MlereduxError, match="different versions of the task: 0, 1"):
+        leaderboard(results.where(["arm=w"]))
+    assert leaderboard(results.where(["arm=w", "task_version=0"]))[0].runs == 1
+
+
+def test_arms_of_an_experiment_may_differ_on_purpose(add_run: AddRun, tmp_path: Path) -> None:
+    for seed in range(2):
+        for arm, time in (("short", 60.0), ("long", 600.0)):
+            add_run("a", f"agent-{arm}", seed, score=0.9, limits={"time_limit": time}, arm=arm, experiment="e1")
+    add_run("a", "other", 0, score=0.9)
+    results = load(tmp_path / "runs", experiment="e1")
+    assert compare(results, "short", "long").notes == ("Limits differ, by plan: time_limit 60 (short) and 600 (long).",)
+
+
+def test_what_counts_after_a_time_is_the_last_version_not_the_best(add_run: AddRun, tmp_path: Path) -> None:
+    versions = [
+        {"seconds": 10, "score": 0.95, "valid": True},
+        {"seconds": 20, "score": 0.6, "valid": True},
+        {"seconds": 30, "score": 0.75, "valid": True},
+    ]
+    for agent in ("x", "y"):
+        add_run("a", agent, 0, score=0.75, medal="bronze", versions=versions if agent == "x" else [])
+    rows = load(tmp_path / "runs").arm("x")
+    assert [rows[0].at(seconds).medal for seconds in (5, 15, 25, 35)] == [None, "gold", None, "bronze"]
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [("cv+planted-1@digits", "digits"), ("digits+fixed", "digits"), ("herbarium-2020-fgvc7", "herbarium")]
+    + [("iwildcam-2019-fgvc6", "iwildcam"), ("aptos2019-blindness-detection", "aptos2019-blindness-detection")],
+)
+def test_sources_group_tasks_that_share_data(task: str, expected: str) -> None:
+    assert source(task) == expected
+
+
+def test_bad_input_gets_a_sentence(add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path) -> None:
+    add_run("a", "x", 0, score=0.9)
+    add_run("b", "y", 0, score=0.9)
+    broken = tmp_path / "runs" / "20261122-130000-a-x-000001"
+    broken.mkdir()
+    (broken / "run.json").write_text('{"spec": 3}')
+    for arguments, sentence in [
+        (("compare", "x", "z"), "There is no arm or agent 'z'"),
+        (("compare", "x", "x"), "x is compared with itself"),
+        (("compare", "x", "y"), "no task in common"),
+        (("compare", "x", "y", "--measure", "luck"), "There is no measure 'luck'"),
+        (("leaderboard", "--where", "seed"), "is not a condition"),
+    ]:
+        done = mleredux(*arguments)
+        assert done.exit_code != 0
+        assert sentence in str(done.exception) + done.output
+    assert "can't be read (AttributeError) and is left out" in mleredux("leaderboard").stderr
