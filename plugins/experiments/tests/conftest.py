@@ -32,8 +32,8 @@ def write_run(
     name = f"20261122-120000-{task}-{agent}-{seed:06d}"
     path = folder / name
     path.mkdir(parents=True)
-    told = {"id": name, "task": task, "agent": agent, "sandbox": "process", "seed": seed, "network": "none", "options": {}}
-    told |= {"limits": limits or {"time_limit": 60.0, "cpus": 1.0}, "created_at": "2026-11-22T12:00:00Z", **spec}
+    told: dict[str, Any] = {"id": name, "task": task, "agent": agent, "sandbox": "process", "seed": seed}
+    told |= {"network": "none", "options": {}, "limits": limits or {"time_limit": 60.0, "cpus": 1.0}, **spec}
     (path / "run.json").write_text(json.dumps({"spec": told, "use": {"task_version": version, "agent_version": "1"}}))
     event = {"seq": 1, "time": "2026-11-22T12:00:10Z", "type": "state", "data": {"state": state, "cause": cause}}
     (path / "events.jsonl").write_text(json.dumps(event, separators=(",", ":")) + "\n")
