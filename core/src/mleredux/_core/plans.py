@@ -9,7 +9,6 @@ from mleredux._core.capabilities import choose
 from mleredux._core.models import Limits
 from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
 from mleredux._core.plugins import Catalogue
-from mleredux._core.sandboxes.slots import machine
 from mleredux.errors import NotFound
 
 
@@ -113,6 +112,8 @@ def _fields(catalogue: Catalogue, arm: Arm, task: str) -> dict[str, Any]:
 
 def _limits(default: Limits, asked: dict[str, Any]) -> Limits:
     """Apply requested limits to the agent's; only defaults are reduced to the machine's resources."""
+    from mleredux._core.sandboxes.slots import machine  # needs psutil
+
     has = machine()
     fitting = {
         "cpus": min(default.cpus, has.cpus),

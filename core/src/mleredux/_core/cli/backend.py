@@ -45,10 +45,10 @@ class RunRequest:
     @classmethod
     def of(cls, plan: Plan, *, project: str | None = None) -> RunRequest:
         """The request of `mleredux experiment run`."""
-        empty = dict.fromkeys(("tasks", "sets", "agents", "seeds"), ())
-        nothing = dict.fromkeys(("sandbox", "network", "context", "base_image", "resume", "priority"))
-        kept: dict[str, Any] = {"limits": {}, "options": {}, "labels": {}, "obfuscated": False, "jobs": 1}
-        return cls(**empty, **nothing, **kept, project=project, name=plan.experiment.name, matrix=plan)
+        missing: dict[str, Any] = dict.fromkeys(("tasks", "sets", "agents", "seeds"), ())
+        missing |= dict.fromkeys(("sandbox", "network", "context", "base_image", "resume", "priority"))
+        missing |= {"limits": {}, "options": {}, "labels": {}, "obfuscated": False, "jobs": 1}
+        return cls(**missing, project=project, name=plan.experiment.name, matrix=plan)
 
     def plan(self) -> Plan:
         """The request as a plan: an arm for each agent."""
