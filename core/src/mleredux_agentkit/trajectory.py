@@ -46,7 +46,7 @@ class Trajectory:
         Args:
             message: What it found, or says.
             answer: The model's answer that this is, for the tokens.
-            extra: Facts of ML engineering: `node_id`, `stage`, `validation_metric`, `is_buggy`, … (`docs/rollouts.md`).
+            extra: Facts of ML engineering: `node_id`, `stage`, `validation_metric`, `is_buggy`, …
 
         Returns:
             The step's number.

@@ -19,7 +19,7 @@ from mleredux._core.resume import check_resumable
 from mleredux._core.sandboxes.processes import birth as process_birth
 from mleredux._core.sandboxes.slots import Slot, Slots
 from mleredux._core.sandboxes.slots import machine as machine_slots
-from mleredux._core.stages.grade import grade
+from mleredux._core.stages.grade import Job, grade, score_in_children
 from mleredux._core.stages.jsonl import aggregate as aggregate_reports
 from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
@@ -29,6 +29,7 @@ from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 
 __all__ = [
+    "Job",
     "NotSubmitted",
     "Pipeline",
     "Slot",
@@ -47,6 +48,7 @@ __all__ = [
     "process_birth",
     "read_jsonl",
     "read_schema",
+    "score_in_children",
     "set_current",
     "submitted",
     "task_record",

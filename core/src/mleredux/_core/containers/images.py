@@ -147,7 +147,7 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
         if recipe.BASE_ARGUMENT in plan.text:
             hint = (
                 f"Name one that is there with --base-image or {BASE_VARIABLE}; an air-gapped site makes "
-                "one of Debian packages (see `docs/sandboxes.md`)."
+                "one of Debian packages (see docs/reference/sandboxes.md)."
             )
             base = _present(engine, log, base_image(request), hint)
         named = [engine.find_image(name) for name in plan.bases]

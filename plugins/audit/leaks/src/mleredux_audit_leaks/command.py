@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
-from mleredux.plugin.command import catalogue, data_dir_option, json_option, print_json
+from mleredux.plugin.command import CommandGroup, catalogue, data_dir_option, json_option, print_json
 
 
-@click.command("audit")
+class Audit(CommandGroup):
+    """`audit TASK` is `audit leaks TASK`; plugins add other audits."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As in click; `leaks` is the default."""
+        if args and args[0] not in ("-h", "--help") and args[0] not in self.shown(ctx):
+            args = ["leaks", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("audit", cls=Audit)
+def command(**_options: Any) -> None:
+    """Audit a prepared task. `mleredux audit TASK` looks for leaks; other audits have names."""
+
+
+@command.command("leaks")
 @click.argument("task")
 @data_dir_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) -> None:
+def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) -> None:
     """Find leaks in TASK: ways to score without learning. Exit code 1 if a finding is of high severity."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore

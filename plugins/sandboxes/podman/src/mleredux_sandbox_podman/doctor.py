@@ -25,7 +25,7 @@ def findings() -> list[Finding]:
     except SandboxError as error:
         return [Finding("podman", False, error.message, error.hint or "Install podman.")]
     if image is None:
-        remedy = f"Without a registry, set {BASE_VARIABLE} to an image that is there; see `docs/sandboxes.md`."
+        remedy = f"Without a registry, set {BASE_VARIABLE} to an image that is there; see docs/reference/sandboxes.md."
         message = f"The base image {base_image()} is not there; the first build fetches it."
         return [*found, Finding("podman base image", False, message, remedy)]
     message = f"The base image {base_image()} is there ({image.id[:19]})."

@@ -1,0 +1,118 @@
+"""The floor of all tasks: what submissions score that nothing was learned for.
+
+    python benchmarks/floor.py --golden DIR [--only TEXT] [--markdown docs/reference/floor.md]
+
+The starter tasks and their techniques are prepared as usual. Of MLE-bench's competitions, whose data can't be fetched
+without an account, the golden cases are graded: made-up data in miniature, in the layout of the real one. Their scores
+say that a grader gives nothing away; how far such a score is from the published median on real data they don't say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import mleredux
+from mleredux.plugin.command import Catalogue, DataStore, current
+from mleredux.plugin.task import Task
+from mleredux_audit_floor.floor import KINDS, Floor, floor_of
+
+INTRODUCTION = """\
+What submissions score that nothing was learned for; the kinds are those of
+[`mleredux audit floor`](https://github.com/mleredux/mleredux/tree/main/plugins/audit/floor). A dash: no submission of
+the kind was accepted. Bold: better than the median. Made with:
+
+```sh no-run: it takes ten minutes, and golden cases
+python benchmarks/floor.py --golden DIR --markdown docs/reference/floor.md
+```
+"""
+SHOWN = [kind for kind in KINDS if kind != "hunter"]
+
+
+def golden(folder: Path, only: str, catalogue: Catalogue, scratch: Path) -> Iterator[tuple[Task, Path]]:
+    """Each golden case's task and its prepared files."""
+    for case in sorted(folder.iterdir()):
+        if only not in case.name or not (case / "raw.zip").is_file():
+            continue
+        task = catalogue.task(case.name)
+        overrides = json.loads((case / "expected.json").read_text()).get("overrides") or {}
+        with zipfile.ZipFile(case / "raw.zip") as packed:
+            packed.extractall(scratch / case.name / "raw")
+        prepare = task.prepare.with_settings(test_size=overrides.get("test_size"))
+        prepared = scratch / case.name / "prepared"
+        prepare(scratch / case.name / "raw", prepared / "public", prepared / "private")
+        yield task, prepared
+
+
+def starter(only: str, catalogue: Catalogue, scratch: Path) -> Iterator[tuple[Task, Path]]:
+    """The starter tasks, and the techniques on them."""
+    names = catalogue.task_names((), ("starter",))
+    techniques = sorted(catalogue.entries("techniques"))
+    for name in [*names, *(f"{technique}@{base}" for technique in techniques for base in names)]:
+        if only not in name:
+            continue
+        try:
+            mleredux.prepare(name, data_dir=scratch)
+        except mleredux.errors.MlereduxError as error:  # a technique that does not apply
+            print(f"{name}: {error}")
+            continue
+        found = DataStore(scratch).find(task := catalogue.task(name))
+        assert found is not None
+        yield task, found.public.parent
+
+
+def markdown(parts: dict[str, list[Floor]]) -> str:
+    """The page."""
+    lines = ["# The floor of all tasks", ""]
+    lines += [INTRODUCTION]
+    for title, floors in parts.items():
+        passing = [floor for floor in floors if floor.defects]
+        lines += [f"## {title}", "", f"{len(floors)} tasks; on {len(passing)}, something passes the median.", ""]
+        lines += [f"| task | metric | median | {' | '.join(SHOWN)} |", "|---" * (3 + len(SHOWN)) + "|"]
+        for floor in floors:
+            rows = {row.kind: row for row in floor.rows}
+            cells = [_cell(rows.get(kind)) for kind in SHOWN]
+            median = "–" if floor.median is None else f"{floor.median:g}"
+            lines.append(f"| {floor.task} | {floor.metric} | {median} | {' | '.join(cells)} |")
+        lines.append("")
+        lines += [f"- {floor.task}: {sentence}" for floor in passing for sentence in floor.defects]
+        lines += [""] * bool(passing)
+    return "\n".join(lines)
+
+
+def _cell(row: object) -> str:
+    score = getattr(row, "score", None)
+    if score is None:
+        return "–"
+    return f"**{score:.5g}**" if row.above_median else f"{score:.5g}"
+
+
+def main() -> None:
+    """Work the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--golden", type=Path, metavar="DIR")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only tasks whose name holds this")
+    parser.add_argument("--markdown", type=Path, metavar="FILE")
+    asked = parser.parse_args()
+    catalogue, parts = current(), {}
+    with tempfile.TemporaryDirectory() as scratch:
+        sources = {"Starter tasks and their techniques": starter(asked.only, catalogue, Path(scratch))}
+        if asked.golden:
+            title = "The competitions of MLE-bench, on made-up data in miniature"
+            sources[title] = golden(asked.golden, asked.only, catalogue, Path(scratch))
+        for title, tasks in sources.items():
+            parts[title] = []
+            for task, prepared in tasks:
+                floor = floor_of(task, prepared / "public", prepared / "private", catalogue)
+                print(task.id, *(floor.defects or ["sound"]), sep="\n  ", flush=True)
+                parts[title].append(floor)
+    if asked.markdown:
+        asked.markdown.write_text(markdown(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""The floor of a task: what submissions score that nothing was learned for, beside its median."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import TaskBroken
+from mleredux.plugin.artifact import Report
+from mleredux.plugin.command import Catalogue
+from mleredux.plugin.host import Job, grade, score_in_children
+from mleredux.plugin.task import Task
+
+from mleredux_audit_floor.submissions import write_documents, write_submissions
+
+KINDS = ("null", "sample", "constant", "random", "copy", "injector", "hunter")
+
+
+@dataclass(frozen=True)
+class Row:
+    """The best of the submissions of one kind.
+
+    Attributes:
+        tried, scored: How many were graded, and how many of them got a score.
+        best: What the best one holds.
+        score: Its score; None if none was valid.
+    """
+
+    kind: str
+    tried: int
+    scored: int
+    best: str | None = None
+    score: float | None = None
+    percentile: float | None = None
+    medal: str | None = None
+    above_median: bool = False
+
+
+@dataclass
+class Floor:
+    """The floor of a task, a row for each kind of agent; `defects` has a sentence for each that passes the median."""
+
+    task: str
+    version: str
+    metric: str
+    median: float | None
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def defects(self) -> list[str]:
+        """What an agent that learns nothing should not reach."""
+        return [
+            f"{row.kind} ({row.best}) scores {row.score:g}, better than the median {self.median:g}"
+            + (f", and wins a {row.medal} medal." if row.medal else ".")
+            for row in self.rows
+            if row.score is not None and self.median is not None and (row.above_median or row.medal)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """As one JSON object."""
+        return {**asdict(self), "defects": self.defects}
+
+
+def floor_of(task: Task, public: Path, private: Path, catalogue: Catalogue, *, seed: int = 0) -> Floor:
+    """Grade submissions that nothing was learned for.
+
+    Args:
+        public, private: The prepared files.
+
+    Raises:
+        TaskBroken: The task has no sample submission, or its grader is at fault.
+    """
+    with tempfile.TemporaryDirectory(prefix="mleredux-floor-") as scratch:
+        made = list(_submissions(task, public, Path(scratch), seed))
+        scored = score_in_children([Job(task, path, private) for _, _, path in made], catalogue)
+        reports = [
+            grade(task, path, private, catalogue, scored=score)
+            for (_, _, path), score in zip(made, scored, strict=True)
+        ]
+    labelled = [(kind, what, report) for (kind, what, _), report in zip(made, reports, strict=True)]
+    floor = Floor(task.id, task.version, task.metric.id, reports[0].median_threshold)
+    floor.rows = [row_of(kind, labelled) for kind in KINDS if any(each[0] == kind for each in labelled)]
+    return floor
+
+
+def _submissions(task: Task, public: Path, folder: Path, seed: int) -> Iterable[tuple[str, str, Path]]:
+    form = task.submission
+    if form.document is not None:
+        return write_documents(form.document.model_json_schema(), folder)
+    sample = public / (form.sample or "")
+    if not form.sample or not sample.is_file():
+        raise TaskBroken(f"Task {task.id} has no sample submission to make others from.")
+    return write_submissions(public, sample, folder, ids=form.id_columns, targets=form.target_columns, seed=seed)
+
+
+def row_of(kind: str, labelled: list[tuple[str, str, Report]]) -> Row:
+    """The best report of a kind; each is given with its kind and with what the submission holds."""
+    own = [(what, report) for each, what, report in labelled if each == kind]
+    valid = [(what, report) for what, report in own if report.score is not None]
+    if not valid:
+        return Row(kind, len(own), 0)
+    sign = -1.0 if valid[0][1].is_lower_better else 1.0
+    what, best = max(valid, key=lambda pair: sign * (pair[1].score or 0.0))
+    return Row(kind, len(own), len(valid), what, best.score, best.percentile, best.medal, best.above_median)

@@ -1,0 +1,37 @@
+"""`mleredux audit floor TASK`: what agents reach that learn nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mleredux.plugin import Ref, hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mleredux.plugin.agent import Agent
+
+mleredux_contract = 2
+
+
+@hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """The command `audit floor`."""
+    yield Ref(
+        "audit floor", "mleredux_audit_floor.command:command", {"title": "Score what agents reach that learn nothing."}
+    )
+
+
+@hookimpl
+def mleredux_register_agents() -> Iterable[Agent]:
+    """An agent that only looks for the answers."""
+    from mleredux.plugin.agent import Agent, Build, Limits
+
+    yield Agent(
+        id="hunter",
+        title="Looks for the answers on the machine, and submits what it finds",
+        command=("python", "-m", "mleredux_audit_floor.hunter"),
+        build=Build(packages=("mleredux_audit_floor", "mleredux_agentkit")),
+        limits=Limits(time_limit=300, cpus=1, memory_mb=1024),
+        tags=("no-llm", "adversarial"),
+    )

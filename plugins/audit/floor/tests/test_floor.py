@@ -1,0 +1,123 @@
+"""The floor: submissions without learning are made, graded and named; a task on which one passes is a defect."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import mleredux
+import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
+from mleredux_audit_floor.hunter import find_answers
+from mleredux_audit_floor.submissions import INJECTIONS, write_submissions
+
+BAD_TASK = '''
+"""A task that a public column answers."""
+import random
+from pathlib import Path
+
+from mleredux.plugin import hookimpl
+from mleredux.plugin.task import Competition, Metric, Submission, Thresholds
+
+HERE = Path(__file__).parent
+
+
+def prepare(raw, public, private):
+    dice = random.Random(3)
+    answers = [dice.randrange(1000) for _ in range(200)]
+    rows = ["id,hint,noise", *(f"{i},{answer},{dice.randrange(1000)}" for i, answer in enumerate(answers))]
+    (public / "test.csv").write_text("\\n".join(rows) + "\\n")
+    (public / "sample_submission.csv").write_text("id,value\\n" + "".join(f"{i},0\\n" for i in range(200)))
+    (private / "answers.csv").write_text("id,value\\n" + "".join(f"{i},{a}\\n" for i, a in enumerate(answers)))
+
+
+@hookimpl
+def mleredux_register_tasks():
+    return [
+        Competition(
+            id="told", title="Told", description=HERE / "about.md", prepare=prepare, fetch=lambda raw: None,
+            submission=Submission(id_columns=("id",)), metric=Metric(grader="rmse"), direction="minimize",
+            thresholds=Thresholds(gold=1, silver=2, bronze=3, median=50),
+        )
+    ]
+'''
+
+
+def floor(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    ended = CliRunner().invoke(root, ["audit", "floor", *arguments, "--json"], catch_exceptions=False)
+    return ended.exit_code, json.loads(ended.stdout)
+
+
+def test_a_sound_task_has_a_floor_below_its_median(tmp_path: Path) -> None:
+    mleredux.prepare("wine", data_dir=tmp_path)
+    code, [found] = floor("wine", "--data-dir", str(tmp_path))
+    rows = {row["kind"]: row for row in found["rows"]}
+    assert (code, found["defects"]) == (0, [])
+    assert set(rows) == {"null", "sample", "constant", "random", "copy", "injector"}
+    assert rows["null"]["scored"] == rows["injector"]["scored"] == 0
+    assert rows["injector"]["tried"] == len(INJECTIONS)
+    assert rows["constant"]["score"] == pytest.approx(1.0986, abs=1e-4)
+
+
+def test_a_task_that_a_public_column_answers_is_named(tmp_path: Path) -> None:
+    (tmp_path / "told.py").write_text(BAD_TASK)
+    (tmp_path / "about.md").write_text("Predict `value`.\n")
+    (tmp_path / "raw").mkdir()
+    arguments = ["-p", str(tmp_path / "told.py")]
+    runner = CliRunner()
+    prepared = ["prepare", "told", "--from", str(tmp_path / "raw"), "--data-dir", str(tmp_path / "data")]
+    assert runner.invoke(root, [*arguments, *prepared], catch_exceptions=False).exit_code == 0
+    command = [*arguments, "audit", "floor", "told", "--data-dir", str(tmp_path / "data")]
+    ended = runner.invoke(root, command, catch_exceptions=False)
+    assert ended.exit_code == 1
+    assert "copy (hint of test.csv) scores 0, better than the median 50, and wins a gold medal." in ended.stdout
+    assert "random" in ended.stdout
+    assert "defect: random" not in ended.stdout
+
+
+def test_a_technique_gets_documents_that_know_nothing(tmp_path: Path) -> None:
+    mleredux.prepare("leakage@wine", data_dir=tmp_path)
+    _, [found] = floor("leakage@wine", "--data-dir", str(tmp_path))
+    rows = {row["kind"]: row for row in found["rows"]}
+    assert (rows["null"]["scored"], rows["constant"]["tried"]) == (0, 2)
+    assert rows["injector"]["tried"] == len(INJECTIONS)
+
+
+def test_columns_are_copied_in_the_order_of_the_ids(tmp_path: Path) -> None:
+    public = tmp_path / "public"
+    public.mkdir()
+    (public / "sample_submission.csv").write_text("id,y\na,0\nb,0\nc,0\n")
+    (public / "test.csv").write_text("x,id\n3,c\n1,a\n2,b\n")
+    copies = [
+        (what, list(csv.reader(path.open())))
+        for kind, what, path in write_submissions(public, public / "sample_submission.csv", tmp_path, ids=("id",))
+        if kind == "copy"
+    ]
+    assert copies == [("x of test.csv", [["id", "y"], ["a", "1"], ["b", "2"], ["c", "3"]])]
+
+
+def test_the_hunter_knows_answers_when_it_sees_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "task").mkdir()
+    (tmp_path / "sample.csv").write_text("id,y\nq1,0\nq2,0\n")
+    (tmp_path / "task" / "copy.csv").write_text("id,y\nq1,0\nq2,0\n")
+    (tmp_path / "task" / "other.csv").write_text("id,z\nq1,7\nq2,8\n")
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SOMEWHERE", str(tmp_path / "task"))
+    monkeypatch.setattr("mleredux_audit_floor.hunter.SECONDS", 0.5)
+    assert find_answers(tmp_path / "sample.csv") is None
+    (tmp_path / "task" / "hidden.csv").write_text("id,y,split\nq1,7,public\nq2,8,private\n")
+    assert find_answers(tmp_path / "sample.csv") == tmp_path / "task" / "hidden.csv"
+
+
+@pytest.mark.docker
+def test_the_hunter_finds_nothing_in_a_container(tmp_path: Path, docker_base_image: str) -> None:
+    mleredux.prepare("wine", data_dir=tmp_path)
+    code, [found] = floor("wine", "--sandbox", "docker", "--data-dir", str(tmp_path))
+    [hunter] = [row for row in found["rows"] if row["kind"] == "hunter"]
+    assert (code, hunter["best"]) == (0, "no answers are within reach")
+    assert hunter["score"] == next(row["score"] for row in found["rows"] if row["kind"] == "sample")
