@@ -26,6 +26,7 @@ from mleredux._core.cli.root import COMMANDS, root
 from mleredux._core.cli.server import note_server
 from mleredux._core.models import CAUSES, Model, Report, RunSpec, RunUse, Task
 from mleredux._core.models.agent import Agent, Limits
+from mleredux._core.models.experiment import Arm, Design, Plan, Stop
 from mleredux._core.models.report import Ledger
 from mleredux._core.models.run import Outcome, State
 from mleredux._core.plugins import Catalogue
@@ -333,6 +334,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "task": lambda: fields_table(Task),
     "fixed": fixed_table,
     "agent": lambda: fields_table(Agent),
+    "plan-experiment": lambda: fields_table(Design),
+    "plan-arm": lambda: fields_table(Arm),
+    "plan-stop": lambda: fields_table(Stop),
 }
 
 
@@ -342,6 +346,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "hooks.md": hooks_page(),
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "api-plugin.md": surface_page(),
+        REFERENCE / "schemas" / "plan.schema.json": json.dumps(Plan.model_json_schema(), indent=1) + "\n",
     }
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text(encoding="utf-8")

@@ -35,9 +35,8 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if not folder.is_dir():
         raise NotFound(f"There is no folder {folder}.", hint="Give a folder of runs, an experiment's, or of reports.")
     if (folder / "experiment.json").is_file():
-        # An experiment's folder keeps its runs beside or below its record.
-        experiment = experiment or _experiment_id(folder / "experiment.json")
-        folder = folder / "runs" if (folder / "runs").is_dir() else folder
+        told = _object(folder / "experiment.json")
+        experiment, folder = experiment or str(told["name"]), (folder / str(told.get("runs", "."))).resolve()
     rows, notes = [], []
     for record in sorted(folder.glob("*/run.json")):
         try:
@@ -50,15 +49,6 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if not rows and experiment is None and next(folder.glob("*/*.json"), None):
         return load_reports(folder)
     return Results(tuple(rows), task_facts(), notes=tuple(notes))
-
-
-def _experiment_id(path: Path) -> str | None:
-    try:
-        told = _object(path)
-    except (OSError, ValueError):
-        return None
-    found = told.get("id") or told.get("name")
-    return str(found) if found is not None else None
 
 
 def _object(path: Path) -> dict[str, Any]:

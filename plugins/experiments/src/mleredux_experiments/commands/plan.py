@@ -1,0 +1,308 @@
+"""`mleredux experiment check|run|status|extend|retry`."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.command import (
+    EXIT_ENVIRONMENT_BROKE,
+    RunRequest,
+    backend,
+    catalogue,
+    data_dir_option,
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+    runs_dir_option,
+    see_through,
+    server_of,
+)
+from mleredux.plugin.experiment import Plan, plan_cells
+
+from mleredux_experiments.execution import STATES, Execution
+from mleredux_experiments.experiment import extend as extend_experiment
+from mleredux_experiments.experiment import find, start
+from mleredux_experiments.plan import check_plan, read_plan
+
+EXIT_CANCELLED = 130
+_MOST_ROWS = 20_000
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Maximum number of concurrent runs."
+)
+seed_option = click.option(
+    "--seed", "seeds", type=click.IntRange(-(2**53), 2**53), multiple=True, help="A seed to add; can be repeated."
+)
+
+
+@click.command("check")
+@click.argument("plan", type=click.Path(dir_okay=False, path_type=Path))
+@runs_dir_option
+@json_option
+@click.pass_context
+def check(ctx: click.Context, plan: Path, runs_dir: str | None, as_json: bool) -> None:
+    """Check a plan: the matrix, time and cost by past runs, and the smallest difference that it detects."""
+    from mleredux.plugin.artifact import RunStore
+
+    from mleredux_experiments.estimate import estimate
+
+    found = read_plan(plan, catalogue(ctx))
+    check_plan(found, catalogue(ctx))
+    planned = plan_cells(catalogue(ctx), found)
+    told = estimate(found, planned, RunStore(runs_dir))
+    design, arms = found.experiment, found.all_arms()
+    tasks, seeds = (list(dict.fromkeys(getattr(cell, name) for cell, _ in planned)) for name in ("task", "seed"))
+    record = {
+        **design.model_dump(include={"name", "question", "primary", "margin", "alpha", "analysis", "order"}),
+        "arms": [{"arm": name, **_arm(arm.request("{task}"))} for name, arm in arms.items()],
+        "tasks": tasks,
+        "seeds": seeds,
+        **told.record(),
+        "stop": found.stop.model_dump(),
+    }
+    if as_json:
+        print_json(record)
+        return
+    click.echo(click.style(f"{design.name}: {design.question}" if design.question else design.name, bold=True))
+    click.echo(f"{len(arms)} arms × {len(tasks)} tasks × {len(seeds)} seeds = {told.runs} runs.\n")
+    print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))
+    hours = f"{told.hours.mean:.3g} hours (80 %: {told.hours.low:.3g} to {told.hours.high:.3g})" if told.hours else None
+    costs = told.cost_usd
+    cost = f"${costs.mean:.2f} (80 %: {costs.low:.2f} to {costs.high:.2f})" if costs else None
+    click.echo()
+    print_facts(
+        {
+            "tasks": tasks,
+            "seeds": seeds,
+            "time": f"{hours}, from {told.past} past runs"
+            if hours
+            else "unknown: there are no past runs of each agent",
+            "at most": f"{told.most_hours:.3g} hours, by the time limits",
+            "cost": cost,
+            "detects": f"{told.detectable:.3g} {told.unit} of {design.primary} with a power of 80 % ({told.basis})"
+            if told.detectable is not None
+            else f"{told.basis}",
+            "budget": {key: value for key, value in found.stop.model_dump().items() if value is not None},
+        }
+    )
+
+
+@click.command("run")
+@click.argument("plan", metavar="PLAN_OR_DIR")
+@jobs_option
+@click.option("--project", metavar="NAME", help="On a server: the project of the runs.")
+@runs_dir_option
+@data_dir_option
+@json_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    plan: str,
+    jobs: int,
+    project: str | None,
+    runs_dir: str | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Run an experiment, or continue it: a plan file, an experiment's folder or its name.
+
+    Each run is made once, whatever interrupts the program. The plan is frozen at the first start; changes after the
+    first result are recorded as deviations.
+    """
+    if server_of(ctx) is not None:
+        _run_there(ctx, read_plan(Path(plan), catalogue(ctx)), project, as_json)
+        return
+    if project is not None:
+        raise click.UsageError("--project needs a server; give one with --server URL.", ctx)
+    found = find(plan, runs_dir, catalogue(ctx))
+    if isinstance(found, Plan):
+        found = start(found, catalogue(ctx), runs_dir=runs_dir, data_dir=data_dir)
+    _execute(ctx, found, jobs, as_json)
+
+
+@click.command("retry")
+@click.argument("experiment", metavar="PLAN_OR_DIR")
+@jobs_option
+@runs_dir_option
+@json_option
+@click.pass_context
+def retry(ctx: click.Context, experiment: str, jobs: int, runs_dir: str | None, as_json: bool) -> None:
+    """Run again what the environment or the task broke, and all that has no result; earlier attempts are kept."""
+    _execute(ctx, _existing(ctx, experiment, runs_dir), jobs, as_json, broken=True)
+
+
+@click.command("extend")
+@click.argument("experiment", metavar="PLAN_OR_DIR")
+@seed_option
+@click.option("--task", "tasks", multiple=True, metavar="ID", help="A task to add, or a set as set:NAME.")
+@runs_dir_option
+@json_option
+@click.pass_context
+def extend(
+    ctx: click.Context,
+    experiment: str,
+    seeds: tuple[int, ...],
+    tasks: tuple[str, ...],
+    runs_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Add seeds or tasks to an experiment; `mleredux experiment run` then makes the new runs."""
+    if not (seeds or tasks):
+        raise click.UsageError("Give what to add, with --seed or --task.", ctx)
+    found = _existing(ctx, experiment, runs_dir)
+    words = extend_experiment(found, tasks=tasks, seeds=seeds)
+    status = found.status()
+    if as_json:
+        print_json(status)
+    else:
+        click.echo(f"Added {' and '.join(words)}: {status['total']} runs, {status['ended']} of them ended.")
+        click.echo(f"Continue with `mleredux experiment run {experiment}`.")
+
+
+@click.command("status")
+@click.argument("experiment", metavar="PLAN_OR_DIR")
+@runs_dir_option
+@json_option
+@click.pass_context
+def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: bool) -> None:
+    """Show how far an experiment is: runs by arm, time, cost, failures, deviations from its plan."""
+    if server_of(ctx) is not None:
+        record = _status_there(ctx, experiment)
+    else:
+        from mleredux_experiments.estimate import estimate
+
+        found = _existing(ctx, experiment, runs_dir)
+        record = found.status()
+        rest = [(place.cell, place.fields) for place in found.places() if place.state != "ended"]
+        left = estimate(found.record.plan, rest, found.store).hours if rest else None
+        record["remaining_hours"] = {"mean": left.mean, "low": left.low, "high": left.high} if left else None
+    if as_json:
+        print_json(record)
+    else:
+        _show(record)
+
+
+def _existing(ctx: click.Context, argument: str, runs_dir: str | None) -> Execution:
+    found = find(argument, runs_dir, catalogue(ctx))
+    return find(found.experiment.name, runs_dir, catalogue(ctx)) if isinstance(found, Plan) else found  # type: ignore[return-value]
+
+
+def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, broken: bool = False) -> None:
+    """Run the cells, a line for each that ends; Ctrl-C and SIGTERM stop cleanly."""
+    total, done, lock = len(found.planned), Counter[str](), threading.Lock()
+    done["ended"] = found.status()["ended"]
+
+    def tell(run: Run, message: str) -> None:
+        if not run.state.final or message != str(run.state):
+            return
+        with lock:
+            done["ended"] += 1
+            report = run.report
+            score = f" {report.score:.5g}" if report and report.score is not None else ""
+            medal = f" {report.medal}" if report and report.medal else ""
+            line = f"[{done['ended']}/{total}] {run.spec.arm} · {run.spec.task} · seed {run.spec.seed}: {message}"
+            click.echo(f"{line}{score}{medal}", err=True)
+
+    if not as_json:
+        found.progress = tell
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: found.stop.set())
+    found.run(jobs=jobs, broken=broken)
+    record = found.status()
+    if as_json:
+        print_json(record)
+    else:
+        _show(record)
+    if found.stop.is_set():
+        ctx.exit(EXIT_CANCELLED)
+    ctx.exit(EXIT_ENVIRONMENT_BROKE if record["broken"] else 0)
+
+
+def _show(record: dict[str, Any]) -> None:
+    name, question = record["name"], record["question"]
+    click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
+    click.echo(f"{record['ended']} of {record['total']} runs ended.\n")
+    states = [state for state in STATES if state == "ended" or record[state]]
+    print_table(record["arms"], ("arm", "total", *states))
+    left = record.get("remaining_hours")
+    click.echo()
+    print_facts(
+        {
+            "time": f"{record['hours']:.3g} hours" if record["hours"] is not None else None,
+            "remaining": f"{left['mean']:.3g} hours (80 %: {left['low']:.3g} to {left['high']:.3g})" if left else None,
+            "cost": f"${record['cost_usd']:.2f}" if record["cost_usd"] else None,
+            "unpriced": f"{record['unpriced']} runs used a model without a known price" if record["unpriced"] else None,
+            "failures": record["failures"],
+            "folder": record["path"],
+        }
+    )
+    if record["stopped"]:
+        click.echo(record["stopped"])
+    for change in record["deviations"]:
+        click.echo(f"Deviation after {change['results']} results: {change['what']}")
+    if record["broken"]:
+        click.echo(f"Run what broke again with `mleredux experiment retry {name}`.")
+
+
+def _arm(request: dict[str, Any]) -> dict[str, Any]:
+    shown = {key: value for key, value in request.items() if key not in ("task", "context")}
+    task: str = request["task"]
+    return {
+        **shown,
+        "variant": task.partition("+")[2] or ("obfuscated" if request["obfuscated"] else None),
+        "options": ",".join(f"{key}={value}" for key, value in request["options"].items()) or None,
+        "limits": ",".join(f"{key}={value:g}" for key, value in request["limits"].items()) or None,
+    }
+
+
+def _run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool) -> None:
+    there = backend(ctx)
+    batch = there.create(RunRequest.of(plan, project=project))
+    if not as_json:
+        click.echo(batch.note, err=True)
+    see_through(ctx, there, batch, several=True, follow=False, as_json=as_json)
+
+
+def _status_there(ctx: click.Context, experiment: str) -> dict[str, Any]:
+    """The status by the rows of the server's runs, which have no cost and no time."""
+    rows = backend(ctx).runs({"experiment": experiment}, _MOST_ROWS).rows
+    if not rows:
+        raise MlereduxError(f"The server has no runs of an experiment {experiment!r}.", hint="Give its id.")
+    arms: dict[str, Counter[str]] = {}
+    for row in rows:
+        broke = row["cause"] in ("environment_broke", "task_broken")
+        ended = row["status"] in ("done", "failed", "timed_out")
+        state = (
+            "broken"
+            if broke
+            else "ended"
+            if ended
+            else "missing"
+            if row["status"] in ("queued", "cancelled")
+            else "running"
+        )
+        arms.setdefault(str(row.get("arm") or row["agent"]), Counter()).update(["total", state])
+    return {
+        "name": experiment,
+        "question": "",
+        "path": None,
+        "total": len(rows),
+        **{state: sum(arm[state] for arm in arms.values()) for state in STATES},
+        "arms": [{"arm": name, **{key: counts[key] for key in ("total", *STATES)}} for name, counts in arms.items()],
+        "failures": dict(Counter(str(row["cause"]) for row in rows if row["cause"])),
+        "attempts": len(rows),
+        "hours": None,
+        "cost_usd": None,
+        "unpriced": 0,
+        "stopped": None,
+        "deviations": [],
+        "digest": None,
+    }

@@ -1,0 +1,145 @@
+"""What a plan will take, from past runs, and the smallest difference that it detects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.experiment import Cell, Plan
+
+from mleredux_experiments.inference.power import Variance, detectable
+from mleredux_experiments.inference.resampling import variance_of
+from mleredux_experiments.measures import cells as cells_of
+from mleredux_experiments.measures import measure
+from mleredux_experiments.sources import load
+
+PLANNING = Variance(between=0.06e4, within_a=0.08e4, within_b=0.08e4)
+"""Variances of a difference in points (per cent of tasks) that is assumed without past runs: ω² = .06, σ² = .08."""
+_LEVEL = (10.0, 90.0)
+_DRAWS = 1000
+_MOST_PAST = 1000
+Planned = Sequence[tuple[Cell, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A sum over the runs of a plan: its expectation, and the 80 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a plan will take.
+
+    Attributes:
+        runs: Number of runs.
+        past: Number of past runs of the same agents that the estimate is made from.
+        hours: Time of all runs added up; None without past runs.
+        cost_usd: Cost of their LLM calls; None without past runs, or if none had calls.
+        most_hours: The time limits added up.
+        detectable: The smallest difference between two arms that is detected with a power of 80 %; None if unknown.
+        unit: Of the difference.
+        basis: What the variance is taken from, in words.
+    """
+
+    runs: int
+    past: int
+    hours: Amount | None
+    cost_usd: Amount | None
+    most_hours: float
+    detectable: float | None
+    unit: str
+    basis: str
+
+    def record(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return asdict(self)
+
+
+def estimate(plan: Plan, planned: Planned, store: RunStore) -> Estimate:
+    """Estimate time, cost and the detectable difference of a plan.
+
+    A run is expected to take what runs of the same agent on the same task took; without these, what runs of the agent
+    took. The interval is of a bootstrap over past runs and over the draws of the new ones.
+    """
+    agents = {str(fields["agent"]) for _, fields in planned}
+    past = _past(store, agents)
+    known = [past.get((f["agent"], f["task"])) or past.get((f["agent"], "")) for _, f in planned]
+    limits = np.array([float(fields["limits"].time_limit) for _, fields in planned]) / 3600
+    size = sum(len(runs) for (_, task), runs in past.items() if not task)
+    hours = cost = None
+    if planned and all(known):
+        drawn = _draws([runs for runs in known if runs])
+        hours = _amount(np.minimum(drawn[:, :, 0], limits).sum(axis=1))
+        costs = drawn[:, :, 1].sum(axis=1)
+        cost = _amount(costs) if costs.any() else None
+    variance, basis = _variance(plan, store)
+    tasks, seeds = len({cell.task for cell, _ in planned}), len({cell.seed for cell, _ in planned})
+    unit = measure(plan.experiment.primary).points
+    smallest = detectable(variance, tasks, seeds, plan.experiment.alpha) if variance and tasks > 1 else None
+    return Estimate(len(planned), size, hours, cost, float(limits.sum()), smallest, unit, basis)
+
+
+def _past(store: RunStore, agents: set[str]) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """Hours and cost of past runs that count, by agent and task, and by agent (task ``)."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    rows = [row for row in store.rows() if row["agent"] in agents and row["status"] in ("done", "failed", "timed_out")]
+    for row in rows[:_MOST_PAST]:
+        try:
+            run = store.get(row["id"])
+            outcome, report = run.outcome, run.report
+        except (MlereduxError, ValueError, OSError):
+            continue  # damaged, or removed meanwhile
+        if outcome is None:
+            continue
+        llm = report.ledger.llm if report and report.ledger else None
+        took = (outcome.seconds / 3600, (llm.cost_usd if llm else None) or 0.0)
+        for task in (row["task"], ""):
+            found.setdefault((row["agent"], task), []).append(took)
+    return found
+
+
+def _draws(known: Sequence[list[tuple[float, float]]]) -> np.ndarray[Any, Any]:
+    """Drawn runs, shape (draws, cells, 2): each draw resamples the past runs, then draws each cell's run from them."""
+    generator = np.random.default_rng(0)
+    pools: dict[int, np.ndarray[Any, Any]] = {}
+    for runs in known:
+        if id(runs) not in pools:
+            pools[id(runs)] = np.array(runs)[generator.integers(0, len(runs), (_DRAWS, len(runs)))]
+    found = np.empty((_DRAWS, len(known), 2))
+    for number, runs in enumerate(known):
+        found[:, number] = pools[id(runs)][np.arange(_DRAWS), generator.integers(0, len(runs), _DRAWS)]
+    return found
+
+
+def _amount(totals: np.ndarray[Any, Any]) -> Amount:
+    low, high = np.percentile(totals, _LEVEL)
+    return Amount(float(totals.mean()), float(low), float(high))
+
+
+def _variance(plan: Plan, store: RunStore) -> tuple[Variance | None, str]:
+    """The variance of a difference between arms: of past runs of this experiment or of two of its agents."""
+    what, arms = measure(plan.experiment.primary), plan.all_arms()
+    rows = load(store.path).rows if store.path.is_dir() else ()
+    for key, names in (("arm", list(arms)), ("agent", list(dict.fromkeys(arm.agent for arm in arms.values())))):
+        mine = [row for row in rows if key == "agent" or row.experiment == plan.experiment.name]
+        found: Mapping[str, Any] = {
+            name: cells_of([row for row in mine if getattr(row, key) == name], what) for name in names
+        }
+        having = [name for name in names if len(found[name]) > 1]
+        if len(having) > 1:
+            first, second = found[having[0]], found[having[1]]
+            common = sorted(set(first) & set(second))
+            if len(common) > 2:
+                told = variance_of([first[task] for task in common], [second[task] for task in common])
+                return told, f"past runs of {having[0]} and {having[1]} on {len(common)} tasks"
+    if what.unit == "%":
+        return PLANNING, "assumed variances, as there are not enough past runs of these arms"
+    return None, "unknown, as there are no past runs of these arms"

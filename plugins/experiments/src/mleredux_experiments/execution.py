@@ -1,0 +1,292 @@
+"""Executing an experiment on this machine: each cell once, whatever kills the program."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from mleredux.errors import MlereduxError, ResumeRefused
+from mleredux.plugin.artifact import CAUSES, Cause, Run, RunStore
+from mleredux.plugin.command import Catalogue, DataStore
+from mleredux.plugin.experiment import Arm, Cell, plan_cells
+from mleredux.plugin.files import FileLock
+from mleredux.plugin.host import Pipeline, Slots, check_resumable
+
+from mleredux_experiments.record import Record
+
+State = Literal["missing", "interrupted", "running", "broken", "ended"]
+"""Of a cell: it has no run (or a cancelled one), an interrupted one, one that is alive, only runs that the environment
+or the task broke, or one that ended and counts."""
+STATES: tuple[State, ...] = get_args(State)
+_POLL_SECONDS = 0.5
+_ENDED = ("done", "failed", "timed_out")
+_FINAL = (*_ENDED, "cancelled", "damaged")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell with its runs.
+
+    Attributes:
+        cell: Arm, task and seed.
+        fields: Arguments of `RunStore.create`.
+        runs: Rows of the store's index, the newest first: the current attempt, then those it replaces.
+        state: What is to be done.
+    """
+
+    cell: Cell
+    fields: dict[str, Any]
+    runs: tuple[dict[str, Any], ...]
+    state: State
+
+    @property
+    def current(self) -> dict[str, Any] | None:
+        """The run that counts, or the newest."""
+        return next((run for run in self.runs if _counts(run)), self.runs[0] if self.runs else None)
+
+
+@dataclass
+class Spent:
+    """What the runs of an experiment used."""
+
+    cost_usd: float = 0.0
+    hours: float = 0.0
+    unpriced: int = 0
+    """Runs with calls whose price is not known."""
+
+    def add(self, run: Run) -> None:
+        """Add a run that ended."""
+        outcome, report = run.outcome, run.report
+        self.hours += (outcome.seconds if outcome else 0.0) / 3600
+        llm = report.ledger.llm if report and report.ledger else None
+        if llm is not None:
+            self.cost_usd += llm.cost_usd or 0.0
+            self.unpriced += llm.cost_usd is None and llm.calls > 0
+
+
+@dataclass
+class Execution:
+    """The runs of an experiment in a runs folder.
+
+    Args:
+        record: Its frozen plan.
+        folder: Where the record is.
+        store: The runs.
+        catalogue: Plugins.
+        progress: Called with a run and a short message.
+    """
+
+    record: Record
+    folder: Path
+    store: RunStore
+    catalogue: Catalogue
+    progress: Callable[[Run, str], None] = lambda _run, _message: None
+    stop: threading.Event = field(default_factory=threading.Event)
+    looked: int = 0
+    """Number of complete seeds at the last look of the sequential test."""
+
+    @cached_property
+    def planned(self) -> list[tuple[Cell, dict[str, Any]]]:
+        """All cells in the order of the plan."""
+        return plan_cells(self.catalogue, self.record.plan, self.record.pinned)
+
+    def places(self) -> list[Place]:
+        """All cells with their runs, in the order of the plan."""
+        found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+        for row in self.store.rows():
+            if row["experiment"] == self.record.name:
+                found.setdefault((row["arm"], row["task"], row["seed"]), []).append(row)
+        places = []
+        for cell, fields in self.planned:
+            runs = tuple(found.get((cell.arm, fields["task"], cell.seed), ()))
+            places.append(Place(cell, fields, runs, self._state(runs)))
+        return places
+
+    def _state(self, runs: tuple[dict[str, Any], ...]) -> State:
+        if any(_counts(run) for run in runs):
+            return "ended"
+        unfinished = [run for run in runs if run["status"] not in _FINAL]
+        if unfinished:
+            alive = any(self.store.is_alive(run["id"]) for run in unfinished)
+            return "running" if alive else "interrupted"
+        latest = runs[0] if runs else None
+        return "broken" if latest is not None and latest["cause"] != Cause.CANCELLED and latest["cause"] else "missing"
+
+    def run(self, *, jobs: int = 1, broken: bool = False) -> None:
+        """Execute all cells that have not ended, until a budget or the stopping rule ends it, or `stop` is set.
+
+        Args:
+            jobs: Maximum number of concurrent runs.
+            broken: Run the cells again that the environment or the task broke; their runs are kept.
+
+        Raises:
+            MlereduxError: Another process executes the experiment.
+        """
+        with self.claim():
+            self._run(jobs, broken)
+
+    @contextmanager
+    def claim(self) -> Iterator[None]:
+        """Keep other processes from executing or changing the experiment.
+
+        Raises:
+            MlereduxError: Another process does.
+        """
+        lock = FileLock(self.folder / ".lock")
+        if not lock.acquire():
+            raise MlereduxError(
+                f"Experiment {self.record.name} is being executed by another process.", hint="Wait for it, or stop it."
+            )
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _run(self, jobs: int, broken: bool) -> None:
+        places = self.places()
+        wanted = {"missing", "interrupted", *(("broken",) if broken else ())}
+        todo = [(place, self._resumable(place)) for place in places if place.state in wanted]
+        resumed = [run for _, run in todo if run is not None]
+        # The first call removes what killed programs left in sandboxes, even if there is nothing to resume.
+        for image in {None, *(self._image(run.spec.arm) for run in resumed)}:
+            self.pipeline(image, jobs).execute([run for run in resumed if self._image(run.spec.arm) == image])
+        if any(run.cause is Cause.CANCELLED for run in resumed):
+            self.stop.set()
+        self._feed(deque(place for place, run in todo if run is None), jobs)
+
+    def _feed(self, queue: deque[Place], jobs: int) -> None:
+        """Start cells as others end, as long as nothing stops it."""
+        slots, spent, running = Slots(self.store.path), self.spent(), set[Future[Run]]()
+        reason = self._stop_reason(spent)
+        with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run") as pool:
+            try:
+                while True:
+                    while queue and len(running) < jobs and reason is None and not self.stop.is_set():
+                        running.add(pool.submit(self._one, queue.popleft(), slots))
+                    if not running:
+                        break
+                    done, running = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        spent.add(future.result())
+                    if done and queue:
+                        reason = self._stop_reason(spent)
+            except BaseException:
+                self.stop.set()
+                wait(running)
+                raise
+        self.record.stopped = reason if queue else None
+        self.record.save(self.folder)
+
+    def _stop_reason(self, spent: Spent) -> str | None:
+        return self.over_budget(spent) or self._decided()
+
+    def _one(self, place: Place, slots: Slots) -> Run:
+        run = self.store.create(
+            **place.fields, data_dir=self.record.data_dir, experiment=self.record.name, arm=place.cell.arm
+        )
+        self.progress(run, "queued")
+        self.pipeline(self._image(place.cell.arm)).go_on(run, slots)
+        return run
+
+    def _image(self, arm: str | None) -> str | None:
+        return self._arms[arm or ""].image
+
+    @cached_property
+    def _arms(self) -> dict[str, Arm]:
+        return self.record.plan.all_arms()
+
+    def pipeline(self, image: str | None, jobs: int = 1) -> Pipeline:
+        """What brings runs to their end."""
+        return Pipeline(
+            self.store,
+            self.catalogue,
+            DataStore(self.record.data_dir),
+            jobs,
+            image,
+            progress=self.progress,
+            cancelled=self.stop.is_set,
+        )
+
+    def _resumable(self, place: Place) -> Run | None:
+        """The interrupted run of a cell; if other versions are installed now, it is cancelled instead."""
+        if place.state != "interrupted":
+            return None
+        run = self.store.get(next(row["id"] for row in place.runs if row["status"] not in _FINAL))
+        try:
+            check_resumable(run, self.catalogue, build=False)
+        except ResumeRefused as error:
+            run.ask_to_cancel()
+            self.pipeline(None).go_on(run)
+            self.record.changed(f"{error.message} It was cancelled, and its cell is run again.", self.results())
+            self.record.save(self.folder)
+            return None
+        return run
+
+    def spent(self) -> Spent:
+        """What all runs used, those that were replaced included."""
+        spent = Spent()
+        for row in self.store.rows():
+            if row["experiment"] == self.record.name and row["status"] in (*_ENDED, "cancelled"):
+                spent.add(self.store.get(row["id"]))
+        return spent
+
+    def over_budget(self, spent: Spent) -> str | None:
+        """Which budget is used up, in a sentence."""
+        stop = self.record.plan.stop
+        if stop.max_cost_usd is not None and spent.cost_usd >= stop.max_cost_usd:
+            return f"The budget of ${stop.max_cost_usd:g} is used up: the runs cost ${spent.cost_usd:.2f}."
+        if stop.max_hours is not None and spent.hours >= stop.max_hours:
+            return f"The budget of {stop.max_hours:g} hours is used up: the runs took {spent.hours:.2f}."
+        return None
+
+    def _decided(self) -> str | None:
+        """Whether the sequential test has decided, in a sentence."""
+        if self.record.plan.stop.rule != "sequential":
+            return None
+        from mleredux_experiments.sequence import decision
+
+        self.looked, decided = decision(self, self.looked)
+        return decided
+
+    def results(self) -> int:
+        """Number of runs that ended and count."""
+        return sum(_counts(row) for row in self.store.rows() if row["experiment"] == self.record.name)
+
+    def status(self) -> dict[str, Any]:
+        """How far the experiment is: cells in all and by arm, cost, hours, failures, changes."""
+        places, spent = self.places(), self.spent()
+        arms: dict[str, Counter[str]] = {}
+        causes: Counter[str] = Counter()
+        for place in places:
+            arms.setdefault(place.cell.arm, Counter(total=0)).update(["total", place.state])
+            if place.current and place.current["cause"]:
+                causes[place.current["cause"]] += 1
+        return {
+            "name": self.record.name,
+            "question": self.record.plan.experiment.question,
+            "path": str(self.folder),
+            "total": len(places),
+            **{state: sum(arm[state] for arm in arms.values()) for state in STATES},
+            "arms": [
+                {"arm": name, **{key: counts[key] for key in ("total", *STATES)}} for name, counts in arms.items()
+            ],
+            "failures": dict(causes),
+            "attempts": sum(len(place.runs) for place in places),
+            "hours": round(spent.hours, 4),
+            "cost_usd": round(spent.cost_usd, 4),
+            "unpriced": spent.unpriced,
+            "stopped": self.record.stopped,
+            "deviations": [change.model_dump(mode="json") for change in self.record.deviations],
+            "digest": self.record.digest,
+        }
+
+
+def _counts(row: dict[str, Any]) -> bool:
+    return row["status"] in _ENDED and (row["cause"] is None or CAUSES[Cause(row["cause"])].counts)

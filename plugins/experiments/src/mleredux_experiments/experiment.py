@@ -1,0 +1,165 @@
+"""Starting, opening, extending an experiment in a runs folder."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import Run, RunStore
+from mleredux.plugin.command import Catalogue, DataStore
+from mleredux.plugin.experiment import Plan, plan_tasks
+
+from mleredux_experiments.execution import Execution
+from mleredux_experiments.plan import check_plan, read_plan
+from mleredux_experiments.record import (
+    FOLDER,
+    RECORD_FILE,
+    Record,
+    changed_arms,
+    differences,
+    digest_of,
+    open_record,
+)
+
+Progress = Callable[[Run, str], None]
+
+
+def find(argument: str, runs_dir: str | None, catalogue: Catalogue) -> Plan | Execution:
+    """A plan file, an experiment's folder, or the name of an experiment in the runs folder.
+
+    Raises:
+        NotFound: There is neither.
+    """
+    path, store = Path(argument), RunStore(runs_dir)
+    if path.is_file():
+        return read_plan(path, catalogue)
+    folder = path if (path / RECORD_FILE).is_file() else store.path / FOLDER / argument
+    if (folder / RECORD_FILE).is_file():
+        return open_experiment(folder, catalogue)
+    names = [found.parent.name for found in (store.path / FOLDER).glob(f"*/{RECORD_FILE}")]
+    near = difflib.get_close_matches(argument, names, n=1)
+    raise NotFound(
+        f"There is no plan file, and no experiment {argument!r} in {store.path}.",
+        hint=f"Did you mean {near[0]}?" if near else "Give the path of a plan, or choose a folder with --runs-dir.",
+    )
+
+
+def open_experiment(folder: Path, catalogue: Catalogue) -> Execution:
+    """The experiment of a folder with `experiment.json`."""
+    record = open_record(folder)
+    return Execution(record, folder, RunStore((folder / record.runs).resolve()), catalogue)
+
+
+def start(plan: Plan, catalogue: Catalogue, *, runs_dir: Path | str | None, data_dir: Path | str | None) -> Execution:
+    """Freeze a plan, or continue the experiment of its name.
+
+    A plan that was changed before the first result replaces the frozen one. After it, changes are recorded as
+    deviations; only arms that have runs may not change.
+
+    Raises:
+        MlereduxError: The plan is not possible here, or changes an arm that has runs.
+    """
+    store = RunStore(runs_dir)
+    folder = store.path / FOLDER / plan.experiment.name
+    if (folder / RECORD_FILE).is_file():
+        found = open_experiment(folder, catalogue)
+        if digest_of(plan) != found.record.file_digest:
+            check_plan(plan, catalogue)
+            with found.claim():
+                _replace(found, plan)
+        _note_versions(found)
+        return found
+    check_plan(plan, catalogue)
+    record = Record(
+        name=plan.experiment.name,
+        plan=plan,
+        digest=digest_of(plan),
+        file_digest=digest_of(plan),
+        pinned=_pinned(plan, catalogue, {}),
+        versions=_versions(plan, catalogue),
+        data_dir=str(DataStore(data_dir).path.absolute()),
+        created_at=datetime.now(UTC),
+    )
+    record.save(folder)
+    return Execution(record, folder, store, catalogue)
+
+
+def extend(found: Execution, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> list[str]:
+    """Add tasks (or sets as `set:NAME`) and seeds to an experiment; runs that exist are kept.
+
+    Returns:
+        What was added, in words.
+
+    Raises:
+        MlereduxError: Nothing is new, or an addition is not possible here.
+    """
+    record, design = found.record, found.record.plan.experiment
+    new_tasks = [task for task in dict.fromkeys(tasks) if task not in design.tasks]
+    new_seeds = [seed for seed in dict.fromkeys(seeds) if seed not in design.seeds]
+    words = [f"tasks {', '.join(new_tasks)}"] if new_tasks else []
+    words += [f"seeds {', '.join(map(str, new_seeds))}"] if new_seeds else []
+    if not words:
+        raise MlereduxError("The experiment has these tasks and seeds already.", hint="Give others.")
+    with found.claim():
+        record.extra_tasks, record.extra_seeds = (*record.extra_tasks, *new_tasks), (*record.extra_seeds, *new_seeds)
+        plan = record.extended(record.plan)
+        check_plan(plan, found.catalogue)
+        record.changed(f"Extended by {' and '.join(words)}.", found.results())
+        record.plan, record.digest, record.stopped = plan, digest_of(plan), None
+        record.versions = {**_versions(plan, found.catalogue), **record.versions}
+        record.save(found.folder)
+    found.__dict__.pop("planned", None)
+    return words
+
+
+def _replace(found: Execution, written: Plan) -> None:
+    record, results = found.record, found.results()
+    plan = record.extended(written)
+    changed = changed_arms(record.plan, plan) if results else {}
+    started = {place.cell.arm for place in found.places() if place.runs}
+    for arm in changed.keys() & started:
+        raise MlereduxError(
+            f"Arm {arm} was changed after it had runs ({changed[arm]}).",
+            hint="Give the changed arm, or the experiment, another name.",
+        )
+    if what := differences(record.plan, plan):
+        record.changed(f"The plan was changed: {'; '.join(what)}.", results)
+    record.pinned |= _pinned(plan, found.catalogue, record.pinned)
+    record.plan, record.digest, record.file_digest = plan, digest_of(plan), digest_of(written)
+    record.save(found.folder)
+    found.__dict__.pop("planned", None)
+
+
+def _note_versions(found: Execution) -> None:
+    """Record that other versions are installed than before."""
+    record, now = found.record, _versions(found.record.plan, found.catalogue)
+    differing = [
+        f"{name} was {old}, is {now[name]}" for name, old in record.versions.items() if now.get(name, old) != old
+    ]
+    if differing:
+        record.changed(f"Other versions are installed: {'; '.join(differing)}.", found.results())
+    if now != record.versions:
+        record.versions = now
+        record.save(found.folder)
+
+
+def _pinned(plan: Plan, catalogue: Catalogue, known: dict[str, str]) -> dict[str, str]:
+    agents = {arm.agent for arm in plan.all_arms().values() if ":" in arm.agent}
+    return {name: catalogue.agent(name).reference or name for name in agents - known.keys()}
+
+
+def _versions(plan: Plan, catalogue: Catalogue) -> dict[str, str]:
+    """Versions of mleredux, of the arms' agents, and of the tasks."""
+    from mleredux import __version__
+
+    arms = plan.all_arms().values()
+    tasks = {arm.request(task)["task"] for arm in arms for task in plan_tasks(catalogue, plan)}
+    agents = {arm.agent for arm in arms if ":" not in arm.agent}
+    return {
+        "mleredux": __version__,
+        **{f"agent {name}": catalogue.agent(name).version for name in sorted(agents)},
+        **{f"task {name}": catalogue.task(name).version for name in sorted(tasks)},
+    }

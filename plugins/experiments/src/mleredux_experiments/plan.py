@@ -1,0 +1,158 @@
+"""Plan files: TOML, read into core's `Plan`, with errors that name the field as it was written."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.command import Catalogue
+from mleredux.plugin.experiment import Arm, Design, Plan, PlanLimits, Stop, plan_cells, plan_tasks
+from pydantic import ValidationError
+
+_TABLES: dict[str, Any] = {"experiment": Design, "limits": PlanLimits, "arms": Arm, "stop": Stop}
+_EXAMPLE = "See `mleredux experiment --help` and the how-to on experiments for an example."
+
+
+def read_plan(path: Path, catalogue: Catalogue) -> Plan:
+    """Read a plan file; the files that arms name as context are read too.
+
+    Raises:
+        NotFound: There is no such file, task, agent or set.
+        MlereduxError: The file is not a valid plan; the message names the field.
+    """
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NotFound(f"The plan {path} can't be read: {error.strerror or error}.", hint=_EXAMPLE) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MlereduxError(f"{path} is not valid TOML: {str(error).rstrip('.')}.", hint=_EXAMPLE) from None
+    return with_contexts(make_plan(document, named=str(path)), catalogue, path.parent)
+
+
+def make_plan(document: Mapping[str, Any], *, named: str = "The plan") -> Plan:
+    """A plan from the document of its file.
+
+    Raises:
+        MlereduxError: It is invalid; the message names the field.
+    """
+    try:
+        return Plan.model_validate(document)
+    except ValidationError as error:
+        # A misspelled field makes two errors: the unknown one, and the missing one; the first is what was written.
+        found = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
+        raise _explained(found[0]["loc"], found[0]["type"], found[0]["msg"], found[0]["input"], named) from None
+
+
+def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
+    """The plan with the texts of all context files.
+
+    Raises:
+        MlereduxError: A file can't be read.
+    """
+    arms = {}
+    for name, arm in plan.arms.items():
+        paths = [path for path in (arm.context, *_grid_contexts(arm)) if path]
+        if not paths:
+            arms[name] = arm
+            continue
+        if len(paths) > 1 or arm.context is None:
+            raise MlereduxError(f"arms.{name}.grid.context is not possible.", hint="Write an arm for each context.")
+        tasks = plan_tasks(catalogue, plan) if "{task}" in arm.context else ["*"]
+        texts = {task: _text(folder / arm.context.replace("{task}", task), name) for task in tasks}
+        arms[name] = arm.model_copy(update={"contexts": texts})
+    return plan.model_copy(update={"arms": arms})
+
+
+def check_plan(plan: Plan, catalogue: Catalogue) -> None:
+    """Check that each run of a plan is possible here; the message names the field.
+
+    Raises:
+        MlereduxError: One is not.
+    """
+    from mleredux_experiments.measures import MEASURES
+
+    if plan.experiment.primary not in MEASURES:
+        near = difflib.get_close_matches(plan.experiment.primary, MEASURES, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Measures are {', '.join(MEASURES)}."
+        raise MlereduxError(f"experiment.primary: there is no measure {plan.experiment.primary!r}.", hint=hint)
+    with _field("experiment.tasks"):
+        for task in plan_tasks(catalogue, plan):
+            catalogue.task(task)
+    for name, arm in plan.all_arms().items():
+        base, request = name.partition(":")[0], arm.request("")
+        with _field(f"arms.{base}.agent"):
+            catalogue.agent(arm.agent)
+        with _field(f"arms.{base}.options"):
+            catalogue.agent(arm.agent, request["options"])
+        with _field(f"arms.{base}"):
+            plan_cells(catalogue, plan.model_copy(update={"arms": {name: arm}}))
+
+
+class _field:
+    """Name the field of a plan in errors."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, MlereduxError):
+            raise type(error)(f"{self.name}: {error.message}", hint=error.hint) from None
+
+
+def _grid_contexts(arm: Arm) -> Iterator[str]:
+    yield from arm.grid.get("context", ())
+
+
+def _text(path: Path, arm: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise MlereduxError(f"arms.{arm}.context: {path} can't be read: {reason}.", hint="Write the file.") from None
+
+
+def _explained(loc: tuple[int | str, ...], kind: str, said: str, given: Any, named: str) -> MlereduxError:
+    parts = [str(part) for part in loc if part != "[key]"]
+    field = ".".join(parts)
+    if kind == "extra_forbidden":
+        near = _nearest(parts)
+        known = ", ".join(_fields(parts[:-1]))
+        return MlereduxError(
+            f"{named}: there is no field {field}.", hint=f"Did you mean {near}?" if near else f"Fields are {known}."
+        )
+    if kind == "missing":
+        return MlereduxError(f"{named}: {field} is missing.", hint=f"Add it. {_EXAMPLE}")
+    said = said.removeprefix("Value error, ").rstrip(".")
+    if kind == "string_pattern_mismatch":
+        said = "a name has letters, digits, dots, dashes and underscores only"
+    said = said.replace("Input should", "it must", 1).replace("valid tuple", "list")
+    value = "" if isinstance(given, dict) or given is None or repr(given) in said else f", not {given!r}"
+    return MlereduxError(f"{named}: {field}: {said[:1].lower() + said[1:]}{value}.", hint=f"Change {field}.")
+
+
+def _fields(parents: list[str]) -> list[str]:
+    if not parents:
+        return list(_TABLES)
+    if parents[-1] == "limits":
+        return list(PlanLimits.model_fields)
+    table = _TABLES.get(parents[0])
+    return [name for name in table.model_fields if name != "contexts"] if table else []
+
+
+def _nearest(parts: list[str]) -> str | None:
+    """The field that was probably meant: one of the same table, or of the same name in another."""
+    if len(parts) == 3 and parts[-1] in PlanLimits.model_fields:
+        return ".".join([*parts[:-1], "limits", parts[-1]])
+    near = difflib.get_close_matches(parts[-1], _fields(parts[:-1]), n=1)
+    if near:
+        return ".".join([*parts[:-1], near[0]])
+    places = {name: table for table in ("experiment", "stop", "limits") for name in _fields([table])}
+    near = difflib.get_close_matches(parts[-1], places, n=1)
+    return f"{places[near[0]]}.{near[0]}" if near else None

@@ -1,0 +1,141 @@
+"""The record of an experiment: its frozen plan, and every later change, in `experiment.json`."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.experiment import Plan
+from mleredux.plugin.files import write_atomically
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+RECORD_FILE = "experiment.json"
+FOLDER = "experiments"
+"""The folder of all experiments in a runs folder."""
+
+
+class Change(BaseModel):
+    """A change of the plan, or of what is installed, after it was frozen."""
+
+    time: datetime
+    what: str
+    """One sentence."""
+    results: int
+    """Number of runs that had ended: a change after the first result is a deviation from the plan."""
+
+
+class Record(BaseModel):
+    """`experiment.json`."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    form: int = 1
+    """Version of this model."""
+    name: str
+    runs: str = "../.."
+    """The folder of its runs, relative to this one."""
+    plan: Plan
+    digest: str
+    """SHA-256 of the plan as it is now, extensions included."""
+    file_digest: str
+    """SHA-256 of the plan as it was last read from its file."""
+    extra_tasks: tuple[str, ...] = ()
+    extra_seeds: tuple[int, ...] = ()
+    """What `extend` added to the plan's file."""
+    pinned: dict[str, str] = {}
+    """Exact references of agents by the references that the plan names."""
+    versions: dict[str, str] = {}
+    """Versions of distributions and tasks."""
+    data_dir: str
+    created_at: datetime
+    changes: list[Change] = []
+    stopped: str | None = None
+    """Why no new runs are started, if a budget or the stopping rule ended it."""
+
+    def save(self, folder: Path) -> None:
+        """Write the record atomically."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / RECORD_FILE, self.model_dump_json(indent=1) + "\n")
+
+    def changed(self, what: str, results: int) -> None:
+        """Add a change."""
+        self.changes.append(Change(time=datetime.now(UTC), what=what, results=results))
+
+    def extended(self, plan: Plan) -> Plan:
+        """A plan with the tasks and seeds that `extend` added."""
+        design = plan.experiment
+        update = {
+            "tasks": tuple(dict.fromkeys((*design.tasks, *self.extra_tasks))),
+            "seeds": tuple(dict.fromkeys((*design.seeds, *self.extra_seeds))),
+        }
+        return plan.model_copy(update={"experiment": design.model_copy(update=update)})
+
+    @property
+    def deviations(self) -> list[Change]:
+        """Changes after the first result."""
+        return [change for change in self.changes if change.results]
+
+
+def digest_of(plan: Plan) -> str:
+    """SHA-256 of a plan; the order of its arms counts, the form of its file does not."""
+    return hashlib.sha256(plan.model_dump_json().encode()).hexdigest()
+
+
+def open_record(folder: Path) -> Record:
+    """Read the record of an experiment.
+
+    Raises:
+        NotFound: There is none.
+        MlereduxError: It is damaged.
+    """
+    path = folder / RECORD_FILE
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(
+            f"There is no experiment in {folder}.", hint="Start one: `mleredux experiment run PLAN`."
+        ) from None
+    except (OSError, ValidationError) as error:
+        raise MlereduxError(
+            f"{path} is damaged ({type(error).__name__}).", hint="Restore it, or delete the folder; runs are kept."
+        ) from error
+
+
+def differences(before: Plan, after: Plan) -> list[str]:
+    """The changed fields of a plan, as `field: before → after`; arms that are new or removed by name."""
+    old, new = (_flat(plan.model_dump(mode="json", exclude={"arms"})) for plan in (before, after))
+    found = [
+        f"{key}: {_short(old.get(key))} → {_short(new.get(key))}" for key in old | new if old.get(key) != new.get(key)
+    ]
+    arms_before, arms_after = before.all_arms(), after.all_arms()
+    found += [f"arm {name} added" for name in arms_after.keys() - arms_before.keys()]
+    found += [f"arm {name} removed" for name in arms_before.keys() - arms_after.keys()]
+    return sorted(found)
+
+
+def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
+    """Arms whose runs would differ from those made before, each with the first field that differs."""
+    old, new = before.all_arms(), after.all_arms()
+    found = {}
+    for name in old.keys() & new.keys():
+        one, other = (_flat(arm[name].model_dump(mode="json", exclude={"grid", "context"})) for arm in (old, new))
+        differing = [key for key in one | other if one.get(key) != other.get(key)]
+        if differing:
+            key = differing[0]
+            found[name] = f"{key}: {_short(one.get(key))} → {_short(other.get(key))}"
+    return dict(sorted(found.items()))
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def _short(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,0 +1,85 @@
+"""Plans: files with errors that name the field, and the matrix they make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import current
+from mleredux.plugin.experiment import Plan
+from mleredux_experiments.plan import check_plan, read_plan
+
+PLAN = """
+[experiment]
+name = "first"
+primary = "any_medal"
+margin = 3.0
+tasks = ["digits", "set:starter"]
+seeds = [0, 1]
+
+[limits]
+time_limit = "5m"
+
+[arms.v1]
+agent = "dummy"
+
+[arms.v2]
+agent = "dummy"
+limits = {memory_mb = "2g"}
+"""
+
+
+def written(tmp_path: Path, text: str = PLAN) -> Path:
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    return path
+
+
+def test_every_arm_meets_each_task_and_seed_once_and_arms_alternate(tmp_path: Path) -> None:
+    plan = read_plan(written(tmp_path), current())
+    cells = plan.cells(["digits", "wine", "diabetes"])
+    assert len(cells) == len(set(cells)) == 12
+    pairs = [cells[start : start + 2] for start in range(0, 12, 2)]
+    assert all({cell.arm for cell in pair} == {"v1", "v2"} and len({cell[1:] for cell in pair}) == 1 for pair in pairs)
+    assert {pair[0].arm for pair in pairs} == {"v1", "v2"}
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+
+
+def test_a_grid_makes_an_arm_for_each_combination(tmp_path: Path) -> None:
+    grid = "\n[arms.v1.grid]\nlimits.time_limit = ['1h', '2h']\nobfuscated = [false, true]\n[arms.v2]"
+    arms = read_plan(written(tmp_path, PLAN.replace("[arms.v2]", grid)), current()).all_arms()
+    assert list(arms)[:2] == ["v1:time_limit=1h,obfuscated=False", "v1:time_limit=1h,obfuscated=True"]
+    made = [(arm.limits.time_limit, arm.obfuscated) for name, arm in arms.items() if name != "v2"]
+    assert made == [(3600, False), (3600, True), (7200, False), (7200, True)]
+    assert arms["v2"].request("wine")["limits"] == {"time_limit": 300, "memory_mb": 2048}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('agent = "dummy"', 'agnt = "dummy"', "no field arms.v1.agnt. Did you mean arms.v1.agent?"),
+        ('"digits"', '"digitz"', "experiment.tasks: There is no task 'digitz'. Did you mean digits?"),
+        ("set:starter", "set:startr", "experiment.tasks: There is no set 'startr'."),
+        ("dummy", "dumy", "arms.v1.agent: There is no agent 'dumy'. Did you mean dummy?"),
+        ("memory_mb", "memory", "no field arms.v2.limits.memory. Did you mean arms.v2.limits.memory_mb?"),
+        ('"2g"', '"2x"', "arms.v2.limits.memory_mb: '2x' is not a valid size"),
+        ("margin = 3.0", "margin = -1", "experiment.margin: it must be greater than or equal to 0, not -1."),
+        ("any_medal", "any_medl", "experiment.primary: there is no measure 'any_medl'. Did you mean any_medal?"),
+        ("[limits]", "[limts]", "no field limts. Did you mean limits?"),
+        ("tasks =", "tsks =", "no field experiment.tsks. Did you mean experiment.tasks?"),
+        ('agent = "dummy"', 'agent = "dummy"\ncontext = "no.md"', "arms.v1.context: "),
+        (
+            'agent = "dummy"',
+            'agent = "dummy"\noptions = {steps = 3}',
+            "arms.v1.options: Agent dummy has no option steps",
+        ),
+        ("seeds = [0, 1]", "seeds = [0,", "is not valid TOML"),
+    ],
+)
+def test_an_error_names_the_field_as_it_was_written(tmp_path: Path, before: str, after: str, message: str) -> None:
+    path = written(tmp_path, PLAN.replace(before, after, 1))
+    with pytest.raises(MlereduxError) as caught:
+        check_plan(read_plan(path, current()), current())
+    assert message in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
