@@ -14,7 +14,7 @@ from mleredux_agent_analyst import tables as analyst
 from mleredux_techniques._kit.columns import as_classes, is_free_text, kind_of, same_spelling
 from mleredux_techniques._kit.dataset import MAX_TEST_ROWS, MAX_TRAIN_ROWS, Dataset, GroupColumn, load, save
 from mleredux_techniques._kit.sample import sampled
-from mleredux_techniques._kit.structure import group_column, time_column
+from mleredux_techniques._kit.structure import Structure, structure_of
 from mleredux_techniques._kit.tables import read_table
 
 
@@ -107,14 +107,14 @@ def test_groups_and_time_of_a_split_are_found_and_measurements_are_not() -> None
     }
     train, test = ({name: values[part] for name, values in columns.items()} for part in (slice(300), slice(300, None)))
     dataset = made(train, test)
-    assert group_column(dataset) == GroupColumn("person", "_")
-    assert time_column(dataset) == "day"
+    found = structure_of(dataset)
+    assert found.group == GroupColumn("person", "_")
+    assert found.time == "day"
     order = rng.permutation(rows)
     mixed = {name: values[order] for name, values in columns.items()}
     train, test = ({name: values[part] for name, values in mixed.items()} for part in (slice(300), slice(300, None)))
     dataset = made(train, test)
-    assert group_column(dataset) is None
-    assert time_column(dataset) is None
+    assert structure_of(dataset) == Structure()
 
 
 def test_columns_are_what_they_hold() -> None:

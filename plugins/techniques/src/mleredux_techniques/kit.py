@@ -18,6 +18,7 @@ from mleredux_techniques._kit.imputers import Imputation
 from mleredux_techniques._kit.instances import fresh_names, lively, need, plant, renumbered, resized, with_columns
 from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, soft_f1, versus
 from mleredux_techniques._kit.memory import remembered
+from mleredux_techniques._kit.near import duplicates
 from mleredux_techniques._kit.plans import Plan, choose, compare, gap, losses
 from mleredux_techniques._kit.preparation import TRUTH_FILE
 from mleredux_techniques._kit.preprocessing import Preprocessing
@@ -27,7 +28,6 @@ from mleredux_techniques._kit.scalers import Scaler
 from mleredux_techniques._kit.scorer import Scorer, scorer
 from mleredux_techniques._kit.spec import WITH_TABLES, TechniqueSpec, has_table
 from mleredux_techniques._kit.splits import Pool, Split, pool
-from mleredux_techniques._kit.structure import duplicates
 
 __all__ = [
     "MAX_ITEMS",

@@ -23,14 +23,13 @@ EMPTY: dict[str, Any] = {
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     groups = truth["groups"]
-    told = None
-    if groups:
-        column, separator = groups["keys"][0]
-        told = {"key": {"column": column, "separator": separator}, **{k: v for k, v in groups.items() if k != "keys"}}
+    told = {"key": groups["keys"][0], **{k: v for k, v in groups.items() if k != "keys"}} if groups else None
+    plain = ("groups", "time", "times", "within", "either")
+    time = {"column": truth["time"], "test_after_train": not truth["within"], "within": truth["within"]}
     return {
-        **{name: value for name, value in truth.items() if name not in ("groups", "time")},
+        **{name: value for name, value in truth.items() if name not in plain},
         "groups": told,
-        "time": {"column": truth["time"], "test_after_train": True} if truth["time"] else None,
+        "time": time if truth["time"] else None,
         "method": efficacy.strong(dataset).model_dump(),
     }
 

@@ -22,7 +22,16 @@ from mleredux._core.models.run import (
     Unusable,
 )
 from mleredux._core.models.schema import Column, SubmissionSchema, Verdict
-from mleredux._core.models.task import Competition, Metric, Resources, Submission, Task, Technique, Thresholds
+from mleredux._core.models.task import (
+    Competition,
+    KnownLeak,
+    Metric,
+    Resources,
+    Submission,
+    Task,
+    Technique,
+    Thresholds,
+)
 from mleredux._core.models.verdict import Evidence, ResultVerdict, Verification
 
 __all__ = [
@@ -40,6 +49,7 @@ __all__ = [
     "FormInput",
     "Grader",
     "GradingInput",
+    "KnownLeak",
     "Ledger",
     "Limits",
     "LlmUse",

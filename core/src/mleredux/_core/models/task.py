@@ -63,6 +63,15 @@ class Thresholds(Model):
     median: float
 
 
+class KnownLeak(Model):
+    """A leak that persists into the test, so that no comparison of the tables can find it."""
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    """Columns that tell the target together, and could not at the time of prediction."""
+    explanation: str
+    """One sentence on how they come to know the target."""
+
+
 class Resources(Model):
     """Properties of a task, for planning."""
 
@@ -109,6 +118,8 @@ class Task(Model):
     checksums: dict[str, dict[str, str]] = {}
     """MD5 checksums of prepared files, if published: `"public"` or `"private"` → path → sum."""
     resources: Resources = Resources()
+    known_leaks: tuple[KnownLeak, ...] = ()
+    """Leaks that a competition declares; technique tasks count them as true."""
     category: str = "Tabular"
     complexity: Literal["low", "medium", "high"] | None = None
     sets: tuple[str, ...] = ()

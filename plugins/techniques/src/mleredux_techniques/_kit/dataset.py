@@ -23,15 +23,36 @@ Kind = Literal["number", "boolean", "text"]
 
 @dataclass(frozen=True)
 class GroupColumn:
-    """The key of a row's group: a column, or the text before the first separator in it."""
+    """The key of a row's group.
+
+    Attributes:
+        column: Its column.
+        separator: If the group is the text before its first one.
+        second: A second column, if the group is a pair of values.
+        after: Whether the group is the text after its last separator instead.
+    """
 
     column: str
     separator: str | None = None
+    second: str | None = None
+    after: bool = False
 
     def of(self, frame: pd.DataFrame) -> pd.Series[str]:
-        """Return the group of each row, as text; empty if the column is missing."""
-        texts = frame[self.column].astype("string").fillna("").astype(str)
-        return texts.str.partition(self.separator)[0] if self.separator else texts
+        """Return the group of each row, as text; empty if a column is missing."""
+        texts = _texts(frame[self.column])
+        if self.second is not None:
+            others = _texts(frame[self.second])
+            return (texts + "\0" + others).where((texts != "") & (others != ""), "")
+        if not self.separator:
+            return texts
+        return texts.str.rpartition(self.separator)[2] if self.after else texts.str.partition(self.separator)[0]
+
+
+def _texts(values: pd.Series[Any]) -> pd.Series[str]:
+    """Return values as texts; numbers that differ by rounding are equal."""
+    if values.dtype.kind == "f":
+        values = values.map("{:.12g}".format, na_action="ignore")
+    return values.astype("string").fillna("").astype(str)
 
 
 @dataclass(frozen=True)
@@ -58,6 +79,7 @@ class Dataset:
         train_rows: Number of rows of the full training table, of which `train` is a sample.
         test_rows: Number of rows of the full test table.
         sample: One sentence on the sample; empty if all rows are used.
+        known_leaks: Leaks that the base task declares: `{"columns": […], "explanation": …}`.
         planted: The truth of a planted variant (`{}` otherwise): `{"kinds": […], …}`.
     """
 
@@ -79,6 +101,7 @@ class Dataset:
     test_rows: int = 0
     sample: str = ""
     planted: dict[str, Any] = field(default_factory=dict)
+    known_leaks: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def classes(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from mleredux_techniques._kit.columns import (
     same_spelling,
 )
 from mleredux_techniques._kit.dataset import Dataset, Problem
-from mleredux_techniques._kit.structure import group_column, time_column
+from mleredux_techniques._kit.structure import structure_of
 from mleredux_techniques._kit.tables import columns_of, find_tables, read_table, stem
 
 if TYPE_CHECKING:
@@ -93,9 +93,10 @@ def discover(task: Task, prepared: Path) -> tuple[Dataset, Source]:
         train_rows=len(frames[0]),
         test_rows=len(frames[1]),
     )
-    group = group_column(draft)
+    found = structure_of(draft)
+    declared = [leak.model_dump(mode="json") for leak in task.known_leaks]
     return (
-        Dataset(**{**vars(draft), "group": group, "time": time_column(draft)}),
+        replace(draft, group=found.group, time=found.time, known_leaks=declared),
         Source(str(path.relative_to(public)), str(test_path.relative_to(public)) if test_path else None),
     )
 

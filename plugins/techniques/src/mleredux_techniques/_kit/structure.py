@@ -1,7 +1,10 @@
-"""How the test was split off: by group, by time, or at random."""
+"""How the test was split off: by group, by time, or at random. The split itself is the evidence, not columns' names."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,54 +14,219 @@ from mleredux_techniques._kit.dataset import Dataset, GroupColumn
 if TYPE_CHECKING:
     import pandas as pd
 
+Array = np.ndarray[Any, Any]
 SEPARATORS = ("_", "-", "/", ":")
 MAX_SHARED = 0.02
 """Maximum share of the test's groups that occur in the training table if the split was by group."""
 MIN_ROWS_A_GROUP = 1.5
 MIN_GROUPS = 4
+CHANCE = 1e-6
+"""Maximum probability that a random split has the same order."""
+MAX_PAIRED = 12
+WITHIN = 0.95
+"""Share of the groups in which all test rows are later than the training rows, if the split is by time within them."""
+_SMOOTH = 30
 _DATE = r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"
 
 
-def group_column(dataset: Dataset) -> GroupColumn | None:
-    """Find the groups that the split kept together: values that repeat within the training table and (nearly) never
-    occur in the test table. Columns of measurements are not groups.
+@dataclass(frozen=True)
+class Structure:
+    """How the test was split off.
+
+    Attributes:
+        group: The key of rows that were kept together; the coarsest.
+        time: The column by which later rows are the test.
+        times: All columns that do so.
+        within: The column in whose groups test rows are later; None if they are later than all training rows.
+        alternative: The key of a column that may be read either way, as numbered periods: groups, besides a time.
     """
-    best: tuple[float, GroupColumn] | None = None
-    for candidate in candidates(dataset):
-        train, test = candidate.of(dataset.train), candidate.of(dataset.test)
-        known, asked = set(train[train != ""]), set(test[test != ""])
-        if len(known) < MIN_GROUPS or len(asked) < 2 or len(train) < MIN_ROWS_A_GROUP * len(known):
+
+    group: GroupColumn | None = None
+    time: str | None = None
+    times: tuple[str, ...] = ()
+    within: str | None = None
+    alternative: GroupColumn | None = None
+
+
+def structure_of(dataset: Dataset) -> Structure:
+    """Find the groups and the order by which the test was split off, if any."""
+    times = separated(dataset)
+    dated = [name for name in times if looks_like_time(dataset.train[name])]
+    whole = [name for name in times if name not in dated and _is_grouping(dataset, name)]
+    group = group_column(dataset, without=set(times))
+    within = None
+    if not times and group is None and (found := _later_within(dataset)):
+        times, within = [found[0]], found[1]
+    named_groups = [name for name in whole if _is_rough(dataset, name)]
+    ordered = [*dated, *(name for name in times if name not in dated and name not in named_groups)]
+    if not ordered and group is None and named_groups:
+        key = GroupColumn(named_groups[0])
+        return Structure(key, None, tuple(times), None, key)
+    alternative = GroupColumn(whole[0]) if whole and group is None else None
+    return Structure(group, ordered[0] if ordered else None, tuple(times), within, alternative)
+
+
+def separated(dataset: Dataset) -> list[str]:
+    """Return numbers and dates by which (nearly) all test rows are later than the training rows; dates first."""
+    found = []
+    for name in (*dataset.features, *dataset.ids):
+        if dataset.kinds[name] == "boolean":
             continue
-        if len(known & asked) > MAX_SHARED * len(asked):
+        if dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name]):
             continue
-        if best is None or len(known) < best[0]:  # the coarser grouping contains the finer one
-            best = len(known), candidate
-    return best[1] if best else None
+        train, test = in_time(dataset.train[name]).dropna(), in_time(dataset.test[name]).dropna()
+        if min(len(train), len(test)) < 0.5 * min(len(dataset.train), len(dataset.test)) or train.nunique() <= 2:
+            continue
+        if follows(train, test) and _chance(len(train), len(test)) < CHANCE:
+            found.append(name)
+    return sorted(found, key=lambda name: (dataset.kinds[name] != "text", name in dataset.ids))
+
+
+def follows(train: pd.Series[Any], test: pd.Series[Any]) -> bool:
+    """Whether all but 2 % of the test's times are at or after all but 2 % of the training's."""
+    first, last = test.quantile(MAX_SHARED), train.quantile(1 - MAX_SHARED)
+    return bool(first >= last and first > train.median() and test.max() > train.max())
+
+
+def _chance(train: int, test: int) -> float:
+    """Return the probability that the last rows are the test, if it is drawn at random."""
+    few = max(1, int(test * (1 - 2 * MAX_SHARED)))
+    return math.exp(math.lgamma(few + 1) + math.lgamma(train + 1) - math.lgamma(train + few + 1))
+
+
+def _is_grouping(dataset: Dataset, name: str) -> bool:
+    """Whether values repeat within the training table and do not occur in the test."""
+    train, test = dataset.train[name].dropna(), dataset.test[name].dropna()
+    distinct = train.nunique()
+    if distinct < MIN_GROUPS or len(train) < MIN_ROWS_A_GROUP * distinct:
+        return False
+    return bool(np.isin(test.unique(), train.unique()).mean() <= MAX_SHARED)
+
+
+def _is_rough(dataset: Dataset, name: str) -> bool:
+    """Whether rows with one value are alike, and those with the next value are not: names of groups, not a time."""
+    from scipy.stats import rankdata
+
+    values = dataset.train[name].dropna()
+    codes = np.unique(values.to_numpy(dtype=float), return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    numbers = [other for other in dataset.of_kind("number") if other != name][:_SMOOTH]
+    columns = [dataset.train.loc[values.index, other].to_numpy(dtype=float) for other in numbers]
+    target = dataset.train.loc[values.index, dataset.target]
+    columns.append(
+        target.to_numpy(dtype=float)
+        if dataset.problem == "regression"
+        else (target == target.value_counts().index[0]).to_numpy(dtype=float)
+    )
+    rough = smooth = 0.0
+    for column in columns:
+        ranked = rankdata(np.nan_to_num(column, nan=np.nanmedian(column) if not np.isnan(column).all() else 0.0))
+        spread = ranked.std()
+        if not spread:
+            continue
+        means = np.bincount(codes, (ranked - ranked.mean()) / spread) / sizes
+        excess = max(0.0, float((means**2).mean() * len(means) / (1 / sizes).sum()) - 1.5)
+        alike = (
+            float(np.clip(np.corrcoef(means[:-1], means[1:])[0, 1], 0, 1)) if means.std() and len(means) > 3 else 0.0
+        )
+        rough, smooth = rough + excess * (1 - alike), smooth + excess * alike
+    return rough > smooth and rough > 1
+
+
+def group_column(dataset: Dataset, *, without: set[str] | None = None) -> GroupColumn | None:
+    """Find the groups that the split kept together: values (or pairs of values of two columns) that repeat within the
+    training table and (nearly) never occur in the test table. The coarsest grouping contains the finer ones.
+
+    Args:
+        without: Columns that are none, as those of time.
+    """
+    keys = [key for key in candidates(dataset) if key.column not in (without or set())]
+    codes = {key: _codes(dataset, key) for key in keys}
+    found = [(count, place) for place, key in enumerate(keys) if (count := _kept_together(dataset, codes[key]))]
+    if found:
+        return keys[min(found)[1]]
+    plain = [key for key in keys if key.separator is None and codes[key].max() >= MIN_GROUPS][:MAX_PAIRED]
+    pairs = list(itertools.combinations(plain, 2))
+    both = []
+    for place, (a, b) in enumerate(pairs):
+        joint = np.where((codes[a] < 0) | (codes[b] < 0), -1, codes[a] * (codes[b].max() + 1) + codes[b])
+        if count := _kept_together(dataset, joint):
+            both.append((count, place))
+    return GroupColumn(pairs[min(both)[1]][0].column, second=pairs[min(both)[1]][1].column) if both else None
+
+
+def _codes(dataset: Dataset, key: GroupColumn) -> Array:
+    """Return the group of each row as a number, those of the training table first; -1 if it is missing."""
+    import pandas as pd
+
+    texts = pd.concat([key.of(dataset.train), key.of(dataset.test)], ignore_index=True)
+    return np.asarray(pd.factorize(texts.where(texts != "", None))[0], dtype=np.int64)
+
+
+def _kept_together(dataset: Dataset, codes: Array) -> int:
+    """Return the number of groups in the training table; 0 if the split did not keep them together."""
+    rows = len(dataset.train)
+    train, test = codes[:rows], codes[rows:]
+    known = np.unique(train[train >= 0])
+    if len(known) < MIN_GROUPS or rows < MIN_ROWS_A_GROUP * len(known):
+        return 0
+    asked = np.unique(test[test >= 0])
+    return len(known) if len(asked) >= 2 and np.isin(asked, known).sum() <= MAX_SHARED * len(asked) else 0
 
 
 def candidates(dataset: Dataset) -> list[GroupColumn]:
-    """Return columns that could name groups: texts, integers, and their part before a separator."""
+    """Return columns that could name groups: values that repeat, of texts also the part before or after a separator."""
     found = []
     for name in (*dataset.ids, *dataset.features):
         values = dataset.train[name].dropna()
         kind = dataset.kinds[name]
         if not len(values) or kind == "boolean" or looks_like_time(dataset.train[name]):
             continue
-        if kind == "number" and ((values % 1 != 0).any() or _looks_measured(dataset, name)):
-            continue
-        found.append(GroupColumn(name))
+        if len(values) >= MIN_ROWS_A_GROUP * values.nunique():
+            found.append(GroupColumn(name))
         if kind == "text":
             head = values.head(1_000)
-            found += [
-                GroupColumn(name, mark) for mark in SEPARATORS if head.str.contains(mark, regex=False).mean() > 0.95
-            ]
+            for mark in SEPARATORS:
+                if head.str.contains(mark, regex=False).mean() > 0.95:
+                    found += [GroupColumn(name, mark), GroupColumn(name, mark, after=True)]
     return found
 
 
-def _looks_measured(dataset: Dataset, name: str) -> bool:
-    """Whether integers are a quantity: those of the test are within the training range, and most occur there."""
-    train, test = dataset.train[name].dropna(), dataset.test[name].dropna()
-    return not len(test) or bool(np.isin(test.unique(), train.unique()).mean() > MAX_SHARED)
+def _later_within(dataset: Dataset) -> tuple[str, str] | None:
+    """Return a column by which test rows are the last ones of each group, and the column of the groups.
+
+    A random split has this order in a group of n training and m test rows with the probability n! m! / (n + m)!.
+    """
+    import pandas as pd
+
+    orders = [name for name in (*dataset.features, *dataset.ids) if _is_order(dataset, name)]
+    for key in [key for key in candidates(dataset) if key.separator is None and key.second is None]:
+        ours, theirs = key.of(dataset.train), key.of(dataset.test)
+        if len(set(ours) & set(theirs)) < 10 or ours.nunique() * 3 > len(ours):
+            continue
+        for name in orders:
+            if name == key.column:
+                continue
+            last = in_time(dataset.train[name]).groupby(ours).max()
+            first = in_time(dataset.test[name]).groupby(theirs).min()
+            both = pd.concat([last, first, ours.value_counts(), theirs.value_counts()], axis=1, join="inner").dropna()
+            if len(both) < 10 or (both.iloc[:, 1] > both.iloc[:, 0]).mean() < WITHIN:
+                continue
+            logs = [math.log(_chance(int(n), int(m))) for n, m in both.iloc[:, 2:].itertuples(index=False)]
+            if sum(logs) < math.log(CHANCE):
+                return name, key.column
+    return None
+
+
+def _is_order(dataset: Dataset, name: str) -> bool:
+    """Whether a column has many different numbers or dates, which are higher in the test."""
+    if dataset.kinds[name] == "boolean" or (dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name])):
+        return False
+    train, test = in_time(dataset.train[name]).dropna(), in_time(dataset.test[name]).dropna()
+    if train.nunique() < MIN_GROUPS or not len(test):
+        return False
+    error = math.sqrt(train.var() * (1 / len(train) + 1 / len(test)))
+    return bool(test.mean() - train.mean() > 4 * error)
 
 
 def looks_like_time(values: pd.Series[Any]) -> bool:
@@ -77,41 +245,3 @@ def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
         return values.astype(float)
     moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
     return (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-
-
-def time_column(dataset: Dataset) -> str | None:
-    """Return the column by which later rows became the test: (nearly) all test rows are later than the training rows.
-
-    Any date column qualifies; numeric columns only if they are named like a time.
-    """
-    for name in dataset.features:
-        if not looks_like_time(dataset.train[name]) and not _named_like_time(name):
-            continue
-        if dataset.kinds[name] == "boolean":
-            continue
-        train, test = in_time(dataset.train[name]).dropna(), in_time(dataset.test[name]).dropna()
-        if len(train) and len(test) and train.nunique() > 2 and follows(train, test):
-            return name
-    return None
-
-
-def follows(train: pd.Series[Any], test: pd.Series[Any]) -> bool:
-    """Whether all but 2 % of the test's times are at or after all but 2 % of the training's."""
-    return bool(test.quantile(MAX_SHARED) >= train.quantile(1 - MAX_SHARED)) and bool(test.max() > train.max())
-
-
-def _named_like_time(name: str) -> bool:
-    words = name.lower().replace("-", "_").split("_")
-    return bool({"time", "timestamp", "date", "day", "week", "month", "year", "hour", "step", "t"} & set(words))
-
-
-def duplicates(dataset: Dataset) -> tuple[int, int]:
-    """Count training rows with the features of an earlier one, and test rows with the features of a training row."""
-    import pandas as pd
-
-    if not dataset.features:
-        return 0, 0
-    features = list(dataset.features)
-    train = pd.util.hash_pandas_object(dataset.train[features], index=False)
-    test = pd.util.hash_pandas_object(dataset.test[features].astype(dataset.train[features].dtypes), index=False)
-    return int(train.duplicated().sum()), int(test.isin(set(train)).sum())

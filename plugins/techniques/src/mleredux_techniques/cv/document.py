@@ -18,6 +18,8 @@ class GroupKey(Part):
     separator: Annotated[str, Field(min_length=1, max_length=5)] | None = Field(
         default=None, description="The group is the text before its first one (`_` in `0013_01`); null: all of it."
     )
+    second: Name | None = Field(default=None, description="A second column, if the group is a pair of values.")
+    after: bool = Field(default=False, description="Whether the group is the text after the last separator instead.")
 
 
 class KFold(Part):
@@ -77,6 +79,16 @@ class TimeSeriesSplit(Part):
     gap: Annotated[int, Field(ge=0, le=100_000)] = 0
 
 
+class GroupTimeSeriesSplit(Part):
+    """TimeSeriesSplit, without training rows of the groups that are evaluated."""
+
+    name: Literal["GroupTimeSeriesSplit"]
+    groups: GroupKey
+    time_column: Name
+    n_splits: Splits = 5
+    gap: Annotated[int, Field(ge=0, le=100_000)] = 0
+
+
 class ShuffleSplit(Part):
     """sklearn.model_selection.ShuffleSplit: a holdout, drawn repeatedly."""
 
@@ -93,6 +105,7 @@ CvMethod = Annotated[
     | GroupKFold
     | StratifiedGroupKFold
     | TimeSeriesSplit
+    | GroupTimeSeriesSplit
     | ShuffleSplit,
     Field(discriminator="name"),
 ]
@@ -111,6 +124,9 @@ class TimeOrder(Part):
 
     column: Name
     test_after_train: bool = Field(description="Whether (nearly) all test rows are later than all training rows.")
+    within: Name | None = Field(
+        default=None, description="If test rows are only later than those of their own group: the column of the groups."
+    )
 
 
 class CvAnalysis(Document):
@@ -124,9 +140,11 @@ class CvAnalysis(Document):
         description="Training rows of the rarest class; null if the target is a number."
     )
     duplicate_rows: Count = Field(
-        description="Training rows whose features (without ids) all equal those of an earlier training row."
+        description="Training rows whose features (without ids) all (nearly) equal those of an earlier training row."
     )
-    shared_rows: Count = Field(description="Test rows whose features (without ids) all equal those of a training row.")
+    shared_rows: Count = Field(
+        description="Test rows whose features (without ids) all (nearly) equal those of a training row."
+    )
     groups: Groups | None = Field(description="Rows that belong together and were not split; null if none.")
     time: TimeOrder | None = Field(description="The time order by which the test was split off; null if none.")
     method: CvMethod
@@ -137,11 +155,13 @@ class CvAnalysis(Document):
         method = self.method
         if (self.problem == "regression") != (self.smallest_class is None):
             raise ValueError("smallest_class must be null if the target is a number, and only then")
-        if isinstance(method, (GroupKFold, StratifiedGroupKFold)) and (
+        if isinstance(method, (GroupKFold, StratifiedGroupKFold, GroupTimeSeriesSplit)) and (
             self.groups is None or self.groups.key != method.groups
         ):
             raise ValueError("method keeps groups together that groups does not name")
-        if isinstance(method, TimeSeriesSplit) and (self.time is None or self.time.column != method.time_column):
+        if isinstance(method, (TimeSeriesSplit, GroupTimeSeriesSplit)) and (
+            self.time is None or self.time.column != method.time_column
+        ):
             raise ValueError("method goes by a time that time does not name")
         if self.duplicate_rows >= max(self.train_rows, 1) or self.shared_rows > self.test_rows:
             raise ValueError("duplicate_rows or shared_rows is larger than the table")

@@ -11,7 +11,7 @@ alone say, without the private test, is what may be passed on.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from mleredux_techniques.cv.document import (
     CvMethod,
     GroupKey,
     GroupKFold,
+    GroupTimeSeriesSplit,
     KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
@@ -99,7 +100,9 @@ def strong(dataset: Dataset) -> CvMethod:
     """Return the method that matches how the test was split off."""
     classes = dataset.problem != "regression"
     if dataset.group is not None:
-        key = GroupKey(column=dataset.group.column, separator=dataset.group.separator)
+        key = GroupKey(**asdict(dataset.group))
+        if dataset.time is not None:
+            return GroupTimeSeriesSplit(name="GroupTimeSeriesSplit", groups=key, time_column=dataset.time, n_splits=3)
         if classes:
             return StratifiedGroupKFold(name="StratifiedGroupKFold", groups=key)
         return GroupKFold(name="GroupKFold", groups=key)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, facts_of, finding, versus
+from mleredux_techniques._kit.dataset import Dataset, GroupColumn
+from mleredux_techniques._kit.marks import close, component, facts_of, finding, listing, versus
+from mleredux_techniques._kit.near import duplicates
 from mleredux_techniques._kit.results import Facts, Figure
-from mleredux_techniques._kit.structure import candidates, duplicates
+from mleredux_techniques._kit.structure import candidates, structure_of
 from mleredux_techniques.cv.document import CvAnalysis
 
 TOLERANCES = """\
-- `train_rows`, `test_rows` (weight 0.1 each): within 1 % (half within 5 %)
-- `smallest_class` (0.2, for classes only): within 2 % (half within 10 %)
-- `duplicate_rows`, `shared_rows` (0.15 each): within 2 % (half within 10 %)
-- `groups` (0.3): the column and separator that the test was split by, or others that name the same groups; half for
-  them, a quarter each for `train_groups` and `shared_groups` within 2 % (half within 10 %)
-- `time` (0.2): the column by which the test is the future
+- `train_rows`, `test_rows` (weight 0.05 each): within 1 % (half within 5 %)
+- `smallest_class` (0.1, for classes only): within 2 % (half within 10 %)
+- `duplicate_rows`, `shared_rows` (0.1 each): within 2 % (half within 10 %)
+- `groups` (0.4): the key that the test was split by (a column, a part of its texts, or a pair of columns), or others
+  that name the same groups; half for them, a quarter each for `train_groups` and `shared_groups` within 2 % (half
+  within 10 %); one column of a pair gets a quarter
+- `time` (0.4): a column by which the test is the future, of all training rows or of those of its group; the order of
+  the split counts, not the name of the column
+- numbers that repeat and are higher in all of the test, as those of periods or of late customers, are both groups and
+  times: either of `groups` and `time` is right
 - `target`, `problem` (0.01 each): exactly
 - of `duplicate_rows`, `shared_rows`, `groups` and `time`, one where there is nothing to find has a twentieth of its
   weight unless something is claimed"""
@@ -37,26 +43,39 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         "smallest_class": classes,
         "duplicate_rows": repeated,
         "shared_rows": shared,
-        "groups": _groups(dataset),
-        "time": dataset.time,
+        "groups": _groups(dataset, dataset.group),
+        **_order(dataset),
     }
 
 
-def _groups(dataset: Dataset) -> dict[str, Any] | None:
-    """Return the group column, all equivalent columns, and the group counts."""
-    if dataset.group is None:
+def _order(dataset: Dataset) -> dict[str, Any]:
+    """Return the column of time, all that order the split in the same way, and the groups that one may be read as."""
+    if dataset.planted:
+        return {"time": dataset.time, "times": [dataset.time] if dataset.time else [], "within": None, "either": None}
+    found = structure_of(dataset)
+    return {
+        "time": dataset.time,
+        "times": list(found.times),
+        "within": found.within,
+        "either": _groups(dataset, found.alternative),
+    }
+
+
+def _groups(dataset: Dataset, group: GroupColumn | None) -> dict[str, Any] | None:
+    """Return the key of the groups, all equivalent ones, and the group counts."""
+    if group is None:
         return None
-    train, test = dataset.group.of(dataset.train), dataset.group.of(dataset.test)
+    train, test = group.of(dataset.train), group.of(dataset.test)
     number = train.nunique()
-    same = [dataset.group]
+    same = [group, replace(group, column=group.second, second=group.column)] if group.second else [group]
     for other in candidates(dataset):
-        if other == dataset.group:
+        if other == group:
             continue
         values = other.of(dataset.train)
         if values.nunique() == number and (values + "\0" + train).nunique() == number:
             same.append(other)
     return {
-        "keys": [[key.column, key.separator] for key in same],
+        "keys": [asdict(key) for key in same],
         "train_groups": int(number),
         "shared_groups": len(set(train) & set(test)),
     }
@@ -67,7 +86,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
     parts = [
         component(
             name.replace("_", " "),
-            0.1,
+            0.05,
             close(getattr(document, name), truth[name], 0.01),
             versus(getattr(document, name), truth[name]),
             f"The {name.partition('_')[0]} table has {truth[name]:,} rows with a target.",
@@ -79,7 +98,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
         parts.append(
             component(
                 "smallest class",
-                0.2,
+                0.1,
                 0.0 if given is None else close(given, truth["smallest_class"]),
                 versus(given, truth["smallest_class"]),
                 f"The rarest class has {truth['smallest_class']:,} rows, which limits the number of folds.",
@@ -93,7 +112,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
         parts.append(
             finding(
                 name.replace("_", " "),
-                0.15,
+                0.1,
                 close(given, true),
                 versus(given, true),
                 f"{true:,} {told}.",
@@ -104,8 +123,8 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
     return facts_of(
         [
             *parts,
-            _assess_groups(document, truth["groups"]),
-            _assess_time(document, truth["time"]),
+            _assess_groups(document, truth),
+            _assess_time(document, truth),
             *_plain(document, truth),
         ]
     )
@@ -127,31 +146,57 @@ def _plain(document: CvAnalysis, truth: dict[str, Any]) -> list[Figure]:
     ]
 
 
-def _assess_groups(document: CvAnalysis, true: dict[str, Any] | None) -> Figure:
-    groups = document.groups
+def _keys(groups: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return groups["keys"] if groups else []
+
+
+def _assess_groups(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
+    groups, true = document.groups, truth["groups"]
     given = groups.model_dump() if groups else None
+    key = groups.key.model_dump() if groups else None
     if true is None:
         told = "No column names groups that the split kept together: values of every candidate occur in both tables."
-        return finding("groups", 0.3, float(groups is None), versus(given, None), told, true=0, given=int(bool(groups)))
+        claimed = groups is not None and key not in _keys(truth["either"])
+        return finding("groups", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed))
     score = 0.0
-    if groups is not None and [groups.key.column, groups.key.separator] in true["keys"]:
+    if groups is not None and key in true["keys"]:
         score = 0.5 + 0.25 * close(groups.train_groups, true["train_groups"])
         score += 0.25 * close(groups.shared_groups, true["shared_groups"])
-    column, separator = true["keys"][0]
+    elif truth["either"] and _ordered_by(document) in truth["times"]:
+        score = 1.0
+    elif groups is not None and _is_part(key, true["keys"][0]):
+        score = 0.25
+    first = true["keys"][0]
+    part = f" ({'after' if first['after'] else 'before'} {first['separator']!r})" if first["separator"] else ""
+    pair = f" and {first['second']!r}" if first["second"] else ""
     told = (
-        f"The rows of one {column!r}" + (f" (before {separator!r})" if separator else "") + " were kept together: "
+        f"The rows of one {first['column']!r}{part}{pair} were kept together: "
         f"{true['train_groups']:,} groups in the training table, {true['shared_groups']:,} of the test's among them."
     )
-    return finding("groups", 0.3, score, versus(given, true), told, true=1, given=1)
+    return finding("groups", 0.4, score, versus(given, true), told, true=1, given=1)
 
 
-def _assess_time(document: CvAnalysis, true: str | None) -> Figure:
-    given = document.time.column if document.time and document.time.test_after_train else None
+def _is_part(key: dict[str, Any] | None, true: dict[str, Any]) -> bool:
+    """Whether a key is one column of a pair."""
+    return key is not None and true["second"] is not None and key["column"] in (true["column"], true["second"])
+
+
+def _ordered_by(document: CvAnalysis) -> str | None:
+    time = document.time
+    return time.column if time and (time.test_after_train or time.within) else None
+
+
+def _assess_time(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
+    given, true, times = _ordered_by(document), truth["time"], truth["times"]
+    if truth["within"] and document.time is not None:
+        given = document.time.column
+    as_groups = document.groups is not None and document.groups.key.model_dump() in _keys(truth["either"])
     if true is None:
-        told = "In no time column are the test rows later than the training rows."
-    else:
-        told = f"The test rows are later than the training rows in {true!r}."
-    score = float(given == true)
-    return finding(
-        "time", 0.2, score, versus(given, true), told, true=int(true is not None), given=int(given is not None)
+        told = "By no column are the test rows later than the training rows."
+        claimed = given is not None and not (truth["either"] and given in times)
+        return finding("time", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed))
+    told = f"The test rows are later than the training rows in {listing(map(repr, times))}" + (
+        f", within each {truth['within']!r}." if truth["within"] else "."
     )
+    score = float(given in times or as_groups)
+    return finding("time", 0.4, score, versus(given, times), told, true=1, given=1)

@@ -12,6 +12,7 @@ from mleredux_techniques._kit.structure import in_time
 from mleredux_techniques.cv.document import (
     CvMethod,
     GroupKFold,
+    GroupTimeSeriesSplit,
     StratifiedGroupKFold,
     TimeSeriesSplit,
 )
@@ -48,6 +49,10 @@ def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool
             found = list(tool.split(np.zeros(len(order)), strata, groups))
         except ValueError as error:
             raise CannotSplit(f"{method.name} can't split these rows: {error}") from error
+    if isinstance(method, GroupTimeSeriesSplit):
+        groups = _groups(frame, method)
+        own = [np.isin(groups[order[rest]], groups[order[held]]) for rest, held in found]
+        found = [(rest[~same], held) for (rest, held), same in zip(found, own, strict=True)]
     if any(len(rest) < 2 for rest, _held in found):
         raise CannotSplit(f"{method.name} creates folds without training rows.")
     return [(order[rest], order[held]) for rest, held in found if len(held)]
@@ -61,16 +66,25 @@ def _splitter(
 
     options = method.model_dump(exclude={"name", "groups", "time_column"})
     order, groups = np.arange(len(frame)), None
-    if isinstance(method, TimeSeriesSplit):
+    name = method.name
+    if isinstance(method, (TimeSeriesSplit, GroupTimeSeriesSplit)):
+        name = "TimeSeriesSplit"
         order = _in_time(_column(frame, method.time_column))
     elif isinstance(method, GroupKFold | StratifiedGroupKFold):
-        _column(frame, method.groups.column)
-        groups = GroupColumn(method.groups.column, method.groups.separator).of(frame).to_numpy(dtype=str)
+        groups = _groups(frame, method)
         if isinstance(method, StratifiedGroupKFold):
             options |= {"shuffle": True, "random_state": seed}
     elif getattr(method, "shuffle", True):
         options["random_state"] = seed
-    return getattr(model_selection, method.name)(**options), order, _strata(target, classes), groups
+    return getattr(model_selection, name)(**options), order, _strata(target, classes), groups
+
+
+def _groups(frame: pd.DataFrame, method: GroupKFold | StratifiedGroupKFold | GroupTimeSeriesSplit) -> Array:
+    key = GroupColumn(**method.groups.model_dump())
+    for name in (key.column, key.second):
+        if name is not None:
+            _column(frame, name)
+    return key.of(frame).to_numpy(dtype=str)
 
 
 def _column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:

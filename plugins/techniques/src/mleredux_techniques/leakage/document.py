@@ -14,6 +14,7 @@ LeakKind = Literal[
     "target_encoding",
     "future_value",
     "id_order",
+    "interaction",
     "duplicate_rows",
 ]
 
@@ -45,7 +46,8 @@ class Risk(Part):
     kind: LeakKind = Field(
         description="copy: the target re-encoded; noisy_copy: the target with errors; target_encoding: means of "
         "the target by a category, the row's own included; future_value: known only after the target; id_order: ids "
-        "or the row order reveal the target; duplicate_rows: test rows that are in the training table."
+        "or the row order reveal the target; interaction: columns that tell it only together; "
+        "duplicate_rows: test rows that are (nearly) in the training table."
     )
     columns: list[Name] = Field(max_length=50, description="The columns that leak; none for duplicate_rows.")
     strength: Share = Field(
@@ -67,9 +69,11 @@ class LeakageAnalysis(Document):
     """Leaks that would make a score on this data too good to be true."""
 
     duplicate_rows: Count = Field(
-        description="Training rows whose features (without ids) all equal those of an earlier training row."
+        description="Training rows whose features (without ids) all (nearly) equal those of an earlier training row."
     )
-    shared_rows: Count = Field(description="Test rows whose features (without ids) all equal those of a training row.")
+    shared_rows: Count = Field(
+        description="Test rows whose features (without ids) all (nearly) equal those of a training row."
+    )
     feature_strengths: list[FeatureStrength] = Field(
         max_length=MAX_ITEMS,
         description="The five most predictive numeric columns (ids included), strongest first. Strength: for numeric "

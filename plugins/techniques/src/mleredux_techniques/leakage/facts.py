@@ -8,20 +8,25 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.association import strength, strengths
+from mleredux_techniques._kit.association import ranks, spearman, strength, strengths
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.marks import close, component, facts_of, finding, listing, soft_f1, versus
+from mleredux_techniques._kit.near import duplicates
 from mleredux_techniques._kit.results import Facts, Figure
-from mleredux_techniques._kit.structure import duplicates
+from mleredux_techniques._kit.sample import sampled
+from mleredux_techniques._kit.skill import Judge
+from mleredux_techniques._kit.views import in_bins
 from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
+from mleredux_techniques.leakage.losses import losses
 
-COPY = 0.995
-"""A column of this strength is a copy of the target."""
+MONOTONE = 0.8
+"""The strength of a weaker column may say little of how it leaks, so that any claim of it is correct."""
+SORTED = 0.9
+"""Rows are sorted by a feature of this rank correlation with their order."""
 ORDER = 0.3
 SURE = 5.0
 """Minimum number of standard errors of an order's strength: a few rows may be ordered by chance."""
 SHARED = 0.02
-PURE = 0.99
 COLUMN_KINDS = ("copy", "noisy_copy", "target_encoding", "future_value")
 TOP = 5
 GUESSED = 1 / 3
@@ -31,14 +36,17 @@ TOLERANCES = """\
 - `duplicate_rows`, `shared_rows` (weight 0.1 each): within 2 % (half within 10 %)
 - `feature_strengths` (0.25): five columns (fewer if there are fewer), each with its strength within 0.01, that are
   among the strongest (a strength within 0.02 of the fifth's is); other columns count against it
-- `risks` (0.5): F1 over leaks by column. A planted leak is the truth; besides those, the tables themselves count:
-  with two classes or a numeric target, a column with a strength of 0.995 or more is a copy; ids or the order of rows
-  with a strength of 0.3 or more, and of five standard errors or more (numeric targets: 5 / sqrt(n - 1); classes: 10
-  sqrt((n + 1) / (12 m (n - m))), m rows of the smallest class of at least five), are id_order; more than 2 % of the
-  test rows that share their features with a training row are duplicate_rows; with two classes, a column with one
-  value in most rows and, in the others (at least 30), 99 % of one class, where no more than 90 % of all rows are of
-  it, is a future_value (copy and noisy_copy are correct, too). The correct column with another kind counts half. A
-  risk whose `strength` is off by more than 0.05 counts half
+- `risks` (0.5): F1 over leaks. A planted leak is the truth, and one that the competition declares; besides those, the
+  tables count, with the private labels of the test: a column, or two columns together, leaks if its skill,
+  cross-validated in the training table, is lost on the test (by more than 0.2 and four standard errors; by 0.12 if less
+  than 0.4 of it is left), beyond what other columns lose there. Skill is the correlation of the target with its mean by
+  the column's value, parts or words, in folds that keep groups and time apart as the split does. Ids or the order of
+  rows that reveal the target in the training table (a strength of 0.3 and five standard errors or more, or a skill of
+  0.3) are id_order, unless the rows are sorted by a feature; more than 2 % of the test rows that (nearly) share their
+  features with a training row are duplicate_rows. Where data can't tell the kind, each kind of a column's leak is
+  correct; of a planted leak, another kind counts half. A risk whose `strength` is off by more than 0.05 counts half (if
+  the strength of the leak is 0.8 or more), and so does one of two columns that leak together. A column that tells the
+  target on the test, too, is not a leak that data can show: such a claim is not judged here, only by its efficacy
 - `mitigation` (0.05): the share of leaks found that are to be dropped
 - `risks` and `mitigation` count a third if `feature_strengths` is at most half correct: without measurements, they are
   guesses
@@ -59,46 +67,98 @@ def truth(dataset: Dataset) -> dict[str, Any]:
             f"leakage does not apply to {dataset.task}: its tables have no numeric column and no repeated row.",
             hint=f"Try leakage+planted-1@{dataset.task}.",
         )
+    found, unjudged = leaks(dataset, told, shared)
     return {
         "duplicate_rows": repeated,
         "shared_rows": shared,
         "strengths": told,
-        "leaks": leaks(dataset, told, shared),
+        "leaks": found,
+        "unjudged": unjudged,
     }
 
 
-def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> list[dict[str, Any]]:
-    """Return leaks as `{"kinds": […], "columns": […], "strength": …, "planted": …}`, each column at most once.
+def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return leaks, each column in one at most, and columns that tell the target in both tables.
+
+    A leak is `{"kinds": […], "columns": […], "strength": …, "planted": …}`: planted, declared by the base task, or
+    found in the tables.
 
     Args:
         told: `strengths` of the dataset.
-        shared: Test rows that share their features with a training row.
+        shared: Test rows that (nearly) share their features with a training row.
     """
     found = [dict(leak) for leak in dataset.planted.get("leaks", ())]
     for leak in found:
         leak["strength"] = _strength_of(leak, told, shared / len(dataset.test))
+    for declared in dataset.known_leaks if not found else ():
+        columns = [name for name in declared["columns"] if name in dataset.kinds]
+        if columns:
+            found.append({**_told(columns, told), "explanation": declared["explanation"]})
+    lost = losses(sampled(dataset))
+    for leak in [*_orders(dataset, told), *_rows(dataset, shared)]:
+        if not any(set(leak["kinds"]) & set(other["kinds"]) for other in found):
+            found.append(leak)
+    for leaking in lost.leaks:
+        known = {column for leak in found for column in leak["columns"]}
+        if not known & set(leaking.columns):
+            skill = leaking.skill
+            inside, outside, by = skill.inside, skill.outside, skill.view.name
+            shown = f"{by!r} tells the target with a skill of {inside:.2f} in training and {outside:.2f} on the test"
+            found.append({**_told(list(leaking.columns), told), "explanation": shown})
     known = {column for leak in found for column in leak["columns"]}
-    rows = round(strength(np.arange(len(dataset.train), dtype=float), dataset), 6)
-    planted_order = any("id_order" in leak["kinds"] for leak in found)
-    for name, value in told.items():
-        if name in known:
-            continue
-        if name in dataset.ids:
-            if value >= _order_threshold(dataset) and not planted_order:
-                found.append({"kinds": ["id_order"], "columns": [name], "strength": value, "planted": False})
-        elif value >= COPY and dataset.problem != "multiclass":
-            found.append({"kinds": ["copy", "noisy_copy"], "columns": [name], "strength": value, "planted": False})
-    if rows >= _order_threshold(dataset) and not any("id_order" in leak["kinds"] for leak in found):
-        found.append({"kinds": ["id_order"], "columns": [], "strength": rows, "planted": False})
-    if shared > SHARED * len(dataset.test) and not any("duplicate_rows" in leak["kinds"] for leak in found):
-        share = round(shared / len(dataset.test), 6)
-        found.append({"kinds": ["duplicate_rows"], "columns": [], "strength": share, "planted": False})
-    known = {column for leak in found for column in leak["columns"]}
-    for name in dataset.features:
-        if name not in known and _gives_away(dataset, name):
-            kinds = ["future_value", "copy", "noisy_copy"]
-            found.append({"kinds": kinds, "columns": [name], "strength": told.get(name), "planted": False})
-    return found
+    return found, [name for name in lost.holding if name not in known]
+
+
+def _told(columns: list[str], told: dict[str, float]) -> dict[str, Any]:
+    """Return a leak whose kind no data can show; its strength counts if the column is a monotone copy."""
+    strength = told.get(columns[0], 0.0) if len(columns) == 1 else 0.0
+    kinds = [*COLUMN_KINDS, *(["interaction"] if len(columns) > 1 else [])][::-1]
+    return {"kinds": kinds, "columns": columns, "strength": strength if strength > MONOTONE else None, "planted": False}
+
+
+def _orders(dataset: Dataset, told: dict[str, float]) -> list[dict[str, Any]]:
+    """Return the ids, else the order of the rows, if they reveal the target: not by groups or time that the split kept
+    apart, nor by a feature that the rows are sorted by.
+    """
+    judge = Judge(dataset)
+    asked = np.zeros(len(dataset.test))
+
+    def reveals(values: np.ndarray[Any, Any], rank: float) -> bool:
+        skill = float(judge.inside(in_bins("order", values, asked)).max())
+        in_order = rank >= _order_threshold(dataset) and skill >= ORDER / 2
+        if not in_order and skill < max(ORDER, SURE / math.sqrt(len(values))):
+            return False
+        return not any(_sorted_by(values, dataset, name) for name in dataset.features)
+
+    position = np.arange(len(dataset.train), dtype=float)
+    found = [
+        ([name], told[name])
+        for name in dataset.ids
+        if name in told and reveals(dataset.train[name].to_numpy(dtype=float), told[name])
+    ]
+    rank = round(strength(position, dataset), 6)
+    if not found and reveals(position, rank):
+        found = [([], rank)]
+    return [{"kinds": ["id_order"], "columns": names, "strength": value, "planted": False} for names, value in found]
+
+
+def _sorted_by(order: np.ndarray[Any, Any], dataset: Dataset, name: str) -> bool:
+    """Whether a feature explains the order of the rows."""
+    if dataset.kinds[name] != "text":
+        values = dataset.train[name].to_numpy(dtype=float)
+        known = ~np.isnan(values)
+        return spearman(order[known], values[known]) > SORTED
+    codes = np.unique(dataset.train[name].fillna("").to_numpy(dtype=str), return_inverse=True)[1]
+    sizes, ranked = np.bincount(codes), ranks(order) - (len(order) + 1) / 2
+    explained = (np.bincount(codes, ranked) ** 2 / sizes).sum() / max(float(ranked @ ranked), 1.0)
+    return bool(len(sizes) < len(codes) / 2 and explained > SORTED**2)
+
+
+def _rows(dataset: Dataset, shared: int) -> list[dict[str, Any]]:
+    if shared <= SHARED * len(dataset.test):
+        return []
+    share = round(shared / len(dataset.test), 6)
+    return [{"kinds": ["duplicate_rows"], "columns": [], "strength": share, "planted": False}]
 
 
 def _order_threshold(dataset: Dataset) -> float:
@@ -121,22 +181,6 @@ def _strength_of(leak: dict[str, Any], told: dict[str, float], shared: float) ->
     return max((told[name] for name in leak["columns"] if name in told), default=None)
 
 
-def _gives_away(dataset: Dataset, name: str) -> bool:
-    """Whether nearly all rows that differ from the column's frequent value are of one class."""
-    if dataset.problem != "binary":
-        return False
-    values = dataset.train[name].astype(object).where(dataset.train[name].notna(), "")
-    most = values.value_counts().head(1)
-    if len(most) == 0 or most.iloc[0] < 0.5 * len(values):
-        return False
-    target = dataset.train[dataset.target]
-    others = target[(values != most.index[0]).to_numpy()]
-    if len(others) < 30:
-        return False
-    shares = others.value_counts(normalize=True)
-    return bool(shares.iloc[0] >= PURE and (target == shares.index[0]).mean() <= 0.9)
-
-
 def assess(document: LeakageAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the tables and the planted truth."""
     parts = [
@@ -156,7 +200,8 @@ def assess(document: LeakageAnalysis, truth: dict[str, Any]) -> Facts:
     ]
     told = _assess_strengths(document, truth["strengths"])
     measured = not truth["strengths"] or (told.score or 0.0) > 0.5
-    return facts_of([*parts, told, *_assess_risks(document, truth["leaks"], measured)])
+    unjudged = set(truth.get("unjudged", ()))
+    return facts_of([*parts, told, *_assess_risks(document, truth["leaks"], unjudged, measured)])
 
 
 def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figure:
@@ -181,12 +226,16 @@ def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figu
     )
 
 
-def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]], measured: bool) -> list[Figure]:
+def _assess_risks(
+    document: LeakageAnalysis, true: list[dict[str, Any]], unjudged: set[str], measured: bool
+) -> list[Figure]:
     share, note = (1.0, "") if measured else (GUESSED, " Counts a third, because too few column strengths are correct.")
-    credit, handled, met = 0.0, 0.0, set()
-    claims = _claims(document.risks)
-    for risk, column in claims:
-        place = _matching(risk, column, true)
+    credit, handled, met, count = 0.0, 0.0, set(), 0
+    claims = _claims(document.risks, true)
+    for risk, columns, place in claims:
+        if place is None and columns and set(columns) <= unjudged:
+            continue
+        count += 1
         if place is None or place in met:
             continue
         met.add(place)
@@ -194,34 +243,50 @@ def _assess_risks(document: LeakageAnalysis, true: list[dict[str, Any]], measure
         worth = 1.0 if risk.kind in leak["kinds"] else 0.5
         if leak["strength"] is not None and abs(risk.strength - leak["strength"]) > 0.05:
             worth /= 2
+        if "interaction" in leak["kinds"] and len(columns) < len(leak["columns"]):
+            worth /= 2
         credit += worth
         handled += risk.mitigation.name == ("drop_duplicates" if risk.kind == "duplicate_rows" else "drop_columns")
     named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})" for leak in true]
+    shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
+    told = f" {'; '.join(shown[:5])}." if shown else ""
+    open_ = f" Not judged: {listing(sorted(unjudged))}, which tell as much on the test." if unjudged else ""
     return [
         finding(
             "risks",
             0.5,
-            share * soft_f1(credit, len(claims), len(true)),
-            versus([f"{risk.kind}({column or ''})" for risk, column in claims[:20]], named),
-            f"Leaks in these data: {listing(named)}. {credit:g} of them were found, with {len(claims)} claims.{note}",
+            share * soft_f1(credit, count, len(true)),
+            versus([f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], named),
+            f"Leaks in these data: {listing(named)}. {credit:g} of them were found, with {count} claims.{note}{told}"
+            f"{open_}",
             true=len(true),
-            given=len(claims),
+            given=count,
         ),
         finding(
             "mitigations",
             0.05,
-            share * (handled / max(len(true), 1) if true else float(not claims)),
+            share * (handled / max(len(true), 1) if true else float(not count)),
             versus([risk.mitigation.name for risk in document.risks[:20]], len(true)),
             f"Leaks are mitigated by dropping their columns, or the duplicates.{note}",
             true=len(true),
-            given=len(claims),
+            given=count,
         ),
     ]
 
 
-def _claims(risks: list[Risk]) -> list[tuple[Risk, str | None]]:
-    """Return the claims of a risk: one per column; one if it has no columns."""
-    return [(risk, column) for risk in risks for column in (risk.columns or (None,))]
+def _claims(risks: list[Risk], true: list[dict[str, Any]]) -> list[tuple[Risk, list[str], int | None]]:
+    """Return the claims of the risks, each with the leak that it names: columns of one leak are one claim, and so is
+    each other column; a risk without columns is one.
+    """
+    found: list[tuple[Risk, list[str], int | None]] = []
+    for risk in risks:
+        if not risk.columns:
+            found.append((risk, [], _matching(risk, None, true)))
+        places = {column: _matching(risk, column, true) for column in risk.columns}
+        for place in dict.fromkeys(places.values()):
+            columns = [column for column in risk.columns if places[column] == place]
+            found += [(risk, [column], None) for column in columns] if place is None else [(risk, columns, place)]
+    return found
 
 
 def _matching(risk: Risk, column: str | None, true: list[dict[str, Any]]) -> int | None:

@@ -1,0 +1,196 @@
+"""Columns, and pairs of columns, that tell the target in the training table and not on the test."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.skill import Judge, Skill, overlap
+from mleredux_techniques._kit.views import View, in_bins, of_values, views_of
+
+Array = np.ndarray[Any, Any]
+
+LOST = 0.2
+"""A column leaks if it loses this much skill on the test, or less if nearly nothing is left of it."""
+LOST_ALL = 0.12
+LEFT = 0.4
+SURE = 4.0
+"""Minimum number of standard errors of the loss."""
+TELLING = 0.15
+"""Minimum skill of a column to be compared with others."""
+STRONG = 0.8
+"""A column of this skill that holds on the test may leak there, too, which no data can show."""
+MORE = 0.1
+"""A pair tells more than its columns by at least this."""
+MUCH_MORE = 0.3
+MAX_PAIRED = 24
+OVERLAP = 0.2
+"""Columns of a pair have values of the test in at least this share of the training rows: else they are out of range."""
+_GRID = 8
+_GROWN = 2_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What leaks, and the skill that it loses."""
+
+    columns: tuple[str, ...]
+    skill: Skill
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Leaks by columns and pairs, and the columns that tell the target on the test as well."""
+
+    leaks: tuple[Finding, ...]
+    holding: tuple[str, ...]
+
+
+def losses(dataset: Dataset) -> Losses:
+    """Judge every feature by its views, then pairs of those that do not leak by themselves."""
+    judge = Judge(dataset)
+    found = {name: _skills(judge, name) for name in dataset.features if name != dataset.time}
+    best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in found.items() if skills}
+    kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= TELLING}
+    leaks = []
+    for name, skills in found.items():
+        retention = _retention([share for other, share in kept.items() if other != name])
+        gone = [skill for skill in skills if leaking(skill, retention)]
+        if gone:
+            leaks.append(Finding((name,), max(gone, key=lambda skill: skill.lost(retention))))
+    alone = {finding.columns[0]: finding.skill.inside for finding in leaks}
+    holding = [
+        name
+        for name, skill in best.items()
+        if name not in alone and skill.inside >= STRONG and skill.outside >= STRONG / 2
+    ]
+    retention = _retention([share for name, share in kept.items() if name not in alone])
+    singles = {name: best[name].inside if name in best else 0.0 for name in dataset.features}
+    pairs = list(_pairs(judge, singles, alone, retention))
+    paired = {name for finding in pairs for name in finding.columns}
+    return Losses((*(leak for leak in leaks if leak.columns[0] not in paired), *pairs), tuple(holding))
+
+
+def leaking(skill: Skill, retention: float) -> bool:
+    """Whether a skill is lost on the test, beyond what others lose and beyond chance."""
+    lost = skill.lost(retention)
+    if lost <= SURE * skill.error or skill.inside < TELLING:
+        return False
+    return lost > LOST or (lost > LOST_ALL and skill.outside < LEFT * retention * skill.inside)
+
+
+def _retention(shares: list[float]) -> float:
+    """Return the share of their skill that other columns keep on the test: 1 if too few tell anything."""
+    return float(np.clip(np.quantile(shares, 0.75), 0.1, 1.0)) if len(shares) >= 3 else 1.0
+
+
+def _skills(judge: Judge, name: str) -> list[Skill]:
+    """Return the skill of each telling view of a column.
+
+    If the test has other values than the training table, as other customers, only known ones count; if most are
+    others, equal values stay in one fold.
+    """
+    data = judge.dataset
+    train, test = data.train[name], data.test[name]
+    folds, seen = None, None
+    if train.nunique() <= len(train) // 2 and judge.groups is None and not judge.ahead:
+        known = test.isin(train.unique()).to_numpy() | test.isna().to_numpy()
+        if known.sum() < max(50, 0.3 * len(known)):
+            folds = judge.folds_of(np.unique(train.astype(str).to_numpy(dtype=str), return_inverse=True)[1])
+        elif not known.all():
+            seen = known
+    telling = (view for view in views_of(train, test, data.kinds[name]) if judge.inside(view, folds).max() >= TELLING)
+    return [judge.skill(view, folds, seen) for view in telling]
+
+
+def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], retention: float) -> Iterator[Finding]:
+    """Return pairs that leak together, the strongest first, each column in one at most.
+
+    A column that leaks by itself is in none, unless the pair tells much more.
+    """
+    found: list[Finding] = []
+    chosen = [
+        name
+        for name in singles
+        if alone.get(name, 0.0) < 1 - MUCH_MORE
+        and judge.dataset.train[name].nunique() > 1
+        and overlap(_coarse(judge.dataset, name)) > OVERLAP
+    ]
+    for a, b in itertools.combinations(_important(judge, chosen), 2):
+        least = max(singles[a], singles[b]) + (MUCH_MORE if alone.keys() & {a, b} else MORE)
+        for view in _views_of_pair(judge, a, b):
+            if _apparent(judge, view) < max(least, LOST_ALL) or judge.inside(view).max() < max(least, TELLING):
+                continue
+            skill = judge.skill(view)
+            if skill.outside < LEFT * retention * skill.inside and leaking(skill, retention):
+                found.append(Finding((a, b), skill))
+    used: set[str] = set()
+    for finding in sorted(found, key=lambda finding: -finding.skill.lost(retention)):
+        if not used & set(finding.columns):
+            used |= set(finding.columns)
+            yield finding
+
+
+def _important(judge: Judge, names: list[str]) -> list[str]:
+    """Return the columns that random trees split by most, which alone may tell nothing."""
+    if len(names) <= MAX_PAIRED:
+        return names
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    rows = np.linspace(0, len(judge.y) - 1, min(len(judge.y), _GROWN)).astype(int)
+    codes = np.stack([_coarse(judge.dataset, name).train[rows] for name in names], axis=1)
+    forest = ExtraTreesRegressor(60, min_samples_leaf=5, max_depth=8, random_state=0)
+    forest.fit(codes, judge.y[rows].squeeze())
+    return [names[place] for place in sorted(np.argsort(-forest.feature_importances_, kind="stable")[:MAX_PAIRED])]
+
+
+def _views_of_pair(judge: Judge, a: str, b: str) -> Iterator[View]:
+    """Return a grid of both columns; of numbers also sum, difference, product and ratio; of texts whether equal."""
+    data = judge.dataset
+    (ours_a, theirs_a), (ours_b, theirs_b) = ((data.train[name], data.test[name]) for name in (a, b))
+    left, right = (_coarse(data, name) for name in (a, b))
+    size = left.count * right.count
+    if left.count > 1 and right.count > 1 and size <= len(ours_a) // 8:
+        known = (left.test < left.count) & (right.test < right.count)
+        joint = np.where(known, left.test * right.count + right.test, size)
+        flat = left.flat and right.flat
+        yield View("together", left.train * right.count + right.train, joint, size, flat)
+    if data.kinds[a] == data.kinds[b] == "text":
+        yield of_values("equal", (ours_a == ours_b).to_numpy(), (theirs_a == theirs_b).to_numpy())
+    if "text" in (data.kinds[a], data.kinds[b]):
+        return
+    (xa, ya), (xb, yb) = (
+        (ours.to_numpy(dtype=float), theirs.to_numpy(dtype=float))
+        for ours, theirs in ((ours_a, theirs_a), (ours_b, theirs_b))
+    )
+    middle = float(np.nanmean(xa)), float(np.nanmean(xb))
+    with np.errstate(all="ignore"):
+        yield in_bins("difference", xa - xb, ya - yb)
+        yield in_bins("sum", xa + xb, ya + yb)
+        yield in_bins("product", (xa - middle[0]) * (xb - middle[1]), (ya - middle[0]) * (yb - middle[1]))
+        ours, theirs = (np.where(over != 0, part / over, np.nan) for part, over in ((xa, xb), (ya, yb)))
+        yield in_bins("ratio", ours, theirs)
+
+
+def _coarse(data: Dataset, name: str) -> View:
+    train, test = data.train[name], data.test[name]
+    if data.kinds[name] == "text":
+        return of_values(name, train.fillna("").to_numpy(dtype=object), test.fillna("").to_numpy(dtype=object))
+    numbers = train.to_numpy(dtype=float), test.to_numpy(dtype=float)
+    return of_values(name, *numbers) if train.nunique() <= _GRID else in_bins(name, *numbers, bins=_GRID)
+
+
+def _apparent(judge: Judge, view: View) -> float:
+    """Return an upper estimate of the skill, without cross-validation."""
+    sizes = np.maximum(np.bincount(view.train, minlength=view.count), 1)
+    best = 0.0
+    for k in range(judge.y.shape[1]):
+        y = judge.y[:, k] - judge.prior[k]
+        explained = (np.bincount(view.train, y, view.count) ** 2 / sizes).sum() / max(float(y @ y), 1e-12)
+        best = max(best, explained)
+    return float(np.sqrt(best))
