@@ -61,6 +61,10 @@ class BuildFailed(SandboxError):
     """An agent's environment could not be built; the run contains the build log."""
 
 
+class NotGranted(MlereduxError):
+    """An agent asks for something that the person who runs it did not grant, or that can't be granted."""
+
+
 class ResumeRefused(MlereduxError):
     """A run can't be resumed: it is still being executed, has finished, or was started with other versions."""
 

@@ -106,6 +106,11 @@ def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway | Non
     """Open the LLM gateway of one run with network `gateway`; it also listens on a Unix socket."""
 
 
+@hookspec
+def mleredux_protected_variables() -> Iterable[str] | None:
+    """Return names of environment variables that no agent may get, such as keys of LLM providers."""
+
+
 @hookspec(firstresult=True)
 def mleredux_open_backend(url: str) -> Backend | None:
     """Open the server at a URL as the back end of commands with `--server`; None if it is another type of server."""

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.models import Report, SubmissionSchema, Verdict
+from mleredux._core.grants import read_grants
+from mleredux._core.models import Grants, Report, SubmissionSchema, Verdict
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import current
@@ -37,6 +38,7 @@ def run(
     limits: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     network: str | None = None,
+    grants: Grants | Mapping[str, Any] | None = None,
     obfuscated: bool = False,
     context: str | None = None,
     base_image: str | None = None,
@@ -54,7 +56,10 @@ def run(
         time_limit: Time limit of the agent in seconds.
         limits: Other fields of `Limits` to change.
         options: Options of the agent to change.
-        network: `none`, `gateway` or `open`; None: the agent's default.
+        network: `none`, `gateway` or `open`; None: the agent's default, but for an open network of an agent found by a
+            reference (`repo:…`), which must be named here.
+        grants: What else the agent may have: `{"variables": [...], "hosts": [...], "build_hosts": [...],
+            "images": [...]}`. An agent found by a reference gets nothing that it asks for unless it is here.
         obfuscated: Whether the agent gets the description without the competition's name and story.
         context: Additional text for the agent.
         base_image: Base image, if an image is built.
@@ -67,6 +72,7 @@ def run(
 
     Raises:
         NotFound: There is no such task, agent or sandbox.
+        NotGranted: The agent asks for something that was not granted.
         MlereduxError: The request is invalid, or can't be fulfilled on this machine.
     """
     store, data = RunStore(runs_dir), DataStore(data_dir)
@@ -79,6 +85,7 @@ def run(
         limits={**(limits or {}), **({"time_limit": time_limit} if time_limit is not None else {})},
         options=options,
         network=network,
+        grants=grants if isinstance(grants, Grants) else read_grants(**(grants or {})),
     )
     made = store.create(**asked, data_dir=str(data.path), obfuscated=obfuscated, context=context)
     pipeline = Pipeline(store, current(), data, base_image=base_image, progress=progress)

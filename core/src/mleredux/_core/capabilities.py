@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Source = Literal["interpreter", "python", "debian", "npm", "dockerfile", "image"]
 """What an environment is made from: the interpreter that mleredux runs with and its packages, Python requirements,
 Debian packages, npm packages, a folder with a Dockerfile, a ready image."""
-_NETWORKS = ("none", "gateway", "open")
+_NETWORKS = ("none", "gateway", "open", "hosts")
 _INSTALL = "Install a sandbox that does, e.g. `pip install mleredux-sandbox-docker`."
 _WORDS = {
     "interpreter": "the environment of this interpreter",
@@ -36,7 +36,7 @@ class Capabilities:
     Attributes:
         isolated: Whether it is a security boundary: an agent can reach neither the answers nor the host's network.
         builds: What it can build an agent's environment from.
-        networks: Network modes that it offers: `none`, `gateway`, `open`.
+        networks: Network modes that it offers: `none`, `gateway`, `open`, and `hosts`, an enforced list of hosts.
         gpus: Whether it can assign GPUs to agents.
         writable_root: Whether it supports a writable root file system.
 
@@ -46,7 +46,7 @@ class Capabilities:
 
     isolated: bool = False
     builds: tuple[Source, ...] = ("interpreter",)
-    networks: tuple[str, ...] = _NETWORKS
+    networks: tuple[str, ...] = _NETWORKS[:3]
     gpus: bool = False
     writable_root: bool = False
 
@@ -66,6 +66,7 @@ class Needs:
     network: str = "none"
     gpus: bool = False
     writable_root: bool = False
+    hosts: bool = False
 
     def lacking(self, has: Capabilities) -> list[str]:
         """The missing capabilities of a sandbox, in words; empty if it can run the agent."""
@@ -75,18 +76,20 @@ class Needs:
             *(["isolation"] if self.isolated and not has.isolated else []),
             *(_WORDS[source] for source in self.builds if source not in builds),
             *([f"network mode {self.network}"] if self.network not in has.networks else []),
+            *(["a list of allowed hosts"] if self.hosts and "hosts" not in has.networks else []),
             *(["GPUs"] if self.gpus and not has.gpus else []),
             *(["a writable root file system"] if self.writable_root and not has.writable_root else []),
         ]
 
 
-def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = None) -> Needs:
+def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = None, hosts: bool | None = None) -> Needs:
     """Derive an agent's requirements from its declaration.
 
     Args:
         agent: With its options applied.
         network: The run's network mode; None: the agent's default.
         gpus: The run's number of GPUs; None: the agent's default.
+        hosts: Whether the run has a list of allowed hosts; None: the agent's default.
     """
     build = agent.build
     builds: list[Source] = []
@@ -107,6 +110,7 @@ def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = Non
         network=network or agent.network,
         gpus=bool(agent.limits.gpus if gpus is None else gpus),
         writable_root=build.writable_root,
+        hosts=bool(agent.hosts) if hosts is None else hosts,
     )
 
 
@@ -127,6 +131,7 @@ def choose(
     *,
     network: str | None = None,
     gpus: int | None = None,
+    hosts: bool | None = None,
 ) -> str:
     """Choose the sandbox of a run: the requested one, or the best of those that meet the agent's requirements.
 
@@ -136,12 +141,13 @@ def choose(
         asked: The requested sandbox, one of the installed.
         network: The run's network mode; None: the agent's default.
         gpus: The run's number of GPUs; None: the agent's default.
+        hosts: Whether the run has a list of allowed hosts; None: the agent's default.
 
     Raises:
         MlereduxError: The requested sandbox can't run the agent.
         NotFound: No sandbox can.
     """
-    needs = needs_of(agent, network=network, gpus=gpus)
+    needs = needs_of(agent, network=network, gpus=gpus, hosts=hosts)
     good = fitting(needs, installed)
     if asked in good:
         return str(asked)

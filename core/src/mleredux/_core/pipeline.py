@@ -154,7 +154,7 @@ class Pipeline:
 
     def _secrets(self, context: StageContext) -> tuple[str, ...]:
         try:
-            return context.agent.secrets
+            return (*context.agent.secrets, *context.run.spec.grants.variables)
         except MlereduxError:
             return ()
 

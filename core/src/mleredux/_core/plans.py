@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mleredux._core.capabilities import choose
-from mleredux._core.models import Limits
+from mleredux._core.grants import check_grants, is_foreign, protected_variables
+from mleredux._core.models import Agent, Grants, Limits
 from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
 from mleredux._core.plugins import Catalogue
 from mleredux.errors import NotFound
+
+Granted = Callable[[Agent, str | None], tuple[Grants, str | None]]
+"""What an agent is granted, by itself and the network mode that was asked for, with the mode to run it in."""
 
 
 def plan(
@@ -22,20 +26,34 @@ def plan(
     limits: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     network: str | None = None,
+    grants: Grants | None = None,
 ) -> dict[str, Any]:
     """Validate the request of a run before creating it; return fields for `RunStore.create`.
 
+    Args:
+        catalogue: Plugins.
+        task, agent: Their ids, or the agent's reference.
+        sandbox: None: the best that meets the agent's requirements.
+        seed, limits, options: As in `mleredux.run`.
+        network: None: the agent's default; an agent found by a reference gets an open network only if it is named here.
+        grants: What else the agent may have.
+
     Raises:
         NotFound: There is no such task, agent or sandbox.
+        NotGranted: The agent asks for something that was not granted.
         MlereduxError: The agent has no such option, or needs what the sandbox lacks.
     """
     found_task, found_agent = catalogue.task(task), catalogue.agent(agent, options or {})
+    given = grants or Grants()
+    check_grants(found_agent, given, network, protected_variables(catalogue))
     wanted = network or found_agent.network
+    if network is None and not is_foreign(found_agent):
+        given = given.model_copy(update={"hosts": tuple(dict.fromkeys((*found_agent.hosts, *given.hosts)))})
     run_limits = _limits(found_agent.limits, dict(limits or {}))
     installed = catalogue.capabilities()
     if sandbox is not None and sandbox not in installed:
         catalogue.sandbox(sandbox)  # reports available sandboxes, or why this one can't be used
-    chosen = choose(found_agent, installed, sandbox, network=wanted, gpus=run_limits.gpus)
+    chosen = choose(found_agent, installed, sandbox, network=wanted, gpus=run_limits.gpus, hosts=bool(given.hosts))
     if wanted == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
         raise NotFound("No LLM gateway is installed.", hint="Install one: `pip install mleredux-gateway`.")
     return {
@@ -45,6 +63,7 @@ def plan(
         "seed": seed,
         "limits": run_limits,
         "network": wanted,
+        "grants": given,
         "options": dict(options or {}),
     }
 
@@ -83,12 +102,16 @@ def plan_tasks(catalogue: Catalogue, plan: Plan) -> list[str]:
 
 
 def plan_cells(
-    catalogue: Catalogue, matrix: Plan, pinned: Mapping[str, str] | None = None
+    catalogue: Catalogue,
+    matrix: Plan,
+    pinned: Mapping[str, str] | None = None,
+    granted: Granted | None = None,
 ) -> list[tuple[Cell, dict[str, Any]]]:
     """All runs of a plan in the order in which they are started, each with fields for `RunStore.create`.
 
     Args:
         pinned: Exact references of agents (`repo:…@COMMIT`) by the references that the plan names.
+        granted: What each arm's agent is granted; None: nothing.
 
     Raises:
         MlereduxError: One of them can't run here.
@@ -99,14 +122,17 @@ def plan_cells(
         if (cell.arm, cell.task) not in known:
             arm = arms[cell.arm]
             arm = arm.model_copy(update={"agent": (pinned or {}).get(arm.agent, arm.agent)})
-            known[cell.arm, cell.task] = _fields(catalogue, arm, cell.task)
+            known[cell.arm, cell.task] = _fields(catalogue, arm, cell.task, granted)
         planned.append((cell, {**known[cell.arm, cell.task], "seed": cell.seed}))
     return planned
 
 
-def _fields(catalogue: Catalogue, arm: Arm, task: str) -> dict[str, Any]:
+def _fields(catalogue: Catalogue, arm: Arm, task: str, granted: Granted | None) -> dict[str, Any]:
     asked = arm.request(task)
     described = {name: asked.pop(name) for name in ("obfuscated", "context")}
+    if granted is not None:
+        agent = catalogue.agent(asked["agent"], asked.get("options") or {})
+        asked["grants"], asked["network"] = granted(agent, asked.get("network"))
     return {**plan(catalogue, **asked), **described}
 
 

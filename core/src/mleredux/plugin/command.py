@@ -16,6 +16,7 @@ A command is a click command, registered under its name::
 from __future__ import annotations
 
 from mleredux._core.cli.backend import Backend, Batch, Record, RunPage, RunRequest, RunView
+from mleredux._core.cli.consent import consent, grant_options, granted, statement
 from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.groups import CommandGroup
@@ -51,8 +52,11 @@ __all__ = [
     "RunView",
     "backend",
     "catalogue",
+    "consent",
     "current",
     "data_dir_option",
+    "grant_options",
+    "granted",
     "json_option",
     "print_facts",
     "print_json",
@@ -61,5 +65,6 @@ __all__ = [
     "runs_dir_option",
     "see_through",
     "server_of",
+    "statement",
     "write_log",
 ]

@@ -23,6 +23,7 @@ from mleredux._core.containers.container import (
     labels,
     own_network,
 )
+from mleredux._core.containers.dockerfile import images_of
 from mleredux._core.containers.folders import Bind, agent_user, prepare_folders
 from mleredux._core.containers.images import BASE_VARIABLE, BuildLog, ImageEngine, base_image, build
 from mleredux._core.containers.recipe import Recipe
@@ -44,6 +45,7 @@ __all__ = [
     "build",
     "container",
     "exit_of",
+    "images_of",
     "labels",
     "own_network",
     "prepare_folders",

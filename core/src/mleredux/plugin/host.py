@@ -8,6 +8,7 @@ Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` inste
 
 from __future__ import annotations
 
+from mleredux._core.grants import asks_of, check_grants, is_foreign, missing_grants, protected_variables
 from mleredux._core.locations import looks_prepared
 from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.pipeline import Pipeline
@@ -38,14 +39,19 @@ __all__ = [
     "Unusable",
     "agent_record",
     "aggregate_reports",
+    "asks_of",
+    "check_grants",
     "check_resumable",
     "grade",
+    "is_foreign",
     "list_records",
     "looks_prepared",
     "machine_slots",
+    "missing_grants",
     "plan",
     "prepare",
     "process_birth",
+    "protected_variables",
     "read_jsonl",
     "read_schema",
     "score_in_children",

@@ -12,6 +12,8 @@ import pytest
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
+GRANTED = ("--pass-env", "TOY_TOKEN")
+
 
 def mleredux(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     import os
@@ -30,7 +32,7 @@ def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
 ) -> None:
     secret = "tok-0123456789-planted"
     ended = mleredux(
-        *("run", "digits", "--agent", f"repo:{repository}@v1", "-o", "level=7", "--json"),
+        *("run", "digits", "--agent", f"repo:{repository}@v1", *GRANTED, "-o", "level=7", "--json"),
         *("--runs-dir", str(mleredux_home / "runs")),
         TOY_TOKEN=secret,
     )
@@ -50,7 +52,7 @@ def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
     assert secret not in inspected.stdout + history.stdout
 
     again = mleredux(
-        *("run", "digits", "--agent", record["agent"], "--json", "--runs-dir", str(mleredux_home / "runs")),
+        *("run", "digits", "--agent", record["agent"], *GRANTED, "--json", "--runs-dir", str(mleredux_home / "runs")),
     )
     second = json.loads(again.stdout)
     assert second["agent"] == record["agent"] and second["status"] == "done"
@@ -63,16 +65,22 @@ def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
 
 
 def test_check_says_what_to_mend_and_keeps_no_run(write_agent: Any, mleredux_home: Path) -> None:
-    good = mleredux("agent", "check", str(write_agent("good")), "--json")
+    good = mleredux("agent", "check", *GRANTED, str(write_agent("good")), "--json")
     said = json.loads(good.stdout)
     assert good.returncode == 0, good.stdout + good.stderr
-    assert [step["step"] for step in said["steps"]] == ["source", "manifest", "build", "smoke run"]
-    broken = mleredux("agent", "check", str(write_agent("broken", **{"solve.py": "raise SystemExit('no idea')\n"})))
+    assert [step["step"] for step in said["steps"]] == [
+        *("source", "manifest", "asks for", "asks for", "build", "smoke run")
+    ]
+    broken = mleredux(
+        "agent", "check", *GRANTED, str(write_agent("broken", **{"solve.py": "raise SystemExit('no idea')\n"}))
+    )
     assert broken.returncode == 1
     assert "FAIL smoke run" in broken.stdout and "| no idea" in broken.stdout
-    unbuilt = mleredux("agent", "check", str(write_agent("unbuilt", **{"requirements.txt": "no-such-thing-at-all\n"})))
+    unbuilt = mleredux(
+        "agent", "check", *GRANTED, str(write_agent("unbuilt", **{"requirements.txt": "no-such-thing-at-all\n"}))
+    )
     assert unbuilt.returncode == 1 and "FAIL build" in unbuilt.stdout and "no-such-thing-at-all" in unbuilt.stdout
-    wrong = mleredux("agent", "check", str(write_agent("wrong", **{"mleredux-agent.toml": "[agent]\n"})))
+    wrong = mleredux("agent", "check", *GRANTED, str(write_agent("wrong", **{"mleredux-agent.toml": "[agent]\n"})))
     assert wrong.returncode == 1 and "agent.id: is missing" in wrong.stderr and "Traceback" not in wrong.stderr
     assert not (mleredux_home / "runs").exists()
 
@@ -80,7 +88,7 @@ def test_check_says_what_to_mend_and_keeps_no_run(write_agent: Any, mleredux_hom
 def test_an_agent_that_fails_its_smoke_run_never_sees_the_task(write_agent: Any, mleredux_home: Path) -> None:
     folder = write_agent("broken", **{"solve.py": "raise SystemExit('no idea')\n"})
     ended = mleredux(
-        *("run", "digits", "--agent", f"repo:{folder}", "--json", "--runs-dir", str(mleredux_home / "runs"))
+        *("run", "digits", "--agent", f"repo:{folder}", *GRANTED, "--json", "--runs-dir", str(mleredux_home / "runs"))
     )
     record = json.loads(ended.stdout)
     assert (ended.returncode, record["cause"]) == (3, "agent_crashed")

@@ -36,7 +36,8 @@ secrets = ["DATABASE_PASSWORD"]
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     """A server that builds nothing: builds stay queued."""
-    with LocalServer(tmp_path_factory.mktemp("local") / "runs").running() as running:
+    offered = ("DATABASE_PASSWORD",)
+    with LocalServer(tmp_path_factory.mktemp("local") / "runs", agent_variables=offered).running() as running:
         running.member = running.user("member")  # type: ignore[attr-defined]
         yield running
 

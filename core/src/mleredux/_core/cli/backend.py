@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
-    from mleredux._core.models import Event, Report, Verdict
+    from mleredux._core.models import Event, Grants, Report, Verdict
     from mleredux._core.models.experiment import Plan
 
 Record = dict[str, Any]
@@ -26,6 +26,8 @@ class RunRequest:
     seeds: tuple[int, ...]
     sandbox: str | None
     network: str | None
+    grants: Grants
+    """What agents that are not installed may have; on a server, its administrator decides."""
     limits: Mapping[str, Any]
     options: Mapping[str, Any]
     obfuscated: bool
@@ -43,11 +45,20 @@ class RunRequest:
     """The plan of an experiment, in place of all other fields but the project."""
 
     @classmethod
-    def of(cls, plan: Plan, *, project: str | None = None) -> RunRequest:
+    def of(cls, plan: Plan, *, project: str | None = None, grants: Grants | None = None) -> RunRequest:
         """The request of `mleredux experiment run`."""
+        from mleredux._core.models import Grants
+
         missing: dict[str, Any] = dict.fromkeys(("tasks", "sets", "agents", "seeds"), ())
         missing |= dict.fromkeys(("sandbox", "network", "context", "base_image", "resume", "priority"))
-        missing |= {"limits": {}, "options": {}, "labels": {}, "obfuscated": False, "jobs": 1}
+        missing |= {
+            "limits": {},
+            "options": {},
+            "labels": {},
+            "obfuscated": False,
+            "jobs": 1,
+            "grants": grants or Grants(),
+        }
         return cls(**missing, project=project, name=plan.experiment.name, matrix=plan)
 
     def plan(self) -> Plan:

@@ -20,7 +20,7 @@ from mleredux.errors import DataError, MlereduxError, NotFound
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
-    from mleredux._core.models import Event, Report, Verdict
+    from mleredux._core.models import Agent, Event, Grants, Report, Verdict
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run, RunStore
 
@@ -129,12 +129,17 @@ class LocalBackend:
 
     def _plan(self, request: RunRequest) -> list[dict[str, Any]]:
         """One set of fields for each run, all validated before the first run is created."""
+        from mleredux._core.cli.consent import consent
         from mleredux._core.plans import plan_cells
 
         if not request.agents:
             known = ", ".join(self._catalogue.entries("agents")) or "none"
             raise click.UsageError(f"Choose an agent with --agent; installed: {known}.")
-        return [fields for _, fields in plan_cells(self._catalogue, request.plan())]
+
+        def granted(agent: Agent, network: str | None) -> tuple[Grants, str | None]:
+            return consent(self._catalogue, agent, request.grants, network)
+
+        return [fields for _, fields in plan_cells(self._catalogue, request.plan(), granted=granted)]
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
         """Rows of the store's index."""

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from mleredux._core.cli.backend import Backend, Batch, RunRequest
+from mleredux._core.cli.consent import OPTIONS, grant_options, granted
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option
@@ -49,6 +50,7 @@ _SAME = (
 @click.option("--gpus", type=click.IntRange(min=0), help="GPUs for the agent.")
 @click.option("--grace", type=Duration(), help="Time between SIGTERM and SIGKILL.")
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
+@grant_options
 @click.option("--llm-calls", type=click.IntRange(min=0), help="Maximum number of LLM calls through the gateway.")
 @click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of tokens of these calls.")
 @click.option(
@@ -108,6 +110,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
             **same,
             limits={name: asked[name] for name in _LIMITS if asked[name] is not None},
             options=read_options(asked["options"]),
+            grants=granted(**{name: asked[name] for name in OPTIONS}),
             labels=read_labels(asked["labels"]),
             context=asked["context"].read() if asked["context"] else None,
         )

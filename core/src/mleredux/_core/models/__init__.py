@@ -4,6 +4,7 @@ from mleredux._core.models.agent import Agent, Build, Limits, Smoke
 from mleredux._core.models.base import Model
 from mleredux._core.models.events import Event
 from mleredux._core.models.grader import FormInput, Grader, GradingInput, Score
+from mleredux._core.models.grants import Grants
 from mleredux._core.models.report import Ledger, LlmUse, Report, VersionScore
 from mleredux._core.models.run import (
     CAUSES,
@@ -49,6 +50,7 @@ __all__ = [
     "FormInput",
     "Grader",
     "GradingInput",
+    "Grants",
     "KnownLeak",
     "Ledger",
     "Limits",

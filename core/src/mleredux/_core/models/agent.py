@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from mleredux._core.models.base import ID_PATTERN, Model
+from mleredux._core.models.grants import HostName
 
 Network = Literal["none", "gateway", "open"]
 """The network access of an agent: none, LLMs through the gateway, or the internet."""
@@ -61,6 +62,11 @@ class Build(Model):
     """Time limit of the build in seconds."""
     max_image_mb: int | None = Field(default=None, ge=1)
     """Maximum size of the image; None: no limit."""
+    hosts: tuple[HostName, ...] = ()
+    """Hosts that the build of a context reaches, besides package registries. An installed agent's build may reach any
+    public host."""
+    images: tuple[str, ...] = ()
+    """Images that the Dockerfile of a context names itself."""
 
 
 class Smoke(Model):
@@ -83,11 +89,14 @@ class Agent(Model):
     env: dict[str, str] = {}
     """Environment variables set for the agent."""
     pass_env: tuple[str, ...] = ()
-    """Names of variables passed on from the caller's environment."""
+    """Names of variables passed on from the caller's environment. An agent found by a reference only asks for these,
+    for `secrets`, `hosts`, images, build hosts, and an open network: `Grants` say what it gets."""
     secrets: tuple[str, ...] = ()
     """Names of variables passed on whose values are masked in all stored files."""
     limits: Limits = Limits()
     network: Network = "none"
+    hosts: tuple[HostName, ...] = ()
+    """With network `none` or `gateway`: hosts that it reaches, through a recorded proxy."""
     options: dict[str, Any] = {}
     """Options and their defaults; passed to the agent as JSON in `MLEREDUX_OPTIONS`."""
     configure: Callable[[dict[str, Any]], Agent] | None = None

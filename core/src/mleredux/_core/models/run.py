@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from mleredux._core.models.agent import Limits, Network
 from mleredux._core.models.base import Model
+from mleredux._core.models.grants import Grants
 
 
 class State(StrEnum):
@@ -120,6 +121,8 @@ class RunSpec(Model):
     seed: int
     limits: Limits
     network: Network = "none"
+    grants: Grants = Grants()
+    """What the agent gets beyond its sandbox, and the hosts it may reach."""
     options: dict[str, Any] = {}
     """Agent options given for this run."""
     obfuscated: bool = False

@@ -112,15 +112,14 @@ def public_name(run: Run) -> str:
 
 
 def environment(
-    run: Run, task: Task, agent: Agent, launch: Launch, layout: Layout, host: dict[str, str]
+    run: Run, task: Task, agent: Agent, launch: Launch, layout: Layout, passed: dict[str, str]
 ) -> dict[str, str]:
     """The variables of the agent: ours, those it declares, and nothing else.
 
     Args:
-        host: The caller's environment, of which the agent gets what it declares in `pass_env` and `secrets`.
+        passed: The variables of the caller that the agent gets.
     """
     limits = launch.limits
-    passed = {name: host[name] for name in (*agent.pass_env, *agent.secrets) if name in host}
     return {
         **agent.env,
         **passed,

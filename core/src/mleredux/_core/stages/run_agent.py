@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from mleredux._core.grants import passed_variables, protected_variables
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux._core.models.events import AgentFound, Attempt, GatewayUse, Validation
 from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
@@ -186,7 +187,8 @@ def _launch(
     )
     layout = context.sandbox.layout(launch)
     write_briefing(run, context.task, layout, folders["task"])
-    variables = environment(run, context.task, agent, launch, layout, dict(os.environ))
+    passed = passed_variables(agent, run.spec.grants, os.environ, protected_variables(context.catalogue))
+    variables = environment(run, context.task, agent, launch, layout, passed)
     if gateway:
         variables |= {**gateway.environment(layout.gateway_url), "MLEREDUX_GATEWAY_URL": layout.gateway_url}
     return replace(launch, env=variables)

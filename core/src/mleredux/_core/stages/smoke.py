@@ -51,7 +51,7 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
 
 def _record(agent: Agent, built: Built) -> Path:
     """Where it is remembered that this agent passed: by what was built and what is started."""
-    facts = agent.model_dump_json(include={"id", "command", "env", "options", "network", "smoke"})
+    facts = agent.model_dump_json(include={"id", "command", "env", "options", "network", "hosts", "smoke"})
     digest = hashlib.sha256(f"{built.identity}\0{facts}".encode()).hexdigest()
     return cache_dir() / "smoke" / digest[:32]
 
@@ -69,6 +69,7 @@ def _execute(context: StageContext, pipeline: Pipeline, folder: Path) -> Run:
         limits={"time_limit": min(smoke.time_limit, spec.limits.time_limit)},
         options={**spec.options, **smoke.options},
         network=spec.network,
+        grants=spec.grants,
     )
     store = RunStore(folder / "runs")
     run = store.create(**asked, data_dir=str(context.data.path))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.agent import Agent, Build, Limits, Smoke
+from mleredux.plugin.container import images_of
 
 from mleredux_agent_repo.manifest import Manifest, read_manifest
 from mleredux_agent_repo.references import parse
@@ -56,12 +57,14 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
             writable_root=build.writable_root,
             time_limit=build.time_limit,
             max_image_mb=build.max_image,
+            hosts=tuple(manifest.network.build),
+            images=_images(source.folder, build.dockerfile),
         ),
         env=dict(environment.set),
-        pass_env=tuple(environment.passed),
-        secrets=tuple(environment.secrets),
+        secrets=tuple(dict.fromkeys((*environment.passed, *environment.secrets))),
         limits=Limits(**limits),
         network=about.network,
+        hosts=tuple(manifest.network.run),
         options=manifest.options,
         isolated=True,
         rollout_reader=_reader(manifest),
@@ -69,6 +72,12 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         reference=source.reference,
         tags=("repo",),
     )
+
+
+def _images(folder: Path, dockerfile: str | None) -> tuple[str, ...]:
+    if dockerfile is None:
+        return ()
+    return tuple(images_of((folder / dockerfile).read_text(encoding="utf-8", errors="replace")))
 
 
 def _with_dockerfile(source: Source, requirements: list[str]) -> Path:

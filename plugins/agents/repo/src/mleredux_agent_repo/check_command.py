@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from mleredux.plugin.command import grant_options
 
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
@@ -20,18 +21,30 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.argument("place", metavar="PATH|repo:REFERENCE")
 @click.option("--static", is_flag=True, help="Only look: no build, no smoke run.")
+@click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
+@grant_options
 @click.option("--base-image", metavar="IMAGE", help="Base of the agent's image (also MLEREDUX_BASE_IMAGE).")
 @click.option("--logs", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs of build and run here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def command(
-    ctx: click.Context, place: str, static: bool, base_image: str | None, logs: Path | None, as_json: bool
+    ctx: click.Context,
+    place: str,
+    static: bool,
+    network: str | None,
+    pass_env: tuple[str, ...],
+    allow_hosts: tuple[str, ...],
+    allow_images: tuple[str, ...],
+    base_image: str | None,
+    logs: Path | None,
+    as_json: bool,
 ) -> None:
     """Verify a developer's agent: its source, its manifest, its build, and a smoke run.
 
     Nothing of it is kept among your runs. Exit code 0 where all is well.
     """
-    from mleredux.plugin.command import current
+    from mleredux.plugin.command import consent, current, granted, statement
+    from mleredux.plugin.host import protected_variables
 
     from mleredux_agent_repo.agents import agent_of
     from mleredux_agent_repo.references import SCHEME
@@ -48,7 +61,13 @@ def command(
     agent = agent_of(place if place.startswith(SCHEME) else SCHEME + place)
     tell("source", str(agent.reference))
     tell("manifest", f"agent {agent.id}, version {agent.version}, network {agent.network}")
-    passed = static or _build_and_run(current(), agent, base_image, logs, tell)
+    catalogue = current()
+    for line in statement(agent, protected_variables(catalogue))[1:]:
+        tell("asks for", " ".join(line.split()))
+    passed = static
+    if not static:
+        grants, network = consent(catalogue, agent, granted(pass_env, allow_hosts, allow_images), network)
+        passed = _build_and_run(catalogue, agent, {"grants": grants, "network": network}, base_image, logs, tell)
     if as_json:
         click.echo(
             json.dumps({"reference": agent.reference, "agent": agent.id, "ok": passed, "steps": found}, indent=1)
@@ -56,7 +75,9 @@ def command(
     ctx.exit(0 if passed else 1)
 
 
-def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, logs: Path | None, tell: Any) -> bool:
+def _build_and_run(
+    catalogue: Catalogue, agent: Agent, given: dict[str, Any], base_image: str | None, logs: Path | None, tell: Any
+) -> bool:
     """The smoke run in a store of its own, building included."""
     from mleredux.plugin.artifact import RunStore, State
     from mleredux.plugin.command import DataStore
@@ -68,7 +89,12 @@ def _build_and_run(catalogue: Catalogue, agent: Agent, base_image: str | None, l
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder:
         store, data = RunStore(Path(folder) / "runs"), DataStore()
         asked = plan(
-            catalogue, smoke.task, agent.reference, limits={"time_limit": smoke.time_limit}, options=smoke.options
+            catalogue,
+            smoke.task,
+            agent.reference,
+            limits={"time_limit": smoke.time_limit},
+            options=smoke.options,
+            **given,
         )
         run = store.create(**asked, data_dir=str(data.path))
         Pipeline(store, catalogue, data, base_image=base_image, smoke=False).execute([run])

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import Network
+from mleredux.plugin.agent import HostName, Network
 from mleredux.plugin.task import ID_PATTERN
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -45,6 +45,13 @@ def _variable(name: str) -> str:
     return name
 
 
+def _host(name: str) -> str:
+    bare = name.rpartition(":")[0] or name
+    if "=" in name or "[" in name or bare.replace(".", "").isdecimal() or bare.lower() == "localhost":
+        raise ValueError(f"{name!r} is an address; ask for hosts by name")
+    return name
+
+
 def _inside(path: str) -> str:
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
         raise ValueError(f"{path!r} must lie inside the folder of the manifest")
@@ -54,6 +61,7 @@ def _inside(path: str) -> str:
 Seconds = Annotated[float, BeforeValidator(_duration)]
 Megabytes = Annotated[int, BeforeValidator(_megabytes)]
 Variable = Annotated[str, AfterValidator(_variable)]
+AskedHost = Annotated[HostName, AfterValidator(_host)]
 Inside = Annotated[str, AfterValidator(_inside)]
 
 
@@ -101,9 +109,18 @@ class EnvironmentTable(_Table):
 
     set: dict[Variable, str] = {}
     passed: list[Variable] = Field(default=[], alias="pass")
-    """Taken from the caller's environment."""
+    """Asked for from the caller's environment; the user grants them. Masked in everything that is kept."""
     secrets: list[Variable] = []
-    """Taken from the caller's environment, and masked in everything that is kept."""
+    """The same."""
+
+
+class NetworkTable(_Table):
+    """`[network]`: hosts that it asks for, `NAME`, `NAME:PORT` or `*.DOMAIN`; the user grants them."""
+
+    build: list[AskedHost] = []
+    """Besides package registries."""
+    run: list[AskedHost] = []
+    """Besides what `network` of `[agent]` allows."""
 
 
 class LimitsTable(_Table):
@@ -143,6 +160,7 @@ class Manifest(_Table):
     agent: AgentTable
     build: BuildTable = BuildTable()
     environment: EnvironmentTable = EnvironmentTable()
+    network: NetworkTable = NetworkTable()
     limits: LimitsTable = LimitsTable()
     options: dict[str, Any] = {}
     logs: LogsTable | None = None
@@ -175,7 +193,7 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:
         wrong = "\n".join(f"  {_where(item['loc'])}: {_what(item)}" for item in error.errors())
-        raise BadManifest(f"{MANIFEST} is wrong:\n{wrong}", hint="\nMend these fields.") from None
+        raise BadManifest(f"{MANIFEST} is wrong:\n{wrong}", hint="\nFix these fields.") from None
     missing = [name for name in _needed(manifest) if not (folder / name).exists()]
     if missing:
         raise BadManifest(

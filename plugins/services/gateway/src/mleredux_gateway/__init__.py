@@ -29,6 +29,14 @@ def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway:
 
 
 @hookimpl
+def mleredux_protected_variables() -> Iterable[str]:
+    """The variables that hold keys of upstreams."""
+    from mleredux_gateway.config import key_variables
+
+    return key_variables()
+
+
+@hookimpl
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
     """The record of calls, and the rollout created from it."""
     from mleredux_gateway.artifacts import artifacts_of

@@ -156,15 +156,21 @@ def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
     return GatewayConfig(upstreams, {}, None)
 
 
+def key_variables(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """Return the names of all variables that hold a key: those of providers known without a file, and of the file.
+
+    Raises:
+        SandboxError: The file can't be read; what it protects is then not known.
+    """
+    known = {str(config.key_env) for config in _known({}).values()}
+    path = config_path(environment)
+    if not path.is_file():
+        return frozenset(known)
+    return frozenset(known | {config.key_env for config in _read(path).upstreams.values() if config.key_env})
+
+
 def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
-    try:
-        found = _File.model_validate(_tuples(tomllib.loads(path.read_text(encoding="utf-8"))))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SandboxError(f"The gateway's configuration {path} can't be read: {error}.", hint=_README) from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise SandboxError(f"In {path}, {place}: {first['msg']}.", hint=_README) from None
+    found = _read(path)
     upstreams = []
     for name, config in found.upstreams.items():
         key = environment.get(config.key_env, "") if config.key_env else ""
@@ -178,6 +184,17 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
         raise SandboxError(f"{path} defines no upstream.", hint=_README)
     table = found.price_table and (path.parent / found.price_table.expanduser())
     return GatewayConfig(tuple(upstreams), found.prices, table)
+
+
+def _read(path: Path) -> _File:
+    try:
+        return _File.model_validate(_tuples(tomllib.loads(path.read_text(encoding="utf-8"))))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SandboxError(f"The gateway's configuration {path} can't be read: {error}.", hint=_README) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise SandboxError(f"In {path}, {place}: {first['msg']}.", hint=_README) from None
 
 
 def _known(environment: Mapping[str, str]) -> dict[str, UpstreamConfig]:

@@ -14,9 +14,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
-from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import Agent
+from mleredux.errors import MlereduxError, NotGranted
+from mleredux.plugin.agent import Agent, Grants
 from mleredux.plugin.command import Catalogue
+from mleredux.plugin.host import asks_of, check_grants, is_foreign, protected_variables
 
 from mleredux_server.problems import Problem
 from mleredux_server.security import Caller
@@ -31,6 +32,7 @@ _NPM = re.compile(r"(@[A-Za-z0-9~-][\w.~-]*/)?[A-Za-z0-9~-][\w.~-]*@[\w.^~*-]+")
 _DEBIAN = re.compile(r"[a-z0-9][a-z0-9+.-]*(=[\w.+:~-]+)?")
 _PYTHON = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w.,\s-]*\])?\s*([=<>~!][\w.*+!<>=~,\s-]*)?(;[^/\\@]*)?")
 _HTTPS_PORT = 443
+_HOSTS = ("hosts", "build_hosts")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
@@ -115,6 +117,14 @@ def check_address(url: str, settings: Settings) -> None:
         _check_public(host)
 
 
+def granted(catalogue: Catalogue, settings: Settings, agent: Agent) -> Grants:
+    """What an agent gets of what it asks for on this server; the quota decides on the network mode."""
+    asked, protected = asks_of(agent), protected_variables(catalogue)
+    hosts = {name: [host for host in getattr(asked, name) if host in settings.agent_hosts] for name in _HOSTS}
+    variables = [name for name in asked.variables if name in settings.agent_variables and name not in protected]
+    return Grants.model_validate({"variables": variables, "images": settings.agent_images, **hosts})
+
+
 def check_made(catalogue: Catalogue, settings: Settings, reference: str, options: Mapping[str, Any]) -> None:
     """Check whether an agent's options make it read anything of this machine that it does not read without them.
 
@@ -125,13 +135,15 @@ def check_made(catalogue: Catalogue, settings: Settings, reference: str, options
         MlereduxError: There is no such agent, or it has no such options.
     """
     made = catalogue.agent(reference, options)
-    if reference.startswith(_REPO):
-        _check_variables(made, (), settings)
+    usual = None if is_foreign(made) else _usual(catalogue, reference)
+    try:
+        check_grants(
+            made, granted(catalogue, settings, made), made.network, protected_variables(catalogue), installed=usual
+        )
+    except NotGranted as error:
+        raise _forbidden(error.message) from error
+    if usual is None or not options:
         return
-    if not options:
-        return
-    usual = _usual(catalogue, reference)
-    _check_variables(made, (*usual.pass_env, *usual.secrets), settings)
     build, before = made.build, usual.build
     if (build.context, build.dockerfile, build.packages) != (before.context, before.dockerfile, before.packages):
         raise _forbidden("The options name folders or packages of the server.")
@@ -157,12 +169,6 @@ def _usual(catalogue: Catalogue, reference: str) -> Agent:
         return catalogue.agent(reference, {})
     except MlereduxError:
         return catalogue.agent(reference)
-
-
-def _check_variables(made: Agent, usual: Iterable[str], settings: Settings) -> None:
-    taken = {*made.pass_env, *made.secrets} - set(usual) - set(settings.agent_variables)
-    if taken:
-        raise _forbidden(f"The agent uses variables of the server that are not allowed: {', '.join(sorted(taken))}.")
 
 
 def _added(now: Iterable[str], before: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mleredux.errors import NotGranted
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import Run, RunSpec, RunStore
 from mleredux.plugin.host import Slots, plan
@@ -17,6 +18,7 @@ from mleredux_server.creation import make_jobs
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, now
 from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.problems import Problem
+from mleredux_server.references import granted
 from mleredux_server.scheduler.adoption import write_note
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, RunRequest
@@ -56,24 +58,32 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
         slots: The machine's resources, passed if many runs are planned; looked up if None.
 
     Raises:
+        Problem: Its agent asks for something that this server does not grant.
         MlereduxError: It can't run here.
     """
-    fields = plan(
-        service.catalogue,
-        request.task,
-        request.agent,
-        sandbox=request.sandbox,
-        seed=request.seed,
-        limits=request.limits.model_dump(exclude_none=True),
-        options=request.options,
-        network=request.network,
-    )
+    agent = service.catalogue.agent(request.agent, request.options)
+    try:
+        fields = plan(
+            service.catalogue,
+            request.task,
+            request.agent,
+            sandbox=request.sandbox,
+            seed=request.seed,
+            limits=request.limits.model_dump(exclude_none=True),
+            options=request.options,
+            network=request.network,
+            grants=granted(service.catalogue, service.settings, agent),
+        )
+    except NotGranted as error:
+        hint = "An open network is granted by requesting it; ask the server administrator for anything else."
+        raise Problem("forbidden", error.message, hint=hint) from error
     (slots or Slots(service.store.path)).fit(fields["limits"])
     more = {"obfuscated": request.obfuscated, "context": request.context, "data_dir": str(service.data.path.resolve())}
     sandboxes: tuple[str, ...] = ()
     if request.sandbox is None:
-        agent = service.catalogue.agent(request.agent, request.options)
-        needs = needs_of(agent, network=fields["network"], gpus=fields["limits"].gpus)
+        needs = needs_of(
+            agent, network=fields["network"], gpus=fields["limits"].gpus, hosts=bool(fields["grants"].hosts)
+        )
         sandboxes = tuple(fitting(needs, service.catalogue.capabilities()))
     return Planned(_id_of(service, fields), request, {**fields, **more}, sandboxes)
 

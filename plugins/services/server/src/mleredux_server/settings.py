@@ -32,9 +32,11 @@ class Settings(BaseModel):
     repo_hosts: tuple[str, ...] = ()
     """Hosts that repositories may be fetched from for users who are not admins; empty: any public host."""
     agent_images: tuple[str, ...] = ()
-    """Patterns of images that such users may name in options of agents."""
+    """Patterns of images that such users may name in options of agents, and repositories in their Dockerfiles."""
     agent_variables: tuple[str, ...] = ()
-    """Environment variables of the server that agents from repositories may use for such users."""
+    """Environment variables of the server that agents from repositories get if they ask for them."""
+    agent_hosts: tuple[str, ...] = ()
+    """Hosts that agents from repositories reach if they ask for them, while they run and in builds."""
     min_free_mb: int = Field(default=512, ge=0)
     """With less free space on the disk of the runs directory, the service reports that it is not ready."""
 

@@ -69,15 +69,16 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     metavar="HOST",
     help="Fetch users' agent repositories from these hosts only.  [default: any public host]",
 )
-@click.option(
-    "--agent-image", "agent_images", multiple=True, metavar="PATTERN", help="Images that users may name in options."
-)
+@click.option("--agent-image", "agent_images", multiple=True, metavar="PATTERN", help="Images that users may name.")
 @click.option(
     "--agent-variable",
     "agent_variables",
     multiple=True,
     metavar="NAME",
     help="Environment variables of the server that users' agents may use.",
+)
+@click.option(
+    "--agent-host", "agent_hosts", multiple=True, metavar="HOST", help="Hosts that users' agents may reach if they ask."
 )
 @runs_dir_option
 @data_dir_option

@@ -1,0 +1,139 @@
+"""What an agent that is not installed asks for: options that grant it, and the question before its first run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mleredux._core.cli.server import local_option
+from mleredux._core.locations import cache_dir
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent, Grants
+    from mleredux._core.plugins import Catalogue
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_WHY = "the server's administrator decides what agents may have."
+OPTIONS = ("pass_env", "allow_hosts", "allow_images")
+"""Parameters of `grant_options`."""
+
+
+def grant_options(command: _Command) -> _Command:
+    """Add the options that grant what a foreign agent asks for."""
+    for option in (
+        local_option(
+            "--allow-image",
+            "allow_images",
+            multiple=True,
+            metavar="NAME",
+            help="Image that the build of the agent's repository may use; a pattern is allowed.",
+            why=_WHY,
+        ),
+        local_option(
+            "--allow-host",
+            "allow_hosts",
+            multiple=True,
+            metavar="[build:]HOST",
+            help="Host that the agent may reach while it runs (or in its build): NAME, NAME:PORT, *.DOMAIN.",
+            why=_WHY,
+        ),
+        local_option(
+            "--pass-env",
+            "pass_env",
+            multiple=True,
+            metavar="NAME",
+            help="Variable of your environment to pass to the agent; masked in all stored files.",
+            why=_WHY,
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def granted(pass_env: Sequence[str], allow_hosts: Sequence[str], allow_images: Sequence[str]) -> Grants:
+    """What the options grant.
+
+    Raises:
+        MlereduxError: A name is not valid.
+    """
+    from mleredux._core.grants import read_grants
+
+    build = "build:"
+    return read_grants(
+        variables=pass_env,
+        hosts=[host for host in allow_hosts if not host.startswith(build)],
+        build_hosts=[host.removeprefix(build) for host in allow_hosts if host.startswith(build)],
+        images=allow_images,
+    )
+
+
+def consent(catalogue: Catalogue, agent: Agent, grants: Grants, network: str | None) -> tuple[Grants, str | None]:
+    """Show what a foreign agent asks for before its first run, and ask for what no option grants.
+
+    An answer is remembered for the same commit (or content) that asks for the same.
+
+    Returns:
+        The grants and the network mode to run it with; without a terminal, as they were.
+    """
+    from mleredux._core.grants import is_foreign, missing_grants, protected_variables, with_all
+
+    if not is_foreign(agent):
+        return grants, network
+    protected = protected_variables(catalogue)
+    missing = missing_grants(agent, grants, network, protected)
+    note = _note(agent)
+    known = note.read_text(encoding="utf-8") if note.is_file() else None
+    if known is None or (missing and known != "granted"):
+        for line in statement(agent, protected):
+            click.echo(line, err=True)
+    if missing and known != "granted":
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return grants, network  # the check of the plan names the options
+        click.confirm("Give it all of this?", abort=True, err=True)
+        known = "granted"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text(known or "shown", encoding="utf-8")
+    if not missing:
+        return grants, network
+    return with_all(agent, grants, protected), network or agent.network
+
+
+def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
+    """Lines that say who an agent is, and what it asks for."""
+    from mleredux._core.grants import asks_of
+
+    asked = asks_of(agent)
+    network = {
+        "none": "no network",
+        "gateway": "the gateway to language models, at your cost",
+        "open": "an open network: any public host",
+    }
+    return [
+        f"Agent {agent.id} of {agent.reference} asks for:",
+        f"  network   {network[agent.network]}",
+        *(f"  variable  {name}{_fate(name, protected)}" for name in asked.variables),
+        *(f"  host      {name}, while it runs" for name in asked.hosts),
+        *(f"  host      {name}, in its build" for name in asked.build_hosts),
+        *(f"  image     {name}, in its build" for name in asked.images),
+    ]
+
+
+def _fate(name: str, protected: frozenset[str]) -> str:
+    import os
+
+    if name in protected:
+        return ": never passed on; with network gateway, it gets a key of the gateway's own"
+    return "" if name in os.environ else " (not set)"
+
+
+def _note(agent: Agent) -> Any:
+    from mleredux._core.grants import asks_of
+
+    facts = [agent.reference, agent.id, agent.network, asks_of(agent).model_dump()]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return cache_dir() / "grants" / digest[:32]

@@ -1,0 +1,138 @@
+"""What an agent may have: one check for the command line, the Python API and services.
+
+An agent that was found by a reference (`repo:…`) is foreign code: it only asks. An installed agent gets what it
+declares.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from mleredux._core.models.grants import Grants
+from mleredux.errors import MlereduxError, NotGranted
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent
+    from mleredux._core.plugins import Catalogue
+
+_OURS = "MLEREDUX_"
+
+
+def asks_of(agent: Agent) -> Grants:
+    """What an agent declares that it needs, without its network mode."""
+    variables = tuple(dict.fromkeys((*agent.pass_env, *agent.secrets)))
+    build = agent.build
+    return Grants(variables=variables, hosts=agent.hosts, build_hosts=build.hosts, images=build.images)
+
+
+def is_foreign(agent: Agent) -> bool:
+    """Whether an agent was found by a reference, so that it has only what is granted."""
+    return agent.reference is not None
+
+
+def protected_variables(catalogue: Catalogue) -> frozenset[str]:
+    """Variables that no agent gets: those of mleredux itself, and the keys of the gateway's upstreams."""
+    named = {name for names in catalogue.hook("mleredux_protected_variables")() for name in names or ()}
+    return frozenset(named | {name for name in os.environ if name.startswith(_OURS)})
+
+
+def check_grants(
+    agent: Agent, grants: Grants, network: str | None, protected: Iterable[str], *, installed: Agent | None = None
+) -> None:
+    """Check that everything an agent asks for was granted.
+
+    Args:
+        agent: With its options applied.
+        grants: What it was granted.
+        network: The network mode that was granted; None: none was named.
+        protected: Of `protected_variables`.
+        installed: The agent without options, whose own declarations need no grant.
+
+    Raises:
+        NotGranted: Something was not, or can't be; the message names it, the hint the options.
+    """
+    if impossible := sorted(name for name in grants.variables if _is_protected(name, protected)):
+        raise NotGranted(
+            f"{', '.join(impossible)} can't be passed to any agent: it is a key of the gateway, or mleredux's own.",
+            hint="Use `--network gateway`, with which agents get a metered key for one run.",
+        )
+    missing = missing_grants(agent, grants, network, protected, installed=installed)
+    if missing:
+        raise NotGranted(
+            f"Agent {agent.id} ({agent.reference or 'installed'}) asks for {_all_of(missing.values())}, "
+            "which was not granted.",
+            hint=f"Grant it with `{' '.join(missing)}`.",
+        )
+
+
+def missing_grants(
+    agent: Agent, grants: Grants, network: str | None, protected: Iterable[str], *, installed: Agent | None = None
+) -> dict[str, str]:
+    """What an agent asks for and was not granted, in words, by the option that grants it."""
+    trusted = installed or (None if is_foreign(agent) else agent)
+    asked, has = asks_of(agent), asks_of(trusted) if trusted else Grants()
+    found: dict[str, str] = {}
+    for name in asked.variables:
+        if name not in (*has.variables, *grants.variables) and not _is_protected(name, protected):
+            found[f"--pass-env {name}"] = f"the variable {name}"
+    if network is None:
+        if agent.network == "open" and not trusted:
+            found["--network open"] = "an open network"
+        for name in asked.hosts:
+            if name not in (*has.hosts, *grants.hosts):
+                found[f"--allow-host {name}"] = f"the host {name}"
+    for name in asked.build_hosts:
+        if name not in (*has.build_hosts, *grants.build_hosts):
+            found[f"--allow-host build:{name}"] = f"the host {name} in its build"
+    for name in asked.images:
+        if name not in has.images and not any(fnmatchcase(name, pattern) for pattern in grants.images):
+            found[f"--allow-image {name}"] = f"the image {name}"
+    return found
+
+
+def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
+    """The grants and everything else that an agent asks for, but protected variables."""
+    asked = asks_of(agent)
+    both = {name: (*getattr(grants, name), *getattr(asked, name)) for name in Grants.model_fields}
+    both["variables"] = tuple(name for name in both["variables"] if not _is_protected(name, protected))
+    return Grants(**{name: tuple(dict.fromkeys(values)) for name, values in both.items()})
+
+
+def read_grants(**fields: Iterable[str]) -> Grants:
+    """Grants from the names of each field.
+
+    Raises:
+        MlereduxError: A name is not valid.
+    """
+    try:
+        return Grants.model_validate({field: tuple(names) for field, names in fields.items()})
+    except ValidationError as error:
+        said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise MlereduxError(f"{said}.", hint="See `mleredux run --help`.") from None
+
+
+def passed_variables(
+    agent: Agent, grants: Grants, environment: Mapping[str, str], protected: Iterable[str]
+) -> dict[str, str]:
+    """The variables of the caller that an agent gets. The value of a protected one is not passed by another name."""
+    declared = () if is_foreign(agent) else (*agent.pass_env, *agent.secrets)
+    hidden = {environment[name] for name in protected if environment.get(name)}
+    return {
+        name: environment[name]
+        for name in (*declared, *grants.variables)
+        if name in environment and not _is_protected(name, protected) and environment[name] not in hidden
+    }
+
+
+def _is_protected(name: str, protected: Iterable[str]) -> bool:
+    return name.startswith(_OURS) or name in protected
+
+
+def _all_of(words: Iterable[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,47 @@
+"""Models of grants: what agents that are not installed ask for, and what the person who runs them gives."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from mleredux._core.models.base import Model
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HOST = re.compile(
+    r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?(=[0-9a-f.:\[\]]+)?(:[0-9]{1,5})?|\[[0-9a-f:.]+\](:[0-9]{1,5})?",
+    re.IGNORECASE,
+)
+
+
+def _variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError(f"{name!r} is not a valid variable name")
+    return name
+
+
+def _host(name: str) -> str:
+    if not _HOST.fullmatch(name):
+        raise ValueError(f"{name!r} is not a host: write NAME, NAME:PORT or *.DOMAIN")
+    return name.lower()
+
+
+VariableName = Annotated[str, AfterValidator(_variable)]
+HostName = Annotated[str, AfterValidator(_host)]
+"""`NAME`, `NAME:PORT` or `*.DOMAIN`; ports 80 and 443 where none is given. `NAME=ADDRESS` and an address reach exactly
+that address, a private one too."""
+
+
+class Grants(Model):
+    """What an agent gets beyond a sandbox without network; or, as `Agent.asks` returns it, what an agent asks for."""
+
+    variables: tuple[VariableName, ...] = ()
+    """Names of variables of the caller's environment; their values are masked in all stored files."""
+    hosts: tuple[HostName, ...] = ()
+    """Hosts that the agent may reach while it runs."""
+    build_hosts: tuple[HostName, ...] = ()
+    """Hosts that its build may reach, besides package registries."""
+    images: tuple[str, ...] = ()
+    """Images that its build may use besides the base image: names, or patterns (`ghcr.io/team/*`)."""
