@@ -24,7 +24,8 @@ from mleredux_audit_floor.floor import KINDS, Floor, floor_of
 INTRODUCTION = """\
 What submissions score that nothing was learned for; the kinds are those of
 [`mleredux audit floor`](https://github.com/mleredux/mleredux/tree/main/plugins/audit/floor). A dash: no submission of
-the kind was accepted. Bold: better than the median. Made with:
+the kind was accepted. Bold: better than the median. On made-up miniature data this says little of the real task: a
+table of twenty rows is often answered by its mean. Made with:
 
 ```sh no-run: it takes ten minutes, and golden cases
 python benchmarks/floor.py --golden DIR --markdown docs/reference/floor.md
