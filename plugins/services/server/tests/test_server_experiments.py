@@ -11,6 +11,7 @@ import pytest
 import structlog
 from mleredux._core.models import RunSpec
 from mleredux._core.store import Run, RunStore
+from mleredux.plugin.experiment import Plan, plan_tasks
 from mleredux_server.creation import drop_uncreated
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow
 from mleredux_testing.server_local import LocalServer
@@ -57,6 +58,48 @@ def test_each_task_is_run_with_each_agent_and_each_seed_once(local: LocalServer,
     assert set(RunStore(local.service.store.path).ids()) >= {run["id"] for run in experiment["runs"]}
     listed = ann.get("/v1/runs", params={"experiment": experiment["id"], "limit": 500}).json()["items"]
     assert {run["id"] for run in listed} == {run["id"] for run in experiment["runs"]}
+
+
+def test_a_plan_is_expanded_as_it_is_locally(local: LocalServer, ann: httpx.Client) -> None:
+    arm = {"agent": "dummy", "sandbox": "docker", "contexts": {"*": "Be brief."}}
+    arms = {"v1": {**arm, "grid": {"limits": {"time_limit": ["1m", "2m"]}}}, "v2": {**arm, "agent": "baseline"}}
+    design = {"name": "first", "tasks": ["digits", "set:starter"], "seeds": [0, 1]}
+    plan = {"experiment": design, "limits": {"memory_mb": "2g"}, "arms": arms}
+    answered = ann.post("/v1/experiments", json={"plan": plan})
+    assert answered.status_code == 201, answered.text
+    made = answered.json()
+    tasks = plan_tasks(local.service.catalogue, Plan.model_validate(plan))
+    cells = Plan.model_validate(plan).cells(tasks)
+    assert {(run["arm"], run["task"], run["seed"]) for run in made["runs"]} == set(cells)
+    assert len(made["runs"]) == len(cells)
+    limits = {(run["arm"], run["limits"]["time_limit"], run["limits"]["memory_mb"]) for run in made["runs"]}
+    assert ("v1:time_limit=2m", 120, 2048) in limits and len(limits) == 3
+    assert made["name"] == "first" and made["plan"]["arms"]["v2"]["agent"] == "baseline"
+    spec = Run(local.service.store.path / made["runs"][0]["id"]).spec
+    assert (spec.experiment, spec.context) == (made["id"], "Be brief.") and spec.arm == made["runs"][0]["arm"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"arms": {"v1": {"agent": "dummy", "context": "/etc/passwd"}}}, 422),
+        ({"arms": {"v1": {"agent": "dummy", "image": "python"}}}, 422),
+        ({"arms": {"v1": {"agent": "dummy", "grid": {"limits": {"gpu": [1]}}}}}, 422),
+        ({"arms": {"v1": {"agent": "dummy", "limits": {"cpus": 4000}}}}, 422),
+        ({"arms": {"v1": {"agent": "no-such-agent"}}}, 404),
+        ({"arms": {"v1": {"agent": "dummy", "grid": {"seed": [*range(40)], "model": [*range(40)]}}}}, 422),
+        ({"experiment": {"name": "big", "tasks": ["digits"], "seeds": [*range(6000)]}}, 413),
+    ],
+)
+def test_an_impossible_plan_creates_nothing(
+    local: LocalServer, ann: httpx.Client, changed: dict[str, Any], status: int
+) -> None:
+    before = rows_of(local)
+    plan = {"experiment": {"name": "first", "tasks": ["digits"]}, "arms": {"v1": {"agent": "dummy"}}, **changed}
+    answered = ann.post("/v1/experiments", json={"plan": plan})
+    assert answered.status_code == status, answered.text
+    assert ann.post("/v1/experiments", json={**ASKED, "tasks": ["digits"], "plan": plan}).status_code == 422
+    assert rows_of(local) == before
 
 
 def test_the_list_counts_runs_without_listing_them(local: LocalServer, ann: httpx.Client) -> None:

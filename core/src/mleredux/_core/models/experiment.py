@@ -16,7 +16,7 @@ from mleredux._core.units import megabytes, seconds
 SET = "set:"
 """Prefix of a task that stands for all tasks of a set."""
 MOST_ARMS = 1000
-"""Maximum number of arms, and of combinations of a grid."""
+"""Maximum number of arms of a plan, all combinations of grids counted."""
 Name = Annotated[str, Field(pattern=ID_PATTERN, max_length=64)]
 Seed = Annotated[int, Field(ge=-(2**53), le=2**53)]
 _UNITS = {"time_limit": seconds, "notice": seconds, "grace": seconds, "memory_mb": megabytes, "disk_mb": megabytes}
@@ -149,8 +149,8 @@ class Plan(Model):
             fields = arm.model_dump(exclude={"grid"}, exclude_unset=True)
             fields["limits"] = {**_given(self.limits), **_given(arm.limits)}
             axes = _axes(name, arm.grid)
-            if math.prod(map(len, axes.values())) > MOST_ARMS:
-                raise _invalid(("arms", name, "grid"), f"has more than {MOST_ARMS} combinations", None)
+            if len(found) + math.prod(map(len, axes.values())) > MOST_ARMS:
+                raise _invalid(("arms", name, "grid"), f"a plan has at most {MOST_ARMS} arms", None)
             for values in itertools.product(*axes.values()):
                 chosen = dict(zip(axes, values, strict=True))
                 label = ",".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
@@ -182,7 +182,7 @@ def _axes(arm: str, grid: dict[str, Any], prefix: str = "") -> dict[str, list[An
     """The fields of a grid with their values; nested tables become dotted names."""
     axes: dict[str, list[Any]] = {}
     for key, value in grid.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not prefix:
             axes |= _axes(arm, value, f"{prefix}{key}.")
         elif isinstance(value, list | tuple) and value:
             axes[f"{prefix}{key}"] = list(value)

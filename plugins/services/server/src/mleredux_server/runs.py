@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mleredux.errors import NotGranted
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import Run, RunSpec, RunStore
+from mleredux.plugin.experiment import Cell, Plan, plan_of, plan_tasks
 from mleredux.plugin.host import Slots, plan
 from mleredux.plugin.sandbox import fitting, needs_of
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_quota, fit_to_quota
@@ -88,40 +90,79 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
     return Planned(_id_of(service, fields), request, {**fields, **more}, sandboxes)
 
 
-def plan_matrix(service: Service, asked: ExperimentRequest) -> list[Planned]:
-    """Check a matrix of runs; each task with each agent once, as seeds make no difference.
+def plan_matrix(service: Service, asked: ExperimentRequest, pinned: Mapping[str, str]) -> list[Planned]:
+    """Check a matrix of runs; each task with each arm once, as seeds make no difference.
+
+    Args:
+        pinned: Exact references by the agents that the plan names.
 
     Raises:
-        Problem: It has no runs, or too many.
+        Problem: It has no runs, or too many, or a plan names files of the client's machine.
         MlereduxError: One of them can't run here.
     """
-    tasks = service.catalogue.task_names(asked.tasks, asked.sets)
-    agents, seeds = list(dict.fromkeys(asked.agents)), list(dict.fromkeys(asked.seeds))
-    size = len(tasks) * len(agents) * len(seeds)
-    if not size:
-        raise Problem("invalid", "An experiment needs a task.", hint="Set `tasks` or `sets`.")
-    if size > MOST_RUNS or size * len(asked.context or "") > _MOST_CONTEXT:
+    matrix = matrix_of(asked)
+    tasks, arms = plan_tasks(service.catalogue, matrix), matrix.all_arms()
+    size = len(tasks) * len(arms) * len(set(matrix.experiment.seeds))
+    context = max(len(text or "") for arm in arms.values() for text in ("", *arm.contexts.values()))
+    if size > MOST_RUNS or size * context > _MOST_CONTEXT:
         raise Problem(
             "too-large",
             f"The experiment has {size} runs; the maximum is {MOST_RUNS}, less with a long context.",
             hint="Split it into several experiments.",
         )
-    how = {name: getattr(asked, name) for name in HowToRun.model_fields}
-    slots, planned = Slots(service.store.path), []
-    for task in tasks:
-        for agent in agents:
-            first = plan_run(service, RunRequest(task=task, agent=agent, seed=seeds[0], **how), slots)
-            planned.append(first)
-            planned += [
-                Planned(
-                    _id_of(service, first.fields),
-                    first.request.model_copy(update={"seed": seed}),
-                    {**first.fields, "seed": seed},
-                    first.sandboxes,
-                )
-                for seed in seeds[1:]
-            ]
+    same = {name: getattr(asked, name) for name in ("project", "priority", "labels")}
+    slots, first, planned = Slots(service.store.path), dict[tuple[str, str], Planned](), []
+    for cell in matrix.cells(tasks):
+        found = first.get((cell.arm, cell.task))
+        if found is None:
+            how = arms[cell.arm].request(cell.task)
+            how["agent"] = pinned.get(how["agent"], how["agent"])
+            found = plan_run(service, _request(cell, {**how, **same}), slots)
+            first[cell.arm, cell.task] = found
+        planned.append(
+            Planned(
+                _id_of(service, found.fields),
+                found.request.model_copy(update={"seed": cell.seed}),
+                {**found.fields, "seed": cell.seed, "arm": cell.arm if asked.plan else None},
+                found.sandboxes,
+            )
+        )
     return planned
+
+
+def matrix_of(asked: ExperimentRequest) -> Plan:
+    """The plan of a request; of one without, an arm for each agent.
+
+    Raises:
+        Problem: It has neither a plan nor tasks and agents, or both.
+    """
+    if asked.plan is None:
+        if not (asked.agents and (asked.tasks or asked.sets)):
+            raise Problem(
+                "invalid", "An experiment needs tasks and agents.", hint="Set `tasks` and `agents`, or `plan`."
+            )
+        limits = asked.limits.model_dump(exclude_none=True)
+        same = {name: getattr(asked, name) for name in ("sandbox", "options", "network", "obfuscated", "context")}
+        return plan_of(asked.tasks, asked.sets, asked.agents, asked.seeds, limits=limits, **same)
+    if other := asked.model_fields_set - {"plan", "name", "project", "priority", "labels"}:
+        raise Problem("invalid", f"A plan can't be combined with {', '.join(sorted(other))}.", hint="Give one of them.")
+    for name, arm in asked.plan.all_arms().items():
+        if arm.context is not None or arm.image is not None:
+            field = "context" if arm.context is not None else "image"
+            hint = (
+                "Send the texts as `contexts`." if field == "context" else "Base images are configured on the server."
+            )
+            raise Problem("invalid", f"Arm {name[:200]} names {field}, which is of another machine.", hint=hint)
+    return asked.plan
+
+
+def _request(cell: Cell, how: dict[str, Any]) -> RunRequest:
+    try:
+        return RunRequest(seed=cell.seed, **how)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise Problem("invalid", f"Arm {cell.arm[:200]}: {field}: {first['msg']}.", hint="Change the plan.") from None
 
 
 def _id_of(service: Service, fields: dict[str, Any]) -> str:
@@ -162,7 +203,7 @@ def make_runs(
     def rows(session: Session, project: Project) -> list[RunRow]:
         for one in planned:
             fit_to_quota(Quota.model_validate(project.quota), one.fields, one.request, one.sandboxes, installed)
-            one.fields["project"] = project.id
+            one.fields.update(project=project.id, experiment=experiment.id if experiment else None)
         check_quota(session, project, [one.fields for one in planned], installed)
         if experiment is not None:
             experiment.project_id = project.id
@@ -213,6 +254,7 @@ def _rows(
         project_id=project.id,
         user_id=caller.user_id,
         experiment_id=experiment.id if experiment else None,
+        arm=one.fields.get("arm"),
         retry_of=retry_of,
         **{name: one.fields[name] for name in ("task", "agent", "sandbox", "seed", "network", "options")},
         obfuscated=request.obfuscated,

@@ -52,7 +52,9 @@ def run_made(row: RunRow, user: str) -> Answer:
 
 def experiment_detail(experiment: Experiment, user: str, runs: list[RunView]) -> ExperimentDetail:
     """Return a matrix with its runs."""
-    return as_view(ExperimentDetail, experiment, user=user, counts=dict(Counter(run.status for run in runs)), runs=runs)
+    counts = dict(Counter(run.status for run in runs))
+    plan = experiment.request.get("plan")
+    return as_view(ExperimentDetail, experiment, user=user, counts=counts, runs=runs, plan=plan)
 
 
 def user_view(user: User) -> UserView:

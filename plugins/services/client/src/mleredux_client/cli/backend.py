@@ -95,6 +95,8 @@ class ServerBackend:
 
     def create(self, request: RunRequest) -> Batch:
         """Ask for one run, or for an experiment of several."""
+        if request.matrix is not None:
+            return self._planned(request)
         tasks, agents = list(dict.fromkeys(request.tasks)), list(dict.fromkeys(request.agents))
         seeds = list(dict.fromkeys(request.seeds)) or [0]
         if not agents:
@@ -110,6 +112,15 @@ class ServerBackend:
             raise click.UsageError("--name is that of an experiment of several runs; label a single run with --label.")
         one = {"task": tasks[0], "agent": agents[0], "seed": seeds[0]}
         return self.batch([self.service.json(create("/v1/runs", known({**one, **same})))])
+
+    def _planned(self, request: RunRequest) -> Batch:
+        """Ask for the experiment of a plan, whose context files are sent as texts."""
+        assert request.matrix is not None
+        plan = request.matrix.model_dump(mode="json", exclude_unset=True)
+        for arm in plan["arms"].values():
+            arm.pop("context", None)
+        made = self.service.json(create("/v1/experiments", known({"plan": plan, "project": request.project})))
+        return self.batch(made["runs"], made["id"])
 
     def batch(self, runs: list[Record], experiment: str | None = None) -> Batch:
         """Runs as the server told them, to be waited for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from sqlalchemy import func, select
@@ -13,9 +13,10 @@ from mleredux_server.database.tables import Experiment, RunRow, now
 from mleredux_server.idempotency import Answer, claim_of, look_first
 from mleredux_server.identity import new_id
 from mleredux_server.lookup import newest, seen
-from mleredux_server.references import pin_agent
+from mleredux_server.problems import Problem
+from mleredux_server.references import check_agent, pin_agent
 from mleredux_server.run_lists import shown_runs
-from mleredux_server.runs import make_runs, plan_matrix
+from mleredux_server.runs import make_runs, matrix_of, plan_matrix
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Paging
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView
@@ -25,6 +26,9 @@ from mleredux_server.views import as_view, experiment_detail, run_view
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
+_MOST_AGENTS = 100
+_TEXTS: Any = {"context": True, "plan": {"arms": {"__all__": {"contexts"}}}}
+"""What is not stored with an experiment: each run stores its own copy."""
 Reader = Annotated[Caller, Depends(needs("read"))]
 Runner = Annotated[Caller, Depends(needs("run"))]
 
@@ -35,14 +39,12 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
-    agents = dict.fromkeys(pin_agent(service, caller, agent, asked.options) for agent in dict.fromkeys(asked.agents))
-    asked = asked.model_copy(update={"agents": list(agents)})
-    planned = plan_matrix(service, asked)
+    planned = plan_matrix(service, asked, _pinned(service, caller, asked))
     experiment = Experiment(
         id=new_id("exp"),
-        name=asked.name or f"{len(planned)} runs",
+        name=asked.name or (asked.plan.experiment.name if asked.plan else f"{len(planned)} runs"),
         user_id=caller.user_id,
-        request=asked.model_dump(mode="json", exclude={"context"}),
+        request=asked.model_dump(mode="json", exclude=_TEXTS),
         created_at=now(),
     )
 
@@ -86,6 +88,24 @@ def cancel_experiment(experiment_id: str, caller: Runner, request: Request, resp
     if not cancel_runs(service, caller, ids, experiment_id):
         response.status_code = 200
     return _detail(service, caller, experiment_id)
+
+
+def _pinned(service: Service, caller: Caller, asked: ExperimentRequest) -> dict[str, str]:
+    """Exact references of all agents, each checked with all options that it is given.
+
+    Raises:
+        Problem: The caller may not name one, or there are too many.
+    """
+    pinned: dict[str, str] = {}
+    for arm in matrix_of(asked).all_arms().values():
+        options = arm.request("")["options"]
+        if arm.agent in pinned:
+            check_agent(service, caller, pinned[arm.agent], options)
+        elif len(pinned) == _MOST_AGENTS:
+            raise Problem("too-large", f"The experiment has more than {_MOST_AGENTS} agents.", hint="Split it.")
+        else:
+            pinned[arm.agent] = pin_agent(service, caller, arm.agent, options)
+    return pinned
 
 
 def _detail(service: Service, caller: Caller, experiment_id: str) -> ExperimentDetail:

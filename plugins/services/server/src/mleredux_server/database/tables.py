@@ -164,6 +164,7 @@ class RunRow(Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     experiment_id: Mapped[str | None] = mapped_column(ForeignKey("experiments.id"))
+    arm: Mapped[str | None] = mapped_column(Text)
     retry_of: Mapped[str | None] = mapped_column(_ID)
     task: Mapped[str] = mapped_column(String(128))
     agent: Mapped[str] = mapped_column(Text)

@@ -76,6 +76,7 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "agent": spec.agent,
         "sandbox": spec.sandbox,
         "seed": spec.seed,
+        "arm": spec.arm,
         "network": spec.network,
         "obfuscated": spec.obfuscated,
         "priority": request.priority,

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from mleredux.plugin.artifact import Report
+from mleredux.plugin.experiment import Plan
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mleredux_server.schemas.body import Body
@@ -60,13 +61,15 @@ class RunRequest(HowToRun):
 
 
 class ExperimentRequest(HowToRun):
-    """A request for a matrix of runs: each task with each agent and each seed."""
+    """A request for a matrix of runs: each task with each agent (or arm of a plan) and each seed."""
 
     name: Label | None = None
     tasks: list[Name] = Field(default=[], max_length=1000)
     sets: list[Name] = Field(default=[], max_length=20)
-    agents: list[Name] = Field(min_length=1, max_length=100)
+    agents: list[Name] | None = Field(default=None, min_length=1, max_length=100)
     seeds: list[Annotated[int, Field(ge=-(2**53), le=2**53)]] = Field(default=[0], min_length=1, max_length=1000)
+    plan: Plan | None = None
+    """A plan with arms, in place of `tasks`, `sets`, `agents`, `seeds` and all that says how to run."""
 
 
 class RunView(BaseModel):
@@ -85,6 +88,8 @@ class RunView(BaseModel):
     project: str
     user: str
     experiment: str | None
+    arm: str | None
+    """The experiment's arm, if it has a plan."""
     retry_of: str | None
     priority: int
     status: str
@@ -124,4 +129,6 @@ class ExperimentView(BaseModel):
 class ExperimentDetail(ExperimentView):
     """A matrix with its runs."""
 
+    plan: dict[str, Any] | None
+    """The plan that it was created from, if any, without the texts of context files."""
     runs: list[RunView]
