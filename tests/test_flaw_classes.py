@@ -86,7 +86,7 @@ def table(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-# 1. Isolation: what the agent leaves never runs or counts where the grade is made.
+# 1. Isolation: files of the agent never run or counts where the grade is made.
 
 
 def test_modules_left_in_the_output_are_not_imported_by_the_grader(attack: Callable, tmp_path: Path) -> None:

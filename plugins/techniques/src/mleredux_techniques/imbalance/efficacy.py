@@ -2,7 +2,7 @@
 
 Strong: the best of a panel that begins with the unchanged data, which is right for probabilities and rankings (van den
 Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: what is
-done without a look at the metric, the worse of the unchanged data and balanced class weights; if these two do not
+done without reading the metric, the worse of the unchanged data and balanced class weights; if these two do not
 differ from the strong choice, random undersampling.
 """
 
