@@ -145,7 +145,7 @@ class Bench:
             validate_url=endpoint.url,
         )
         layout = self.sandbox.layout(launch)
-        write_briefing(run, toy_task, layout, folders["task"])
+        write_briefing(run, toy_task, layout, folders["task"], self.sandbox.capabilities)
         return replace(launch, env=environment(run, toy_task, agent, launch, layout, dict(os.environ)))
 
     def start(self, name: str, program: str, **given: Any) -> Started:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mleredux.errors import MlereduxError, NotFound
 
 if TYPE_CHECKING:
     from mleredux._core.models import Agent
 
+Limit = Literal["cpus", "memory", "processes"]
+"""A limit that a sandbox may enforce."""
 Source = Literal["interpreter", "python", "debian", "npm", "dockerfile", "image"]
 """What an environment is made from: the interpreter that mleredux runs with and its packages, Python requirements,
 Debian packages, npm packages, a folder with a Dockerfile, a ready image."""
@@ -39,6 +41,8 @@ class Capabilities:
         networks: Network modes that it offers: `none`, `gateway`, `open`, and `hosts`, an enforced list of hosts.
         gpus: Whether it can assign GPUs to agents.
         writable_root: Whether it supports a writable root file system.
+        enforces: Limits that the sandbox itself enforces: `cpus`, `memory`, `processes`. Of the others, memory and
+            processes are measured while the agent works, and CPUs are only declared.
 
     Raises:
         ValueError: A build source or network mode is unknown.
@@ -49,9 +53,14 @@ class Capabilities:
     networks: tuple[str, ...] = _NETWORKS[:3]
     gpus: bool = False
     writable_root: bool = False
+    enforces: tuple[Limit, ...] = ()
 
     def __post_init__(self) -> None:
-        for kind, given, known in (("build source", self.builds, _WORDS), ("network mode", self.networks, _NETWORKS)):
+        for kind, given, known in (
+            ("build source", self.builds, _WORDS),
+            ("network mode", self.networks, _NETWORKS),
+            ("limit", self.enforces, get_args(Limit)),
+        ):
             for name in given:
                 if name not in known:
                     raise ValueError(f"{name!r} is not a valid {kind}; use one of {', '.join(known)}.")

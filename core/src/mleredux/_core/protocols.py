@@ -66,6 +66,8 @@ class Launch:
         output_dir: Writable, stored.
         scratch_dir: Writable, discarded.
         control_dir: A folder in the run for the sandbox's own state, such as how to find the agent again.
+        staging_dir: A folder for files that the sandbox shows the agent, whose path tells nothing of the run;
+            the control folder where None.
         log: Standard output and error of the agent are appended here, as bytes.
         env: All environment variables of the agent; no other variable of the host is passed on.
         gpu_ids: Devices assigned to this run.
@@ -91,6 +93,7 @@ class Launch:
     log: Path
     env: dict[str, str] = field(default_factory=dict)
     gpu_ids: tuple[str, ...] = ()
+    staging_dir: Path | None = None
     validate_socket: Path | None = None
     validate_url: str = ""
     gateway_socket: Path | None = None

@@ -77,10 +77,12 @@ def sweep(store: RunStore, catalogue: Catalogue, keep: set[str]) -> None:
     def alive(run_id: str) -> bool:
         return run_id in keep or store.is_alive(run_id)
 
+    unswept: set[str] = set()
     used = {row["sandbox"] for row in store.rows() if row["status"] not in FINAL}
     for name in sorted(used & set(catalogue.entries("sandboxes"))):
         try:
             for _ in catalogue.sandbox(name).sweep(store.owner, alive):
                 continue
-        except SandboxError:
-            continue  # an engine that does not answer now is swept at a later start
+        except SandboxError:  # an engine that does not answer now is swept at a later start
+            unswept |= {row["id"] for row in store.rows() if row["sandbox"] == name}
+    store.close_disks(lambda run_id: run_id in unswept or alive(run_id))

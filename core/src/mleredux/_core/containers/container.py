@@ -10,6 +10,7 @@ from typing import Any
 
 from mleredux._core.containers.folders import INSIDE, Bind
 from mleredux._core.protocols import Exit, Launch, Layout
+from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux.errors import SandboxError
 
 LAYOUT = Layout(
@@ -172,7 +173,7 @@ def environment(launch: Launch, image: Image) -> dict[str, str]:
     }
     if "NVIDIA_VISIBLE_DEVICES" in image.env and not launch.gpu_ids:
         made["NVIDIA_VISIBLE_DEVICES"] = "void"  # images of CUDA ask for all devices
-    return {**made, **launch.env}
+    return {**made, **launch.env, **(gpu_environment(launch.gpu_ids, assigned=True) if launch.gpu_ids else {})}
 
 
 def command(launch: Launch, image: Image) -> tuple[str, ...]:

@@ -46,7 +46,8 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
     Raises:
         SandboxError: The agent's user could not read the task, or there is more than one folder of sockets.
     """
-    inside = _write_inside(launch.control_dir)
+    staging = launch.staging_dir or launch.control_dir
+    inside = _write_inside(staging)
     if os.getuid() == 0:
         for folder in (launch.output_dir, launch.scratch_dir):
             _give(folder, user)
@@ -65,7 +66,7 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
         Bind(launch.output_dir, "/home/submission", writable=True),
         Bind(launch.output_dir / "code", "/home/code", writable=True),
         Bind(launch.output_dir / "logs", "/home/logs", writable=True),
-        *_home_data(launch),
+        *_home_data(launch, staging),
     ]
     instructions = launch.task_dir / "instructions.md"
     if instructions.is_file() and not launch.agent.build.writable_root:
@@ -93,7 +94,7 @@ def _write_inside(control: Path) -> Path:
     return folder
 
 
-def _home_data(launch: Launch) -> list[Bind]:
+def _home_data(launch: Launch, staging: Path) -> list[Bind]:
     """`/home/data`, which for MLE-bench's agents holds the description beside the data."""
     description = launch.task_dir / "description.md"
     plain = [Bind(launch.data_dir, "/home/data")]
@@ -107,7 +108,7 @@ def _home_data(launch: Launch) -> list[Bind]:
     if len(entries) > _MOST_STAND_INS:
         return plain
     # A mount needs something to be mounted on, and nothing may be written into the data's own folder.
-    stand_in = launch.control_dir / "home-data"
+    stand_in = staging / "home-data"
     shutil.rmtree(stand_in, ignore_errors=True)
     stand_in.mkdir()
     stand_in.chmod(0o755)

@@ -188,6 +188,17 @@ class DataNoted(Payload):
     message: str | None = None
 
 
+class DiskOpened(Payload):
+    """The disk of the run is there: what holds its limit."""
+
+    type: Literal["disk"] = "disk"
+    limit_mb: int
+    enforced_by: Literal["volume", "walk"]
+    """As in `DiskLimit`."""
+    named: bool = False
+    """Whether the run is obfuscated, and the path of its data can't be hidden from the agent."""
+
+
 class GatewayUse(Payload):
     """The gateway closed, or a budget was used up."""
 
@@ -229,6 +240,7 @@ Known = Annotated[
     | SubmissionKept
     | Retry
     | DataNoted
+    | DiskOpened
     | GatewayUse
     | Warned,
     Field(discriminator="type"),
@@ -243,7 +255,7 @@ class Event(Model):
     time: datetime
     type: str
     """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
-    `gateway`, `verdict`, `warning`."""
+    `disk`, `gateway`, `verdict`, `warning`."""
     data: dict[str, Any] = {}
     """The event as written."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mleredux._core.formats import Shown
 from mleredux._core.models.base import Model
@@ -40,6 +40,15 @@ class LlmUse(Model):
     """The budget that was used up: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
 
 
+class DiskLimit(Model):
+    """The disk limit of a run, and how firmly it is held."""
+
+    limit_mb: int
+    enforced_by: Literal["volume", "walk"]
+    """`volume`: a file system of that size, which can't be exceeded. `walk`: the supervisor counts files about once a
+    second and stops the agent; files without a name are not counted."""
+
+
 class Ledger(Model):
     """The feedback and access that an agent had, which qualify its result."""
 
@@ -52,6 +61,7 @@ class Ledger(Model):
     """Calls through the gateway; None if there was no gateway."""
     llm: LlmUse | None = None
     """The usage of these calls."""
+    disk: DiskLimit | None = None
     isolated: bool = True
     """Whether the sandbox is a security boundary; the process sandbox is not."""
     answers_exposed: bool = False

@@ -13,12 +13,12 @@ from typing import Any
 from mleredux._core.models import Cause, Limits, Outcome
 from mleredux._core.models.events import LimitReached, Notice, Payload, Signal
 from mleredux._core.protocols import Exit, Handle, Usage
+from mleredux._core.sandboxes.volume import MAX_FILES, RunDisk
 from mleredux._core.submissions.intake import disk_usage
 
 _POLL = 0.1
 _QUICK_POLL = 0.02
 _LOOK_SECONDS = 1.0
-_TREE_FILES = 250_000
 
 Emit = Callable[[Payload], Any]
 
@@ -28,7 +28,8 @@ class Watch:
     """What is watched, and who is told.
 
     Attributes:
-        folders: Everything the agent writes counts against its disk limit.
+        folders: Everything the agent writes, which counts against its disk limit.
+        disk: The disk that holds the limit by itself; the folders are counted where there is none.
         notice: File that appears some minutes before the end.
         emit: Writes an event.
         cancelled: Whether somebody asked to stop.
@@ -43,6 +44,7 @@ class Watch:
     cancelled: Callable[[], bool]
     look: Callable[[], None] = lambda: None
     measure: Callable[[float, Usage], None] = lambda _seconds, _usage: None
+    disk: RunDisk | None = None
     max_memory: float = 0.0
     cpu_seconds: float | None = None
     started: float = 0.0
@@ -107,6 +109,10 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     if usage.processes is not None and usage.processes > limits.processes:
         message = f"The agent ran {usage.processes} processes, its limit is {limits.processes}."
         return Cause.AGENT_CRASHED, "processes", message
+    if over := _full_disk(limits, watch):
+        return over
+    if watch.disk is not None:
+        watch.disk.check_host()
     if now < watch._next_look:
         return None
     watch.look()
@@ -117,12 +123,20 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     return over
 
 
-def _over_disk(limits: Limits, watch: Watch) -> tuple[Cause, str, str] | None:
-    used, files = disk_usage(*watch.folders)
-    if used <= limits.disk_mb * 2**20 and files <= _TREE_FILES:
+def _full_disk(limits: Limits, watch: Watch) -> tuple[Cause, str, str] | None:
+    if watch.disk is None or not (how := watch.disk.full()):
         return None
-    message = f"The agent wrote {used / 2**20:.0f} MB in {files:,} files, its limit is {limits.disk_mb} MB"
-    return Cause.OUT_OF_DISK, "disk", f"{message} and {_TREE_FILES:,} files."
+    return Cause.OUT_OF_DISK, "disk", f"The agent {how}; its limit is {limits.disk_mb} MB."
+
+
+def _over_disk(limits: Limits, watch: Watch) -> tuple[Cause, str, str] | None:
+    if watch.disk is not None and watch.disk.enforced_by == "volume":
+        return _full_disk(limits, watch)
+    used, files = disk_usage(*watch.folders)
+    if used <= limits.disk_mb * 2**20 and files <= MAX_FILES:
+        return None
+    message = f"The agent wrote {used / 2**20:.0f} MB in {files:,} files and folders, its limit is {limits.disk_mb} MB"
+    return Cause.OUT_OF_DISK, "disk", f"{message} and {MAX_FILES:,} files and folders."
 
 
 def _stop(
@@ -159,7 +173,9 @@ def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> tuple[Exit, Cau
             "memory",
             f"The agent needed more than {limits.memory_mb} MB of memory.",
         )
-    if ended.code == 0:
+    if watch.disk is not None and not watch.disk.full():
+        watch.disk.check_host()
+    if ended.code == 0 and not _full_disk(limits, watch):
         return ended, None, None, None
     # Who can't write any more gives up by itself, often before anybody looked.
     if (over := _over_disk(limits, watch)) or ended.signal == signal.SIGXFSZ:

@@ -6,8 +6,10 @@ import json
 import time
 from pathlib import Path
 
+from mleredux._core.capabilities import Capabilities
 from mleredux._core.models import Agent, Task
 from mleredux._core.protocols import Launch, Layout
+from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux._core.store import Run
 
 _VALIDATE = """\
@@ -41,8 +43,8 @@ Solve the task that `description.md` describes, by machine learning, on your own
 
 | where | what |
 |---|---|
-| `{layout.task}` | this text, the description, and `task.json` with the form of the submission (read only) |
-| `{layout.data}` | the data: everything there is; the answers of the test set are not on this machine (read only) |
+| `{layout.task}` | this text, the description, and `task.json` with the form of the submission ({fixed}) |
+| `{layout.data}` | the data: {data} ({fixed}) |
 | `{layout.output}` | what you leave: everything here is kept |
 | `{layout.output}/{file}` | your submission; write it early and improve it, its last version counts |
 | `{layout.output}/code` | your code, such that somebody else can run it |
@@ -50,26 +52,44 @@ Solve the task that `description.md` describes, by machine learning, on your own
 | `{layout.output}/rollout` | your steps as `trajectory.json` in ATIF, if you keep them |
 | `{layout.scratch}` | room for temporary files (thrown away) |
 
-- You have {hours} for this, {cpus:g} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk and {gpus} GPUs. A file
-  `{layout.task}/notice.txt` appears when the time is nearly over; at its end you get SIGTERM, and SIGKILL {grace:g}
-  seconds later.
+- You have {hours} for this, {cpus:g} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk and {gpus}.
+  Who uses more memory or disk, or runs more than {processes} processes, is stopped{declared}.
+- A file `{layout.task}/notice.txt` appears when the time is nearly over; at its end you get SIGTERM, and SIGKILL
+  {grace:g} seconds later.
 - `sh {layout.task}/validate.sh` says whether your submission is well-formed, never its score; so does a POST of the
   file to {layout.validate_url}.
 - Network: {network}.
 - Predictions must come from a model that you trained on the data given, not from looking answers up or writing them
   by hand.
-"""
+{isolation}"""
 
+_NOT_ISOLATED = """\
+- You are not isolated: you are a process of a machine that also holds the answers of the test set. Read and write only
+  the folders above. The run is marked as not isolated, and what you leave is searched for the answers.
+"""
 _NETWORK = {
     "none": "there is none",
     "gateway": "only the gateway to language models can be reached",
     "open": "open, and what you reach may be recorded",
 }
+_NETWORK_NOT_ISOLATED = {
+    "none": "not to be used, although nothing closes it",
+    "gateway": "only the gateway to language models is to be used, although nothing closes the rest",
+    "open": "open",
+}
 
 
-def write_briefing(run: Run, task: Task, layout: Layout, folder: Path) -> None:
-    """Write the folder that the agent sees as its task: texts, `task.json`, `validate.sh`, and an empty `data`."""
-    spec = run.spec
+def write_briefing(run: Run, task: Task, layout: Layout, folder: Path, sandbox: Capabilities) -> None:
+    """Write the folder that the agent sees as its task: texts, `task.json`, `validate.sh`, and an empty `data`.
+
+    Args:
+        run: The run.
+        task: Its task.
+        layout: Where the agent finds things.
+        folder: The folder.
+        sandbox: What the sandbox is capable of, by which the agent is told what holds there.
+    """
+    spec, isolated = run.spec, sandbox.isolated
     folder.mkdir(exist_ok=True)
     description = task.describe(obfuscated=spec.obfuscated)
     if spec.context:
@@ -83,9 +103,14 @@ def write_briefing(run: Run, task: Task, layout: Layout, folder: Path) -> None:
             cpus=spec.limits.cpus,
             memory_mb=spec.limits.memory_mb,
             disk_mb=spec.limits.disk_mb,
-            gpus=spec.limits.gpus,
+            gpus=f"{spec.limits.gpus} GPUs, named by `CUDA_VISIBLE_DEVICES`" if spec.limits.gpus else "no GPU",
+            processes=spec.limits.processes,
+            declared="" if "cpus" in sandbox.enforces else "; that you use no more CPUs is up to you",
             grace=spec.limits.grace,
-            network=_NETWORK[spec.network],
+            network=(_NETWORK if isolated else _NETWORK_NOT_ISOLATED)[spec.network],
+            fixed="read only" if isolated else "do not change it",
+            data="everything there is; the answers of the test set are not here" if isolated else "everything there is",
+            isolation="" if isolated else _NOT_ISOLATED,
         ),
         encoding="utf-8",
     )
@@ -123,6 +148,7 @@ def environment(
     return {
         **agent.env,
         **passed,
+        **gpu_environment(launch.gpu_ids),
         "MLEREDUX_TASK": public_name(run),
         "MLEREDUX_AGENT": agent.id,
         "MLEREDUX_SEED": str(run.spec.seed),

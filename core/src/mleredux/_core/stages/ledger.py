@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mleredux._core.models import Evidence, Ledger
+from mleredux._core.models import DiskLimit, Evidence, Ledger
 from mleredux._core.stages.context import StageContext
 
 
@@ -17,13 +17,16 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
     run, isolated = context.run, context.sandbox.capabilities.isolated
     told = run.log.state
     notes = [] if isolated else [within_reach(context).why]
-    llm = told.llm
+    llm, disk = told.llm, told.disk
+    if disk is not None and disk.named:
+        notes.append("The path of the data, which the agent could see, names the task.")
     return Ledger(
         validations=told.validations,
         network=run.spec.network if isolated else "open",
         hosts=llm.hosts if llm else (),
         llm_calls=llm.calls if llm else None,
         llm=llm,
+        disk=DiskLimit(limit_mb=disk.limit_mb, enforced_by=disk.enforced_by) if disk else None,
         isolated=isolated,
         answers_exposed=bool(exposed) or not isolated,
         answers_seen=any(item.level == "seen" for item in exposed),

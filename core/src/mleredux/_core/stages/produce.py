@@ -14,6 +14,7 @@ from mleredux._core.models.events import Warned
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
+from mleredux._core.store.sparse import write_pages
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, readable, take, walk
 
 _OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
@@ -109,7 +110,8 @@ def _mask(path: Path, mask: Mask) -> bool:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".masking-")
         with os.fdopen(handle, "wb") as masked:
             for place in places:
-                masked.write(mask.read(read, place, _BLOCK))
+                write_pages(mask.read(read, place, _BLOCK), place, handle)
+            masked.truncate(os.fstat(descriptor).st_size)
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     return True

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
 
 from mleredux._core.grants import passed_variables, protected_variables
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
-from mleredux._core.models.events import AgentFound, Attempt, GatewayUse, Validation
+from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, Validation, Warned
 from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
 from mleredux._core.sandboxes.timeline import Timeline
+from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.data_watch import check_data, note_data
 from mleredux._core.store import Run
-from mleredux._core.store.trees import remove_tree
+from mleredux._core.store.sparse import move_contents, move_file
 from mleredux._core.submissions.endpoint import ValidationEndpoint
+from mleredux._core.submissions.intake import readable
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.snapshots import Snapshots
 from mleredux.errors import Cancelled, SandboxError
 
 GATEWAY_SOCKET = "gateway.sock"
+_NAMED = 20
 _OUTPUT_FOLDERS = ("code", "logs", "rollout")
 
 
@@ -47,35 +49,47 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
             raise Cancelled("A user cancelled the run.")
-        snapshots = Snapshots(run, task.submission.file)
-        endpoint = ValidationEndpoint(
-            run.id,
-            read_schema(prepared.schema),
-            run.output_dir,
-            lambda verdict: _record_verdict(run, verdict),
-            lambda: max(0.0, agent_started(run) + run.spec.limits.time_limit - time.time()),
-        )
-        endpoint.start()
+        attempts = run.log.state.attempts
+        if not attempts.unfinished and attempts.started:
+            _set_aside(run.path, run.output_dir, run.agent_log)
+        disk = open_disk(run.path, run.spec.limits.disk_mb, going_on=attempts.unfinished)
         gateway: Gateway | None = None
+        endpoint: ValidationEndpoint | None = None
         try:
-            attempts = run.log.state.attempts
+            snapshots = Snapshots(run, task.submission.file)
+            endpoint = ValidationEndpoint(
+                run.id,
+                read_schema(prepared.schema),
+                run.output_dir,
+                lambda verdict: _record_verdict(run, verdict),
+                lambda: max(0.0, agent_started(run) + run.spec.limits.time_limit - time.time()),
+                disk.uploads,
+                disk.note_refused,
+            )
+            endpoint.start()
             if not context.sandbox.capabilities.isolated and not attempts.unfinished:
                 note_data(run, prepared.public.parent)
+            data = _shown_data(run, disk, prepared.public)
+            run.emit(DiskOpened(limit_mb=run.spec.limits.disk_mb, enforced_by=disk.enforced_by, named=data is None))
             gateway = _open_gateway(context, endpoint)
-            launch = _launch(context, built, prepared.public, endpoint, slot.gpus, gateway)
+            launch = _launch(context, built, data or prepared.public, endpoint, slot.gpus, gateway, disk)
             session = Session(attempts, run.emit, context.cancelled, snapshots.look)
             context.say("the agent works")
             outcome = context.catalogue.hook("mleredux_run_agent")(
                 launch=launch, session=session, sandbox=context.sandbox
             )
+            disk.empty_scratch()  # the last version needs room
+            submitted = snapshots.finish()
         finally:
             if gateway is not None:
                 run.emit(GatewayUse(status="closed", use=gateway.close()))
-            endpoint.stop()
-            remove_tree(run.path / ".scratch")
+            if endpoint is not None:
+                endpoint.stop()
+            for path in disk.close()[:_NAMED]:
+                run.emit(Warned(path=readable(os.fsencode(path)), message="This file could not be kept."))
     if not context.sandbox.capabilities.isolated:
         check_data(run, prepared.public.parent)
-    return outcome, snapshots.finish()
+    return outcome, submitted
 
 
 def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome:
@@ -112,9 +126,10 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
             monotonic=time.monotonic(),
         )
     )
-    logs = launch.log.parent
+    logs, disk = launch.log.parent, find_disk(launch.control_dir.parent)
     watch = Watch(
-        folders=(launch.output_dir, launch.scratch_dir, logs),
+        folders=disk.counted,
+        disk=disk,
         notice=launch.task_dir / "notice.txt",
         emit=session.emit,
         cancelled=session.cancelled,
@@ -160,9 +175,10 @@ def _launch(
     endpoint: ValidationEndpoint,
     gpus: tuple[str, ...],
     gateway: Gateway | None,
+    disk: RunDisk,
 ) -> Launch:
     run, agent = context.run, context.agent
-    folders = {name: run.path / name for name in ("task", ".scratch", ".control")}
+    folders = {"task": run.path / "task", "scratch": disk.scratch, "control": run.path / ".control"}
     for folder in folders.values():
         folder.mkdir(exist_ok=True)
     launch = Launch(
@@ -176,8 +192,9 @@ def _launch(
         task_dir=folders["task"].resolve(),
         data_dir=public.resolve(),
         output_dir=run.output_dir.resolve(),
-        scratch_dir=folders[".scratch"].resolve(),
-        control_dir=folders[".control"].resolve(),
+        scratch_dir=folders["scratch"].resolve(),
+        control_dir=folders["control"].resolve(),
+        staging_dir=disk.staging.resolve(),
         log=run.agent_log.resolve(),
         gpu_ids=gpus,
         validate_socket=endpoint.socket,
@@ -186,7 +203,7 @@ def _launch(
         gateway_url=gateway.url if gateway else "",
     )
     layout = context.sandbox.layout(launch)
-    write_briefing(run, context.task, layout, folders["task"])
+    write_briefing(run, context.task, layout, folders["task"], context.sandbox.capabilities)
     passed = passed_variables(agent, run.spec.grants, os.environ, protected_variables(context.catalogue))
     variables = environment(run, context.task, agent, launch, layout, passed)
     if gateway:
@@ -196,19 +213,30 @@ def _launch(
 
 def _clear(launch: Launch, *, aside: bool) -> None:
     """Make room for a fresh start; what an interrupted attempt left is kept, where `aside`."""
-    if aside and (any(launch.output_dir.iterdir()) or launch.log.exists()):
-        attempts = launch.output_dir.parent / "attempts"
-        kept = attempts / str(sum(1 for _ in attempts.glob("*")) + 1)
-        kept.mkdir(parents=True)
-        shutil.move(launch.output_dir, kept / "output")
-        for log in (launch.log, launch.log.with_name(RESOURCES_FILE)):
-            if log.exists():
-                shutil.move(log, kept / log.name)
-        launch.output_dir.mkdir()
+    if aside:
+        _set_aside(launch.control_dir.parent, launch.output_dir, launch.log)
     (launch.task_dir / "notice.txt").unlink(missing_ok=True)
     for name in _OUTPUT_FOLDERS:
         (launch.output_dir / name).mkdir(exist_ok=True)
     launch.log.touch()
+
+
+def _set_aside(path: Path, output: Path, log: Path) -> None:
+    """Keep what an interrupted attempt left in a folder of its own."""
+    if not (any(output.iterdir()) or (log.exists() and log.stat().st_size)):
+        return
+    attempts = path / "attempts"
+    kept = attempts / str(sum(1 for _ in attempts.glob("*")) + 1)
+    (kept / "output").mkdir(parents=True)
+    move_contents(output, kept / "output")
+    for left in (log, log.with_name(RESOURCES_FILE)):
+        if left.exists():
+            move_file(left, kept / left.name)
+
+
+def _shown_data(run: Run, disk: RunDisk, public: Path) -> Path | None:
+    """The folder of data that the agent gets: of an obfuscated run, if possible, one that does not name the task."""
+    return disk.show(public) if run.spec.obfuscated else public
 
 
 def _record_verdict(run: Run, verdict: Verdict) -> None:

@@ -8,12 +8,13 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mleredux._core.models import Event, RunSpec
+from mleredux._core.store.files import FileLock
 from mleredux._core.store.run import Run
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
@@ -24,6 +25,8 @@ _COLUMNS = (
 )
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
+OBFUSCATED = "task"
+"""What stands in the id of a run of an obfuscated task, in place of the task's."""
 _UNREADABLE = "damaged"
 """The status of a run whose directory can't be read."""
 
@@ -48,10 +51,19 @@ class RunStore:
         """Identity of this store, put as a label on everything its sandboxes create."""
         return hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:16]
 
-    def new_id(self, task: str, agent: str, digits: int = 6) -> str:
-        """An id for a run that is not made yet: the time, the task, the agent, and `digits` random ones."""
+    def new_id(self, task: str, agent: str, digits: int = 6, *, obfuscated: bool = False) -> str:
+        """An id for a run that is not made yet: the time, the task, the agent, and `digits` random ones.
+
+        Args:
+            task: The task.
+            agent: The agent.
+            digits: How many digits are random.
+            obfuscated: Leave the task out: the agent sees paths of the run directory.
+        """
         now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
-        return f"{now}-{_task_part(task)}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
+        return (
+            f"{now}-{OBFUSCATED if obfuscated else _task_part(task)}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
+        )
 
     def create(self, run_id: str | None = None, **asked: Any) -> Run:
         """Make a new run, in state `queued`.
@@ -65,7 +77,8 @@ class RunStore:
         """
         now = datetime.now(UTC)
         for _ in range(1 if run_id else 8):
-            name = run_id or self.new_id(str(asked["task"]), str(asked["agent"]))
+            hidden = bool(asked.get("obfuscated"))
+            name = run_id or self.new_id(str(asked["task"]), str(asked["agent"]), obfuscated=hidden)
             spec = RunSpec(id=name, created_at=now, **asked)
             try:
                 run = Run.create(self.path / name, spec)
@@ -111,8 +124,9 @@ class RunStore:
         """Runs of a task, the newest first, found by their names; the index is not asked, which checks each run."""
         if not self.path.is_dir():
             return
-        part = f"-{_task_part(task)}-"
-        for path in sorted((path for path in self.path.iterdir() if part in path.name), reverse=True):
+        parts = [f"-{_task_part(name)}-" for name in (task, OBFUSCATED)]
+        found = (path for path in self.path.iterdir() if any(part in path.name for part in parts))
+        for path in sorted(found, reverse=True):
             try:
                 run = Run(path)
             except (MlereduxError, ValueError, OSError):
@@ -181,6 +195,22 @@ class RunStore:
             raise MlereduxError(f"Run {run.id} can't be removed from {run.path}.", hint="Check its permissions.")
         with contextlib.suppress(sqlite3.Error), self._index() as database:
             database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+
+    def close_disks(self, alive: Callable[[str], bool]) -> None:
+        """Bring what agents of killed programs wrote into their run directories, once sandboxes have none of them left.
+
+        Args:
+            alive: Whether a run of an id may still be executed, or resumed with its agent.
+        """
+        from mleredux._core.sandboxes.volume import close_disk, left_disks
+
+        for path in left_disks(self.path):
+            lock = FileLock(path / ".lock")
+            if alive(path.name) or not lock.acquire():
+                continue
+            with contextlib.suppress(OSError):  # it stays as it is until the run is resumed or deleted
+                close_disk(path)
+            lock.release()
 
     def is_alive(self, run_id: str) -> bool:
         """Whether a process is working on the run of that id."""

@@ -78,6 +78,7 @@ class RunState:
         validations: How often the agent asked whether its submission is well-formed.
         data_stamp: What the prepared data looked like before the agent started.
         data_notes: What was found of them afterwards.
+        disk: The disk that its last agent had.
         llm: What was used of language models.
     """
 
@@ -94,6 +95,7 @@ class RunState:
     validations: int = 0
     data_stamp: str | None = None
     data_notes: tuple[str, ...] = ()
+    disk: happened.DiskOpened | None = None
     llm: LlmUse | None = None
 
     @property
@@ -137,6 +139,8 @@ def fold(so_far: RunState, event: Event) -> RunState:
         case happened.DataNoted(stamp=stamp, message=message):
             notes = (*so_far.data_notes, message) if message else so_far.data_notes
             return replace(so_far, data_stamp=stamp or so_far.data_stamp, data_notes=notes)
+        case happened.DiskOpened() as disk:
+            return replace(so_far, disk=disk)
         case happened.GatewayUse(use=LlmUse() as use):
             return replace(so_far, llm=use)
     return so_far

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import email.message
+import errno
 import hashlib
 import http.server
 import itertools
@@ -35,6 +36,7 @@ PER_SECOND = 0.5
 MAX_UPLOAD = 1 << 30
 MAX_CONNECTIONS = 128
 _IDLE_SECONDS = 30
+_WAIT_SECONDS, _UPLOAD_SECONDS = 120, 600
 _DRAIN_BYTES = 64 << 20
 _HEAD_BYTES = 1 << 16
 
@@ -68,6 +70,8 @@ class ValidationEndpoint:
         output_dir: The agent's output folder.
         record: Called with each verdict.
         seconds_left: How long the agent may go on.
+        uploads: Where what is sent lies while it is checked; a folder of temporary files where None.
+        refused: Called where there was no room for what was sent.
     """
 
     def __init__(
@@ -77,6 +81,8 @@ class ValidationEndpoint:
         output_dir: Path,
         record: Callable[[Verdict], None],
         seconds_left: Callable[[], float],
+        uploads: Path | None = None,
+        refused: Callable[[], None] = lambda: None,
     ) -> None:
         self.schema, self.output_dir, self.record, self.seconds_left = (
             schema,
@@ -84,7 +90,7 @@ class ValidationEndpoint:
             record,
             seconds_left,
         )
-        self.limit = RateLimit()
+        self.limit, self.uploads, self.refused = RateLimit(), uploads, refused
         # Socket paths are limited to about a hundred bytes, runs directories are not.
         name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
         self.folder = Path(tempfile.gettempdir()) / f"mleredux-{os.getuid()}-{name}"
@@ -92,6 +98,7 @@ class ValidationEndpoint:
         self._servers: list[socketserver.BaseServer] = []
         self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._one_at_a_time = threading.Lock()
+        self.uploading = threading.Lock()
         self._recording = threading.Lock()
         self._stopped = False
 
@@ -206,14 +213,26 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if refusal is not None:  # before the body is kept anywhere
             self._refuse(429, length, _answer(refusal))
             return
-        with contextlib.ExitStack() as stack:
-            try:
-                upload = stack.enter_context(self._upload(length)) if length else None
-            except _Broken as error:
-                self._refuse(400, 0, {"error": str(error)})
-                return
-            verdict = self.endpoint.answer(upload)
-        self._reply(200, _answer(verdict))
+        if not length:
+            self._reply(200, _answer(self.endpoint.answer(None)))
+            return
+        if not self.endpoint.uploading.acquire(timeout=_WAIT_SECONDS):
+            self._refuse(503, length, {"error": "Another upload is being checked; ask again later."})
+            return
+        try:
+            with self._upload(length) as upload:
+                verdict = self.endpoint.answer(upload)
+        except _Broken as error:
+            self._refuse(400, 0, {"error": str(error)})
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self.endpoint.refused()
+            self._refuse(507, 0, {"error": "The run's disk has no room for the upload."})
+        else:
+            self._reply(200, _answer(verdict))
+        finally:
+            self.endpoint.uploading.release()
 
     def _length(self) -> int | None:
         """Size of the body; None where it is unknown, or more than is taken."""
@@ -233,13 +252,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """The uploaded submission as a file.
 
         Raises:
-            _Broken: The client sent less than it announced, or no file.
+            _Broken: The client sent less than it announced, or no file, or took too long.
+            OSError: There is no room for it.
         """
-        with tempfile.TemporaryDirectory(prefix="mleredux-upload-") as folder:
+        until = time.monotonic() + _UPLOAD_SECONDS
+        with tempfile.TemporaryDirectory(prefix="mleredux-upload-", dir=self.endpoint.uploads) as folder:
             body = Path(folder) / "body"
             left = length
-            with body.open("wb") as file:
+            with body.open("wb", buffering=0) as file:
                 while left > 0 and (block := self.rfile.read(min(left, 1 << 16))):
+                    if time.monotonic() > until:
+                        raise _Broken(f"The upload took longer than {_UPLOAD_SECONDS} seconds.")
                     file.write(block)
                     left -= len(block)
             if left:
@@ -273,7 +296,7 @@ def _answer(verdict: Verdict) -> dict[str, Any]:
 
 
 def _first_file(body: Path, content_type: str) -> Path:
-    """The part named `file` of a multipart body, else its first part, as a file of its own; nothing is held in memory.
+    """The part named `file` of a multipart body, else its first part, in the body's place; nothing is held in memory.
 
     Raises:
         _Broken: There is none.
@@ -284,7 +307,7 @@ def _first_file(body: Path, content_type: str) -> Path:
     if not boundary or len(boundary) > 200:
         raise _Broken("The multipart upload names no boundary.")
     mark = b"--" + boundary.encode("latin-1", "replace")
-    with body.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with body.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
         chosen: tuple[int, int] | None = None
         for (_, head), (end, _) in itertools.pairwise(_delimiters(data, mark)):
             content = data.find(b"\r\n\r\n", head - 2, min(head + _HEAD_BYTES, end + 2)) + 4
@@ -298,11 +321,10 @@ def _first_file(body: Path, content_type: str) -> Path:
                 break
         if chosen is None:
             raise _Broken("The multipart upload holds no file.")
-        path = body.with_name("file")
-        with path.open("wb") as part:
-            for position in range(chosen[0], chosen[1], 1 << 20):
-                part.write(data[position : min(position + (1 << 20), chosen[1])])
-    return path
+        size = chosen[1] - chosen[0]
+        data.move(0, chosen[0], size)
+    os.truncate(body, size)
+    return body
 
 
 def _delimiters(data: mmap.mmap, mark: bytes) -> Iterator[tuple[int, int]]:

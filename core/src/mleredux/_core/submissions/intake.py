@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mimetypes
 import os
@@ -21,6 +22,7 @@ MEDIA_TYPES = {
 }
 
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 HARD_LINKED = "has more than one hard link"
 
 
@@ -167,29 +169,80 @@ def media_type(path: str) -> str:
 
 
 def disk_usage(*roots: Path, give_up_after: int = 300_000) -> tuple[int, int]:
-    """Bytes allocated on disk below folders (sparse files count what they hold), and the number of files.
+    """Bytes allocated on disk below folders (sparse files count what they hold), and the number of files and folders.
+
+    However deep and however long the paths are. Other file systems that are mounted there are not counted; a folder
+    that its owner made unreadable is made readable.
 
     Args:
         roots: Folders or files; links are not followed.
-        give_up_after: Stop counting after so many files.
+        give_up_after: Stop counting after so many.
     """
     total = files = 0
-    stack = [os.fsencode(root) for root in roots]
-    while stack and files < give_up_after:
-        path = stack.pop()
+    for root in roots:
         try:
-            status = os.lstat(path)
-            if not stat.S_ISDIR(status.st_mode):
-                total += status.st_blocks * 512
-                files += 1
-                continue
-            with os.scandir(path) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        stack.append(os.fsencode(entry.path))
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
-                        files += 1
+            status = os.lstat(root)
+            total, files = total + status.st_blocks * 512, files + 1
+            if stat.S_ISDIR(status.st_mode):
+                below = _usage_below(os.open(root, _FOLDER), status.st_dev, give_up_after - files)
+                total, files = total + below[0], files + below[1]
         except OSError:
             continue
     return total, files
+
+
+def _usage_below(top: int, device: int, most: int) -> tuple[int, int]:
+    """As `disk_usage`, below an open folder, which is closed. Few folders are open at once: the way up is `..`."""
+    total = files = 0
+    here, ways = top, [_usage_here(top, device)]
+    try:
+        while ways:
+            (size, count, left), ways[-1] = ways[-1], (0, 0, ways[-1][2])
+            total, files = total + size, files + count
+            if files >= most:
+                break
+            try:
+                name = left.pop() if left else ".."
+                if name == "..":
+                    ways.pop()
+                    if not ways:
+                        break
+                below = _open_folder(name, here)
+            except OSError:
+                if name == "..":  # it was moved meanwhile
+                    break
+                continue
+            os.close(here)
+            here = below
+            if name != "..":
+                ways.append(_usage_here(here, device))
+    finally:
+        os.close(here)
+    return total, files
+
+
+def _usage_here(folder: int, device: int) -> tuple[int, int, list[str]]:
+    """Bytes and number of what lies in an open folder itself, and the names of the folders there."""
+    total = files = 0
+    names = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            status = os.stat(entry.name, dir_fd=folder, follow_symlinks=False)
+            if status.st_dev != device:
+                continue
+            total, files = total + status.st_blocks * 512, files + 1
+            if stat.S_ISDIR(status.st_mode):
+                names.append(entry.name)
+    return total, files, names
+
+
+def _open_folder(name: str, folder: int) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    except PermissionError:
+        found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            os.chmod(f"/proc/self/fd/{found}", 0o700)
+        finally:
+            os.close(found)
+        return os.open(name, _FOLDER, dir_fd=folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import BinaryIO
 from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.models.events import SubmissionKept
 from mleredux._core.store import Run
+from mleredux._core.store.sparse import copy
 from mleredux._core.submissions.files import MAX_BYTES, open_below
 from mleredux._core.submissions.intake import IntakeLimits, walk
 from mleredux.errors import SandboxError
@@ -65,7 +67,7 @@ class Snapshots:
             with open_below(self.run.output_dir, self.file) as file:
                 stamp = _Stamp.of(file)
                 resting, self._last_look = stamp == self._last_look, stamp
-                room = self._count < MAX_VERSIONS and self._bytes + stamp.size <= MAX_TOTAL_BYTES
+                room = self._count < MAX_VERSIONS and self._has_room(file)
                 if resting and stamp != self._taken and room and stamp.size <= MAX_LOOK_BYTES:
                     self._take(file, stamp)
             return
@@ -94,10 +96,29 @@ class Snapshots:
                 if stamp != self._taken and not self._take(file, stamp):
                     return Unusable(problem="changed while it was read")
             except OSError as error:
+                if error.errno == errno.ENOSPC and (moved := self._move(stamp)):
+                    return moved
                 raise SandboxError(
                     f"The submission could not be kept in {self.run.path}: {error.strerror or error}.",
                     hint="Make room on the disk, and resume the run.",
                 ) from error
+        return self.run.submissions()[-1].path
+
+    def _has_room(self, file: BinaryIO) -> bool:
+        """Whether a version can be kept: for what the agent writes, as much again must be left."""
+        needed = os.fstat(file.fileno()).st_blocks * 512
+        status = os.statvfs(self.run.path / "submissions")
+        return self._bytes + needed <= MAX_TOTAL_BYTES and 2 * needed <= status.f_bavail * status.f_frsize
+
+    def _move(self, stamp: _Stamp) -> Path | None:
+        """Keep the last version where it has no room for a copy: the file itself."""
+        number = self._count + 1
+        path = self.run.path / "submissions" / f"{number:04d}{self.ending}"
+        try:
+            (self.run.output_dir / self.file).rename(path)
+        except OSError:
+            return None
+        self.run.emit(SubmissionKept(number=number, path=str(path.relative_to(self.run.path)), size=stamp.size))
         return self.run.submissions()[-1].path
 
     def _keep_code(self, target: Path) -> int:
@@ -122,10 +143,8 @@ class Snapshots:
         number = self._count + 1
         path = self.run.path / "submissions" / f"{number:04d}{self.ending}"
         try:
-            with path.open("wb") as copy:
-                while copy.tell() <= stamp.size and (block := file.read(1 << 20)):
-                    copy.write(block)  # no further where it grows while it is read
-                size = copy.tell()
+            with path.open("wb") as kept:
+                held = copy(file.fileno(), kept.fileno(), stamp.size)  # no further where it grows while it is read
             if _Stamp.of(file) != stamp:
                 path.unlink()
                 return False
@@ -133,6 +152,6 @@ class Snapshots:
             path.unlink(missing_ok=True)
             raise
         self._taken, self._count = stamp, number
-        self._bytes += size + self._keep_code(path.with_name(f"{number:04d}-code"))
-        self.run.emit(SubmissionKept(number=number, path=str(path.relative_to(self.run.path)), size=size))
+        self._bytes += held + self._keep_code(path.with_name(f"{number:04d}-code"))
+        self.run.emit(SubmissionKept(number=number, path=str(path.relative_to(self.run.path)), size=stamp.size))
         return True

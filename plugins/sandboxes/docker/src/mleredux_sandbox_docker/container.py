@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 
 LOG_FILES, LOG_FILE_MB = 4, 64
 """What the engine keeps of an agent's output, at most; the run's own log has all of it."""
+_FEWEST_LOG_MB, _LOG_SHARE = 3, 100
+
+
+def log_file_mb(made: Container) -> int:
+    """The size of each file in which the engine keeps output: together a few per cent of the disk limit, or 12 MB."""
+    return min(LOG_FILE_MB, max(_FEWEST_LOG_MB, made.file_size // _LOG_SHARE >> 20))
 
 
 def settings(made: Container, *, runtime: str | None = None, userns_remapped: bool = False) -> dict[str, Any]:
@@ -26,7 +32,7 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
     # `local` keeps bytes as they are; `json-file` replaces what is not UTF-8.
-    log = {"max-size": f"{LOG_FILE_MB}m", "max-file": str(LOG_FILES), "compress": "false"}
+    log = {"max-size": f"{log_file_mb(made)}m", "max-file": str(LOG_FILES), "compress": "false"}
     host: dict[str, Any] = {
         "mounts": [*map(_mount, made.binds), *(Mount(target, None, type="volume") for target in made.volumes)],
         "network_mode": made.network,

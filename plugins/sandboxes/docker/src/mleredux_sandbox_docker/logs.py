@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import threading
@@ -75,7 +76,8 @@ class LogFollower:
             finally:
                 client.close()
         except Exception as error:  # the caller's thread raises it, in `join`
-            self.error = error
+            if getattr(error, "errno", None) != errno.ENOSPC:  # else the run has used up its disk, which ends it
+                self.error = error
 
     def _copy(self, client: APIClient, transcript: Transcript) -> None:
         running = True

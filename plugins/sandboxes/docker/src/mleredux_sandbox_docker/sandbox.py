@@ -42,6 +42,7 @@ class DockerSandbox:
         builds=("python", "debian", "npm", "dockerfile", "image"),
         gpus=True,
         writable_root=True,
+        enforces=("cpus", "memory", "processes"),
     )
 
     def __init__(self, runtime: str | None = None) -> None:

@@ -39,6 +39,7 @@ class PodmanSandbox:
         builds=("python", "debian", "npm", "dockerfile", "image"),
         gpus=True,
         writable_root=True,
+        enforces=("cpus", "memory", "processes"),
     )
 
     def check(self) -> list[Finding]:

@@ -49,6 +49,7 @@ from mleredux_client.frames import Listing
 from mleredux_client.models import (
     Agent,
     Artifact,
+    DiskLimit,
     Event,
     Ledger,
     LlmUse,
@@ -89,6 +90,7 @@ __all__ = [
     "Client",
     "Conflict",
     "Damaged",
+    "DiskLimit",
     "Event",
     "Experiment",
     "Forbidden",

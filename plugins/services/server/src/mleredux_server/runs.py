@@ -166,7 +166,8 @@ def _request(cell: Cell, how: dict[str, Any]) -> RunRequest:
 
 
 def _id_of(service: Service, fields: dict[str, Any]) -> str:
-    return service.store.new_id(str(fields["task"]), str(fields["agent"]), 12)
+    hidden = bool(fields.get("obfuscated"))
+    return service.store.new_id(str(fields["task"]), str(fields["agent"]), 12, obfuscated=hidden)
 
 
 def make_runs(

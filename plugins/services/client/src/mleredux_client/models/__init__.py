@@ -4,6 +4,7 @@ from mleredux_client.models.account import Me, Project, Quota, Token, TokenInfo,
 from mleredux_client.models.base import Model
 from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Technique
 from mleredux_client.models.report import (
+    DiskLimit,
     Evidence,
     Ledger,
     LlmUse,
@@ -42,6 +43,7 @@ __all__ = [
     "Artifact",
     "BuildRecord",
     "ContentPart",
+    "DiskLimit",
     "Event",
     "Evidence",
     "ExperimentRecord",

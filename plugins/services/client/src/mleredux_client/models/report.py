@@ -33,6 +33,14 @@ class LlmUse(Model):
     """The budget that was used up."""
 
 
+class DiskLimit(Model):
+    """The disk limit of a run, and how firmly it is held."""
+
+    limit_mb: int
+    enforced_by: str
+    """`volume`: a file system of that size. `walk`: files were counted about once a second."""
+
+
 class Ledger(Model):
     """The signals an agent had: what a result is worth."""
 
@@ -41,6 +49,7 @@ class Ledger(Model):
     hosts: tuple[str, ...] = ()
     llm_calls: int | None = None
     llm: LlmUse | None = None
+    disk: DiskLimit | None = None
     isolated: bool = True
     """Whether the sandbox is a security boundary."""
     answers_exposed: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from mleredux.errors import MlereduxError
@@ -50,11 +50,15 @@ def sweep(service: Service) -> None:
     """Stop what killed workers left in sandboxes and no one will resume; remove what was deleted."""
     with service.database.reading() as session:
         sandboxes = list(session.scalars(select(RunRow.sandbox).distinct()))
+    swept = True
     for name in sandboxes:
         try:
             sweep_sandbox(service, name)
         except MlereduxError as error:
             _LOG.warning("a sandbox can't be cleaned up now", sandbox=name, reason=str(error))
+            swept = False
+    if swept:
+        service.store.close_disks(_may_go_on(service))
     trash = service.settings.state_dir / TRASH
     for path in trash.iterdir() if trash.is_dir() else ():
         remove_tree(path)
@@ -66,11 +70,14 @@ def sweep_sandbox(service: Service, name: str) -> None:
     Raises:
         MlereduxError: The sandbox does not work now.
     """
+    service.catalogue.sandbox(name).sweep(service.store.owner, _may_go_on(service))
+
+
+def _may_go_on(service: Service) -> Callable[[str], bool]:
+    """Whether a worker executes a run, or will resume it."""
     with service.database.reading() as session:
         unfinished = set(session.scalars(select(Job.id).where(Job.state != "ended", Job.kind == "run")))
-    service.catalogue.sandbox(name).sweep(
-        service.store.owner, lambda run_id: run_id in unfinished or service.store.is_alive(run_id)
-    )
+    return lambda run_id: run_id in unfinished or service.store.is_alive(run_id)
 
 
 def _drop_uncreated(service: Service) -> None:

@@ -1,0 +1,24 @@
+"""The variables by which programs find the GPUs of their slot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def gpu_environment(ids: Sequence[str], *, assigned: bool = False) -> dict[str, str]:
+    """Variables of CUDA, NVIDIA's container runtime, ROCm and HIP; without a GPU they hide all of them.
+
+    Args:
+        ids: The devices of the slot: numbers of this machine, or UUIDs.
+        assigned: Whether the agent sees these devices alone, as in a container, where numbers begin at 0.
+    """
+    if not ids:
+        hidden = dict.fromkeys(("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"), "-1")
+        return {**hidden, "NVIDIA_VISIBLE_DEVICES": "void"}
+    seen = ",".join(str(place) if assigned and device.isdigit() else device for place, device in enumerate(ids))
+    return {
+        **({} if assigned else {"NVIDIA_VISIBLE_DEVICES": ",".join(ids)}),
+        "CUDA_VISIBLE_DEVICES": seen,
+        "ROCR_VISIBLE_DEVICES": seen,
+        "HIP_VISIBLE_DEVICES": ",".join(str(place) for place in range(len(ids))),  # of those that ROCm shows
+    }

@@ -1,0 +1,125 @@
+"""Mounts by Linux's own calls: a file as a file system, a folder at a second place. For root alone."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import re
+import struct
+from pathlib import Path
+
+_LOOP_GET_FREE, _LOOP_CONFIGURE, _AUTOCLEAR, _TRIES = 0x4C82, 0x4C0A, 4, 20
+_OPEN_TREE, _CLONE, _HERE = 428, 1, -100
+_NOSUID, _NODEV, _READ_ONLY, _NOATIME, _BIND, _DETACH = 2, 4, 1, 1024, 4096, 2
+_SAFE = _NOSUID | _NODEV | _NOATIME
+
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
+
+
+def mount_image(image: Path, place: Path) -> None:
+    """Mount a file that holds an ext4 file system; its loop device goes with the mount.
+
+    Raises:
+        OSError: This process, or this kernel, can't.
+    """
+    opened, device = _loop_device(image)
+    try:
+        # Space that is freed in it is freed on the host too; tables of inodes take room only when they are used.
+        _mount(device, place, "ext4", _SAFE, "discard,noinit_itable")
+    finally:
+        os.close(opened)
+
+
+def mount_bind(source: Path, place: Path) -> None:
+    """Show a folder or file at a second place.
+
+    Raises:
+        OSError: This process can't.
+    """
+    _mount(str(source), place, "", _BIND, "")
+
+
+def mount_shown(folder: Path, place: Path) -> None:
+    """Show a folder read-only at a second place, by an overlay whose table of mounts does not name the folder.
+
+    Raises:
+        OSError: This process, or this kernel, can't.
+    """
+    lower = [os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for path in (folder, place)]
+    try:
+        layers = ":".join(f"/proc/self/fd/{number}" for number in lower)
+        _mount("overlay", place, "overlay", _SAFE | _READ_ONLY, f"lowerdir={layers}")
+    finally:
+        for number in lower:
+            os.close(number)
+
+
+def unmount(place: Path) -> None:
+    """Unmount whatever is mounted at a place; what still uses it keeps it, out of sight, until it ends."""
+    while os.path.ismount(place):
+        if _libc().umount2(os.fsencode(place), _DETACH):
+            raise _error(place)
+
+
+def unmount_below(folder: Path) -> None:
+    """Unmount everything that is mounted at a folder or below it; nothing where that can't be."""
+    if os.geteuid():
+        return
+    with contextlib.suppress(OSError):
+        top = os.path.realpath(os.fsencode(folder))
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+        places = [_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), line.split()[4]) for line in lines]
+        for place in reversed(places):
+            if place == top or place.startswith(top + b"/"):
+                unmount(Path(os.fsdecode(place)))
+
+
+def _mount(source: str, place: Path, kind: str, flags: int, options: str) -> None:
+    words = [os.fsencode(word) for word in (source, place, kind)]
+    if _libc().mount(*words, ctypes.c_ulong(flags), options.encode()):
+        raise _error(place)
+
+
+def _loop_device(image: Path) -> tuple[int, str]:
+    """A loop device of a file, open, and its path; it is freed when its last user goes, a mount or who has it open."""
+    backing = _open_nameless(image)
+    # struct loop_config: the file, the size of blocks, then struct loop_info64 with its flags, and a reserve
+    config = struct.pack("=II52xI176x64x", backing, 0, _AUTOCLEAR)
+    try:
+        for attempt in range(_TRIES):
+            with Path("/dev/loop-control").open("rb") as control:
+                device = f"/dev/loop{fcntl.ioctl(control, _LOOP_GET_FREE)}"
+            opened = os.open(device, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.ioctl(opened, _LOOP_CONFIGURE, config)
+                return opened, device
+            except OSError as error:
+                os.close(opened)
+                if error.errno != errno.EBUSY or attempt + 1 == _TRIES:  # somebody else took it first
+                    raise
+        raise OSError(errno.EBUSY, "no loop device is free")
+    finally:
+        os.close(backing)
+
+
+def _open_nameless(image: Path) -> int:
+    """Open a file such that the kernel names it without its folder: every container can read a loop device's file."""
+    folder = _libc().syscall(_OPEN_TREE, _HERE, os.fsencode(image.parent), _CLONE | os.O_CLOEXEC)
+    if folder < 0:
+        return os.open(image, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        return os.open(image.name, os.O_RDWR | os.O_CLOEXEC, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _error(place: Path) -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number), str(place))

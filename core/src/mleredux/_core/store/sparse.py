@@ -1,0 +1,202 @@
+"""Copying and moving files that a hostile program wrote: holes stay holes, and what is moved is never there twice."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import stat
+from pathlib import Path
+
+_PART = 4 << 20
+_PAGE = 4096
+_ZEROS = bytes(_PAGE)
+_PUNCH_HOLE = 3
+"""`FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE`."""
+
+
+def copy(source: int, target: int, size: int, *, move: bool = False) -> int:
+    """Copy an open file into another at the same places; what is a hole, or a page of zeros, is a hole there.
+
+    Args:
+        source: Descriptor of the file, open for writing too where it is moved.
+        target: Descriptor of a file that is empty, or that an earlier call was writing when it was killed.
+        size: How many bytes, from the start; a file that shrinks meanwhile gives zeros.
+        move: Free each part in the source once it is in the target.
+
+    Returns:
+        The bytes that hold data.
+    """
+    held = at = 0
+    os.ftruncate(target, size)
+    while at < size:
+        try:
+            begin = os.lseek(source, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # only a hole is left
+                break
+            raise
+        at = min(os.lseek(source, begin, os.SEEK_HOLE), size)
+        for place in range(begin, at, _PART):
+            data = os.pread(source, min(_PART, at - place), place)
+            held += write_pages(data, place, target)
+            if move and data:
+                _punch(source, place, len(data))
+    return held
+
+
+def write_pages(data: bytes, place: int, target: int) -> int:
+    """Write what is not zero of some bytes, by pages; how many bytes those were.
+
+    Args:
+        data: The bytes.
+        place: Where in the file they belong.
+        target: Descriptor of the file.
+    """
+    held = begin = at = 0
+    while begin < len(data):
+        # a run of pages of one kind: zero or not
+        zero = _is_zero(data, begin, place)
+        at = begin
+        while at < len(data) and _is_zero(data, at, place) == zero:
+            at = _next_page(at, place)
+        end = min(at, len(data))
+        while not zero and begin < end:
+            wrote = os.pwrite(target, data[begin:end], place + begin)
+            begin, held = begin + wrote, held + wrote
+        begin = end
+    return held
+
+
+def _next_page(at: int, place: int) -> int:
+    return at + _PAGE - (place + at) % _PAGE
+
+
+def _is_zero(data: bytes, at: int, place: int) -> bool:
+    page = data[at : _next_page(at, place)]
+    return page == _ZEROS[: len(page)]
+
+
+def move_tree(source: int, target: int, depth: int) -> list[str]:
+    """Move all that lies in an open folder into another one, also of another file system, a part of a file at a time.
+
+    Links are moved as links, and files with several names keep those that are moved. What lies deeper than `depth`
+    folders, and devices, are not moved. A call that was killed is completed by the next one.
+
+    Args:
+        source: Descriptor of the folder; what is not moved stays there.
+        target: Descriptor of the folder to fill; things of the same names there are replaced.
+        depth: How many levels are moved; the folders below the last come without their content.
+
+    Returns:
+        The names of what could not be moved.
+    """
+    return list(_Move(target).folder(source, target, "", depth))
+
+
+class _Move:
+    """One move: where the first name of each file with several names went."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._moved: dict[int, str] = {}
+
+    def folder(self, source: int, target: int, path: str, depth: int) -> list[str]:
+        failed: list[str] = []
+        with os.scandir(source) as found:
+            entries = sorted(entry.name for entry in found)
+        for name in entries:
+            with contextlib.suppress(OSError):  # another file system, or a folder that is there already
+                os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
+                continue
+            try:
+                status = os.stat(name, dir_fd=source, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    failed += self._below(name, status, source, target, path, depth)
+                else:
+                    self._entry(name, status, source, target, path)
+            except OSError:
+                failed.append(f"{path}{name}")
+        return failed
+
+    def _below(self, name: str, status: os.stat_result, source: int, target: int, path: str, depth: int) -> list[str]:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=target)
+        if depth <= 1:
+            return []
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        below, there = os.open(name, flags, dir_fd=source), -1
+        try:
+            there = os.open(name, flags, dir_fd=target)
+            failed = self.folder(below, there, f"{path}{name}/", depth - 1)
+            os.fchmod(there, stat.S_IMODE(status.st_mode) & 0o777 | 0o700)
+            os.utime(there, ns=(status.st_atime_ns, status.st_mtime_ns))
+        finally:
+            os.close(below)
+            if there >= 0:
+                os.close(there)
+        if not failed:
+            with contextlib.suppress(OSError):
+                os.rmdir(name, dir_fd=source)
+        return failed
+
+    def _entry(self, name: str, status: os.stat_result, source: int, target: int, path: str) -> None:
+        if not stat.S_ISREG(status.st_mode) or status.st_ino in self._moved:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=target)
+        if status.st_ino in self._moved:
+            os.link(self._moved[status.st_ino], name, src_dir_fd=self._target, dst_dir_fd=target, follow_symlinks=False)
+        elif stat.S_ISLNK(status.st_mode):
+            os.symlink(os.readlink(name, dir_fd=source), name, dir_fd=target)
+        elif stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode):
+            os.mknod(name, stat.S_IFMT(status.st_mode) | 0o600, dir_fd=target)
+        elif stat.S_ISREG(status.st_mode):
+            _move_file(name, status, source, target)
+            if status.st_nlink > 1:
+                self._moved[status.st_ino] = f"{path}{name}"
+        else:
+            raise OSError(errno.EPERM, "is a device")
+        os.unlink(name, dir_fd=source)
+
+
+def _move_file(name: str, status: os.stat_result, source: int, target: int) -> None:
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    before = os.open(name, os.O_RDWR | flags, dir_fd=source)
+    try:
+        after = os.open(name, os.O_WRONLY | os.O_CREAT | flags, 0o600, dir_fd=target)
+        try:
+            copy(before, after, status.st_size, move=True)
+            os.fchmod(after, stat.S_IMODE(status.st_mode) & 0o777 | 0o400)
+            os.utime(after, ns=(status.st_atime_ns, status.st_mtime_ns))
+        finally:
+            os.close(after)
+    finally:
+        os.close(before)
+
+
+def _punch(descriptor: int, place: int, size: int) -> None:
+    """Free a part of a file, where its file system can."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.fallocate(descriptor, _PUNCH_HOLE, ctypes.c_int64(place), ctypes.c_int64(size))
+
+
+def move_contents(source: Path, target: Path, depth: int = 1 << 10) -> list[str]:
+    """As `move_tree`, of folders by their paths."""
+    folders = [os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) for path in (source, target)]
+    try:
+        return move_tree(folders[0], folders[1], depth)
+    finally:
+        for folder in folders:
+            os.close(folder)
+
+
+def move_file(source: Path, target: Path) -> None:
+    """Move a file of ours; where it is mounted by itself, its content alone."""
+    with contextlib.suppress(OSError):
+        source.rename(target)
+        return
+    target.touch()
+    with source.open("r+b") as before, target.open("r+b") as kept:
+        copy(before.fileno(), kept.fileno(), os.fstat(before.fileno()).st_size, move=True)
+        before.truncate(0)

@@ -1,0 +1,79 @@
+"""Whatever an agent does, the host loses no more of its disk than the agent's limit, and the run says what happened."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from mleredux._core.data import DataStore
+from mleredux._core.models import Cause, State
+from mleredux._core.pipeline import Pipeline
+from mleredux._core.plans import plan
+from mleredux._core.plugins import Catalogue
+from mleredux._core.store import Run, RunStore
+from mleredux._core.submissions.intake import disk_usage
+from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN, FILLING, HIDING
+from mleredux_testing.toys import TOY_PLUGIN
+
+LIMIT = 48 << 20
+ENGINE_LOG = 13 << 20
+"""Docker keeps the newest of the output too, while the container is there."""
+needs_volumes = pytest.mark.skipif(os.geteuid() != 0, reason="volumes take root")
+
+
+@contextmanager
+def watched(runs: list[Run]) -> Iterator[dict[str, int]]:
+    """The most that each run's directory, and its container's log, ever took of the host's disk."""
+    peak = dict.fromkeys((run.id for run in runs), 0)
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.wait(0.1):
+            for run in runs:
+                ids = [event.data["handle"] for event in run.events() if event.type == "agent"]
+                engine = [Path("/var/lib/docker/containers") / name for name in ids]
+                peak[run.id] = max(peak[run.id], disk_usage(run.path, *engine)[0])
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        stop.set()
+        thread.join()
+
+
+@needs_volumes
+def test_no_attack_takes_more_of_the_disk_than_the_limit(engine: str, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    catalogue = Catalogue(load=[TOY_PLUGIN, DISK_ATTACKS_PLUGIN])
+    store, data = RunStore(tmp_path / "runs"), DataStore(tmp_path / "data")
+    runs = {
+        name: store.create(**plan(catalogue, "toy", f"disk-{name}", sandbox=engine), data_dir=str(data.path))
+        for name in (*FILLING, *HIDING)
+    }
+    with watched(list(runs.values())) as peak:
+        Pipeline(store, catalogue, data, jobs=4).execute(list(runs.values()))
+    wrong = []
+    for name, run in runs.items():
+        after = disk_usage(run.path)[0]
+        said = f"{name}: {run.state} {run.cause} {run.message}, {peak[run.id] >> 20} MB, then {after >> 20} MB"
+        print(said)
+        if name in FILLING and (run.cause is not Cause.OUT_OF_DISK or run.report.limit != "disk"):
+            wrong.append(f"{said}; {run.agent_log.read_bytes()[-300:]!r}")
+        if name in HIDING and (run.state is not State.DONE or after > LIMIT // 8):
+            wrong.append(f"{said}; {run.agent_log.read_bytes()[-300:]!r}")
+        if peak[run.id] > LIMIT * 1.06 + ENGINE_LOG * (name == "output") or after > LIMIT * 1.06:
+            wrong.append(said)
+        if not run.report.valid_submission:
+            wrong.append(f"{name}: the submission that was there before does not count: {run.report.message}")
+        if run.report.ledger.disk.enforced_by != "volume":
+            wrong.append(f"{name}: {run.report.ledger.disk}")
+    assert not wrong, "\n".join(wrong)
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text(), "nothing is left mounted"
+    assert not subprocess.run(["losetup", "--list", "--noheadings"], capture_output=True).stdout.count(b"(deleted)")
