@@ -32,12 +32,17 @@ def watched(runs: list[Run]) -> Iterator[dict[str, int]]:
     peak = dict.fromkeys((run.id for run in runs), 0)
     stop = threading.Event()
 
+    def image(run: Run) -> int:
+        return disk_usage(run.path / ".volume.img")[0]
+
     def look() -> None:
-        while not stop.wait(0.1):
-            for run in runs:
+        while not stop.wait(0.2):
+            for run in [run for run in runs if run.alive]:
                 ids = [event.data["handle"] for event in run.events() if event.type == "agent"]
                 engine = [Path("/var/lib/docker/containers") / name for name in ids]
-                peak[run.id] = max(peak[run.id], disk_usage(run.path, *engine)[0])
+                before, used = image(run), disk_usage(run.path, *engine)[0]
+                moved = max(0, before - image(run))  # counted at both places, if it was moved meanwhile
+                peak[run.id] = max(peak[run.id], used - moved)
 
     thread = threading.Thread(target=look)
     thread.start()

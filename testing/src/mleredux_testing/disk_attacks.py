@@ -6,7 +6,7 @@ Each writes a valid submission first.
 
 from __future__ import annotations
 
-from mleredux._core.models import Agent, Limits
+from mleredux._core.models import Agent, Build, Limits
 from mleredux.hookspecs import hookimpl
 
 mleredux_contract = 2
@@ -108,6 +108,9 @@ def write(number):
     os.setxattr(f"{out}/{number}", "user.x", block[:3500])
 forever(write)
 """,
+    "root": """
+forever(lambda number: fill("/var/tmp/file"))
+""",
     "allocated": """
 file = open(f"{out}/large", "wb")
 os.unlink(file.name)
@@ -155,6 +158,7 @@ def mleredux_register_agents() -> list[Agent]:
             id=f"disk-{name}",
             title=f"Takes disk: {name}",
             command=("python", "-c", _START + program),
+            build=Build(writable_root=name == "root"),
             limits=Limits(time_limit=60, memory_mb=256, cpus=0.5, disk_mb=48),
         )
         for name, program in {**FILLING, **HIDING}.items()

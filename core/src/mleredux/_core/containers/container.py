@@ -6,9 +6,10 @@ import resource
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from mleredux._core.containers.folders import INSIDE, Bind
+from mleredux._core.containers.folders import INSIDE, Bind, written_binds
 from mleredux._core.protocols import Exit, Launch, Layout
 from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux.errors import SandboxError
@@ -42,6 +43,8 @@ class Image:
         env: Variables that it sets.
         command: Its entry point and command.
         size_mb: Its size in MB.
+        volumes: Paths that it declares as volumes.
+        layers: The engine's folders of its layers, the uppermost first; none where the engine tells none.
     """
 
     id: str
@@ -49,17 +52,27 @@ class Image:
     env: dict[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     size_mb: int = 0
+    volumes: tuple[str, ...] = ()
+    layers: tuple[Path, ...] = ()
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Image:
         """An image as Docker and Podman describe it."""
         config = record.get("Config") or {}
+        layers = (record.get("GraphDriver") or {}).get("Data") or {}
         return cls(
             id=str(record["Id"]),
             tags=tuple(record.get("RepoTags") or ()),
             env=dict(item.partition("=")[::2] for item in config.get("Env") or ()),
             command=(*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ())),
             size_mb=int(record.get("Size") or 0) >> 20,
+            volumes=tuple(sorted(config.get("Volumes") or ())),
+            layers=tuple(
+                Path(folder)
+                for name in ("UpperDir", "LowerDir")
+                for folder in str(layers.get(name) or "").split(":")
+                if folder
+            ),
         )
 
     @property
@@ -133,6 +146,7 @@ def container(
         SandboxError: Neither the launch nor the image names a command.
     """
     limits = launch.limits
+    written = written_binds(launch, image.layers, image.volumes, image.agent_dir)
     sockets = [place.name if place else "-" for place in (launch.validate_socket, launch.gateway_socket)]
     return Container(
         image=image.id,
@@ -142,9 +156,9 @@ def container(
         user=user,
         labels=labels(launch.run_id, launch.owner),
         working_dir=LAYOUT.output if launch.command else None,
-        binds=tuple(binds),
+        binds=(*binds, *(written or ())),
         # It starts with the image's own files: an agent may write beside its program, as in MLE-bench.
-        volumes=(image.agent_dir,) if image.agent_dir else (),
+        volumes=(image.agent_dir,) if image.agent_dir and written is None else (),
         network=network,
         memory=limits.memory_mb * _MIB,
         shared_memory=limits.memory_mb * _MIB // 2,
@@ -154,7 +168,7 @@ def container(
         file_size=limits.disk_mb * _MIB,
         # An engine without CAP_SYS_RESOURCE can't give more than it has; its limit is mostly the same as ours.
         open_files=min(_OPEN_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
-        read_only=not launch.agent.build.writable_root,
+        read_only=written is not None or not launch.agent.build.writable_root,
         gpus=launch.gpu_ids,
     )
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from mleredux._core.protocols import Launch
+from mleredux._core.sandboxes.volume import find_disk
 from mleredux.errors import SandboxError
 
 UNPRIVILEGED = 65532
 """User and group of agents where root starts them; no user of the host's."""
 INSIDE = "/mleredux/inside"
 SOCKET = "/mleredux/socket"
+_OURS = {"/dev", "/proc", "/sys", "/tmp", "/task", "/output", "/mleredux"}
+UNLIMITED = "unlimited-writes"
+"""A file in the control folder where an agent may write what no disk limit holds."""
 _MOST_STAND_INS = 64
 _MOST_LOOKED_AT = 1000
 
@@ -79,6 +84,49 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
         raise SandboxError("The sockets of validation and gateway lie in several folders.", hint="Use one for both.")
     binds += [Bind(home, SOCKET) for home in homes]
     return binds
+
+
+def written_binds(
+    launch: Launch, layers: Sequence[Path], volumes: Sequence[str], agent_dir: str | None
+) -> list[Bind] | None:
+    """What an agent may write of its image's own files, on the disk of its run.
+
+    Where that can't be (no volume, an engine that does not tell where it has its layers), such writes are not limited,
+    which is noted for the ledger.
+
+    Args:
+        launch: What is started.
+        layers: The engine's folders of the image's layers, the uppermost first.
+        volumes: Paths that the image declares as volumes.
+        agent_dir: The agent's folder in an image made for MLE-bench.
+
+    Returns:
+        The mounts; None where there are to be none of these.
+    """
+    paths = {path.rstrip("/") for path in (*volumes, agent_dir or "/")} - {""}
+    if not paths and not launch.agent.build.writable_root:
+        return None
+    try:
+        if not layers:
+            raise OSError("the engine tells no layers")
+        root = find_disk(launch.control_dir.parent).image_root(layers)
+    except OSError:
+        (launch.control_dir / UNLIMITED).touch()
+        return None
+    if launch.agent.build.writable_root:
+        paths = {f"/{entry.name}" for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)} - _OURS
+    return [Bind(below, path, writable=True) for path in sorted(paths) if (below := _below(root, path)) is not None]
+
+
+def _below(root: Path, path: str) -> Path | None:
+    """A folder of an image by its path there, made where it lacks; None where that is a link or no folder."""
+    here = root
+    for name in path.strip("/").split("/"):
+        here = here / name
+        if name in ("", ".", "..") or here.is_symlink() or (here.exists() and not here.is_dir()):
+            return None
+        here.mkdir(exist_ok=True)
+    return here
 
 
 def _write_inside(control: Path) -> Path:

@@ -9,6 +9,7 @@ import fcntl
 import os
 import re
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 _LOOP_GET_FREE, _LOOP_CONFIGURE, _AUTOCLEAR, _TRIES = 0x4C82, 0x4C0A, 4, 20
@@ -48,13 +49,36 @@ def mount_shown(folder: Path, place: Path) -> None:
     Raises:
         OSError: This process, or this kernel, can't.
     """
-    lower = [os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) for path in (folder, place)]
+    _mount_overlay(place, [folder, place], _SAFE | _READ_ONLY)
+
+
+def mount_writable(layers: Sequence[Path], changes: Path, place: Path) -> None:
+    """Show layers of files, the uppermost first, such that what is written there lies in a folder of its own.
+
+    Args:
+        layers: The folders.
+        changes: An empty folder for what is written, and beside it, one named `work`.
+        place: Where they are shown.
+
+    Raises:
+        OSError: This process, or this kernel, can't.
+    """
+    _mount_overlay(place, layers, _NODEV | _NOATIME, upperdir=changes, workdir=changes.with_name("work"))
+
+
+def _mount_overlay(place: Path, lower: Sequence[Path], flags: int, **more: Path) -> None:
+    opened: list[str] = []
+
+    def name(path: Path) -> str:  # short, and telling nothing
+        opened.append(f"/proc/self/fd/{os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)}")
+        return opened[-1]
+
     try:
-        layers = ":".join(f"/proc/self/fd/{number}" for number in lower)
-        _mount("overlay", place, "overlay", _SAFE | _READ_ONLY, f"lowerdir={layers}")
+        options = {"lowerdir": ":".join(map(name, lower)), **{key: name(path) for key, path in more.items()}}
+        _mount("overlay", place, "overlay", flags, ",".join(f"{key}={value}" for key, value in options.items()))
     finally:
-        for number in lower:
-            os.close(number)
+        for path in opened:
+            os.close(int(path.rpartition("/")[2]))
 
 
 def unmount(place: Path) -> None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mleredux._core.sandboxes.mounts import mount_bind, mount_image, mount_shown, unmount
+from mleredux._core.sandboxes.mounts import mount_bind, mount_image, mount_shown, mount_writable, unmount
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.sparse import copy, move_contents
 from mleredux._core.store.trees import remove_tree
@@ -129,6 +130,24 @@ class RunDisk:
             except (OSError, shutil.Error):
                 _remove_links(place)
                 return None
+        return place
+
+    def image_root(self, layers: Sequence[Path]) -> Path:
+        """The files of an image, such that what is written there lies on the disk of the run.
+
+        Args:
+            layers: The folders of the image's layers, the uppermost first.
+
+        Raises:
+            OSError: They can't be mounted, or the disk is no volume.
+        """
+        if self.enforced_by != "volume":
+            raise OSError("is no volume")
+        changes, place = (self.path / _PLACE / ".image" / name for name in ("changes", "root"))
+        for folder in (changes, changes.with_name("work"), place):
+            folder.mkdir(parents=True, exist_ok=True)
+        if not os.path.ismount(place):
+            mount_writable(layers, changes, place)
         return place
 
     def empty_scratch(self) -> None:

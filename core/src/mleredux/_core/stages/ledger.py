@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mleredux._core.containers.folders import UNLIMITED
 from mleredux._core.models import DiskLimit, Evidence, Ledger
 from mleredux._core.stages.context import StageContext
 
@@ -20,6 +21,8 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
     llm, disk = told.llm, told.disk
     if disk is not None and disk.named:
         notes.append("The path of the data, which the agent could see, names the task.")
+    if (run.path / ".control" / UNLIMITED).exists():
+        notes.append("The disk limit does not hold what the agent wrote to the files of its image.")
     return Ledger(
         validations=told.validations,
         network=run.spec.network if isolated else "open",

@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-_PART = 4 << 20
+_PART = 1 << 20
 _PAGE = 4096
 _ZEROS = bytes(_PAGE)
 _PUNCH_HOLE = 3
