@@ -21,8 +21,6 @@ from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN, FILLING, HIDING
 from mleredux_testing.toys import TOY_PLUGIN
 
 LIMIT = 48 << 20
-ENGINE_LOG = 13 << 20
-"""Docker keeps the newest of the output too, while the container is there."""
 needs_volumes = pytest.mark.skipif(os.geteuid() != 0, reason="volumes take root")
 
 
@@ -69,12 +67,14 @@ def test_no_attack_takes_more_of_the_disk_than_the_limit(engine: str, tmp_path: 
         after = disk_usage(run.path)[0]
         said = f"{name}: {run.state} {run.cause} {run.message}, {peak[run.id] >> 20} MB, then {after >> 20} MB"
         print(said)
-        if name in FILLING and (run.cause is not Cause.OUT_OF_DISK or run.report.limit != "disk"):
+        if name in FILLING and (run.cause is not Cause.OUT_OF_DISK or not run.report or run.report.limit != "disk"):
             wrong.append(f"{said}; {run.agent_log.read_bytes()[-300:]!r}")
         if name in HIDING and (run.state is not State.DONE or after > LIMIT // 8):
             wrong.append(f"{said}; {run.agent_log.read_bytes()[-300:]!r}")
-        if peak[run.id] > LIMIT * 1.06 + ENGINE_LOG * (name == "output") or after > LIMIT * 1.06:
+        if peak[run.id] > LIMIT * (1.06 if name != "output" else 1.4) or after > LIMIT * 1.06:
             wrong.append(said)
+        if run.report is None:
+            continue
         if not run.report.valid_submission:
             wrong.append(f"{name}: the submission that was there before does not count: {run.report.message}")
         if run.report.ledger.disk.enforced_by != "volume":

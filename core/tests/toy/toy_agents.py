@@ -12,6 +12,7 @@ shutil.copy(os.environ['MLEREDUX_DATA_DIR'] + '/sample_submission.csv', os.envir
 AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "copy": (COPY, {}),
     "idle": ("pass", {}),
+    "environment": (COPY + "print(*(f'{name}={value}' for name, value in os.environ.items()), sep='\\n')", {}),
     "sleeper": (COPY + "print('ready', flush=True); time.sleep(120)", {}),
     "stubborn": (
         COPY + "signal.signal(15, signal.SIG_IGN); print('ready', flush=True)\nwhile True: time.sleep(60)",
@@ -39,6 +40,10 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "fill-slowly": (
         "import time\nfor i in range(10**6):\n  open(f'part{i}', 'wb').write(b'x' * 10**6); time.sleep(0.002)",
         {"limits": {"disk_mb": 40}},
+    ),
+    "trickle": (
+        "import time\nfor i in range(10**6):\n  open(f'part{i}', 'wb').write(b'x' * 10**6); time.sleep(0.03)",
+        {"limits": {"disk_mb": 500}},
     ),
     "fill-and-give-up": (
         "import sys\ntry:\n  with open('big', 'wb') as f:\n    while True: f.write(b'x' * 10**6)\n"

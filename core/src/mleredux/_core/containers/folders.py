@@ -114,8 +114,17 @@ def written_binds(
         (launch.control_dir / UNLIMITED).touch()
         return None
     if launch.agent.build.writable_root:
-        paths = {f"/{entry.name}" for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)} - _OURS
+        paths = _folders(root, "") - _OURS
+        if (programs := root / "sbin").is_symlink():  # engines put their init there, which must stay visible
+            above = str(programs.readlink()).strip("/").partition("/")[0]
+            paths = paths - {f"/{above}"} | _folders(root, f"/{above}") - {f"/{above}/sbin"}
+        paths -= {"/sbin"}
     return [Bind(below, path, writable=True) for path in sorted(paths) if (below := _below(root, path)) is not None]
+
+
+def _folders(root: Path, path: str) -> set[str]:
+    with os.scandir(f"{root}{path}") as entries:
+        return {f"{path}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False)}
 
 
 def _below(root: Path, path: str) -> Path | None:

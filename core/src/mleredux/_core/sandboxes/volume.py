@@ -37,6 +37,8 @@ _MIB = 1 << 20
 _BYTES_PER_FILE, _FEWEST_FILES, _INODE = 16384, 4096, 256
 _FULL, _FULL_SHARE, _FULL_FILES = 2 << 20, 8, 16
 """A file system refuses large writes while there is still room for small ones."""
+_LOG_COPY = 20 << 20
+"""What an engine may keep of the newest output beside the log: it counts too."""
 _RESERVE = 256 << 20
 """What is left free on the host: a file system in a file breaks where its host's disk is full."""
 
@@ -91,7 +93,8 @@ class RunDisk:
         if self.enforced_by == "walk":
             return None
         status = os.statvfs(self.path / _PLACE)
-        if status.f_bavail * status.f_frsize < min(_FULL, status.f_blocks * status.f_frsize // _FULL_SHARE):
+        copied = min((self.path / _PLACE / _LOG).stat().st_size, _LOG_COPY)
+        if status.f_bavail * status.f_frsize < copied + min(_FULL, status.f_blocks * status.f_frsize // _FULL_SHARE):
             return "filled its disk"
         if status.f_favail < _FULL_FILES:
             return f"made {status.f_files - status.f_favail:,} files and folders, as many as its disk holds"
@@ -105,7 +108,7 @@ class RunDisk:
         """
         status = os.statvfs(self.path)
         free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
-        if free < min(_RESERVE, size // 50):
+        if free < min(_RESERVE, size // 8):
             raise SandboxError(
                 f"The disk of {self.path.parent} is nearly full: {free // _MIB} MB are free.",
                 hint="Free some disk space, or choose another folder with --runs-dir.",

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 LOG_FILES, LOG_FILE_MB = 4, 64
 """What the engine keeps of an agent's output, at most; the run's own log has all of it."""
-_FEWEST_LOG_MB, _LOG_SHARE = 3, 100
+_FEWEST_LOG_MB, _LOG_SHARE = 5, 100
 
 
 def log_file_mb(made: Container) -> int:
-    """The size of each file in which the engine keeps output: together a few per cent of the disk limit, or 12 MB."""
+    """The size of each file in which the engine keeps output: together a few per cent of the disk limit, or 20 MB."""
     return min(LOG_FILE_MB, max(_FEWEST_LOG_MB, made.file_size // _LOG_SHARE >> 20))
 
 
