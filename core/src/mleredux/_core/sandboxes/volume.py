@@ -108,11 +108,19 @@ class RunDisk:
         """
         status = os.statvfs(self.path)
         free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
-        if free < min(_RESERVE, size // 8):
+        if free < min(_RESERVE, size // 8) + self._unwritten():
             raise SandboxError(
                 f"The disk of {self.path.parent} is nearly full: {free // _MIB} MB are free.",
                 hint="Free some disk space, or choose another folder with --runs-dir.",
             )
+
+    def _unwritten(self) -> int:
+        """Bytes of the volume that are in memory only, and will take room on the host."""
+        if self.enforced_by == "walk":
+            return 0
+        status = os.statvfs(self.path / _PLACE)
+        written = (self.path / _IMAGE).stat().st_blocks * 512
+        return max(0, (status.f_blocks - status.f_bfree) * status.f_frsize - written)
 
     def show(self, folder: Path) -> Path | None:
         """A folder at a place whose path, and whose entry in an agent's table of mounts, tells nothing of it.
