@@ -20,8 +20,6 @@ from mleredux._core.plugins import Catalogue, current
 from mleredux._core.plugins.catalogue import set_current
 from mleredux.plugin.host import Job, grade, score_in_children
 
-pytestmark = pytest.mark.attack("flaw classes")
-
 AGENT = """
 from mleredux.plugin import hookimpl
 from mleredux.plugin.agent import Agent, Limits
