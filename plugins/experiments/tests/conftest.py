@@ -25,6 +25,7 @@ def write_run(
     limits: dict[str, Any] | None = None,
     version: str = "1",
     verdict: str | None = None,
+    seconds: float = 40.0,
     versions: list[dict[str, Any]] | None = None,
     **spec: Any,
 ) -> Path:
@@ -35,8 +36,10 @@ def write_run(
     told: dict[str, Any] = {"id": name, "task": task, "agent": agent, "sandbox": "process", "seed": seed}
     told |= {"network": "none", "options": {}, "limits": limits or {"time_limit": 60.0, "cpus": 1.0}, **spec}
     (path / "run.json").write_text(json.dumps({"spec": told, "use": {"task_version": version, "agent_version": "1"}}))
+    ended = {"stage": "running", "status": "finished", "outcome": {"seconds": seconds}}
+    stage = {"seq": 0, "time": "2026-11-22T12:00:09Z", "type": "stage", "data": ended}
     event = {"seq": 1, "time": "2026-11-22T12:00:10Z", "type": "state", "data": {"state": state, "cause": cause}}
-    (path / "events.jsonl").write_text(json.dumps(event, separators=(",", ":")) + "\n")
+    (path / "events.jsonl").write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in (stage, event)))
     if cause in ("environment_broke", "task_broken"):
         return path
     report = {

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
-from mleredux_experiments.inference.paired import compare
+from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.leaderboard import leaderboard
 from mleredux_experiments.results import source
 from mleredux_experiments.sources import load

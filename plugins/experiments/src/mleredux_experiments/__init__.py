@@ -6,7 +6,8 @@
 | `experiment`, `execution` | starting, extending and executing an experiment |
 | `estimate` | what a plan will take, and what it can detect |
 | `results` | the table of runs: one row a run, from a runs folder, an experiment, a server or MLE-bench's reports |
-| `measures` | what is measured of a run and of an agent: medals, percentile, cost, pass@k, medals over time |
+| `measures`, `attempts`, `curves`, `selection` | what is measured: medals, percentile; pass@k; over time and cost; own choices |
+| `analysis` | all of it as one value, which reports and exports show |
 | `inference` | errors, the paired comparison, power, sequential tests, ranking |
 | `figures`, `report` | pictures, and the offline page with all of them |
 """
@@ -25,21 +26,26 @@ _COMMANDS = {
         "commands.leaderboard:command",
         "Rank agents, with errors over seeds and over tasks.",
     ),
+    "power": ("commands.power:command", "How many tasks and seeds detect a difference."),
     "experiment": ("group:group", "Plan, run and analyse experiments."),
     "experiment check": ("commands.plan:check", "Check a plan: runs, time, cost, detectable difference."),
     "experiment run": ("commands.plan:run", "Run an experiment, or continue it."),
     "experiment status": ("commands.plan:status", "Show how far an experiment is."),
     "experiment extend": ("commands.plan:extend", "Add seeds or tasks to an experiment."),
     "experiment retry": ("commands.plan:retry", "Run again what the environment or the task broke."),
+    "experiment analyse": ("commands.analyse:analyse_command", "Analyse an experiment, or a folder of runs."),
+    "experiment report": ("commands.analyse:report_command", "Write a page with all pictures."),
+    "experiment export": ("commands.analyse:export_command", "Export runs and tables (Parquet, CSV, LaTeX, Markdown)."),
+    "experiment import": ("commands.imports:command", "Import grading reports of MLE-bench, or submissions."),
 }
-_HERE = {"experiment check", "experiment extend", "experiment retry"}
-"""Commands that run on this machine only."""
+_SERVER = {"compare", "leaderboard", "power", "experiment", "experiment run", "experiment status"}
+"""Commands that run with a server too."""
 
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """The commands of this plugin, each imported when it is used."""
     return [
-        Ref(name, f"{__name__}.{where}", {"title": title, "place": "here" if name in _HERE else "both"})
+        Ref(name, f"{__name__}.{where}", {"title": title, "place": "both" if name in _SERVER else "here"})
         for name, (where, title) in _COMMANDS.items()
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
 from mleredux.plugin.command import Catalogue, current
 from pydantic_core import from_json
 
+from mleredux_experiments.record import FOLDER, RECORD_FILE
 from mleredux_experiments.results import MEDALS, UNTRUSTED, Facts, Results, Row, Version
 
 SPLITS = ("low", "medium", "high")
@@ -34,8 +36,8 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     folder = Path(path) if path is not None else default_runs_dir()
     if not folder.is_dir():
         raise NotFound(f"There is no folder {folder}.", hint="Give a folder of runs, an experiment's, or of reports.")
-    if (folder / "experiment.json").is_file():
-        told = _object(folder / "experiment.json")
+    if (folder / RECORD_FILE).is_file():
+        told = _object(folder / RECORD_FILE)
         experiment, folder = experiment or str(told["name"]), (folder / str(told.get("runs", "."))).resolve()
     rows, notes = [], []
     for record in sorted(folder.glob("*/run.json")):
@@ -49,6 +51,30 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if not rows and experiment is None and next(folder.glob("*/*.json"), None):
         return load_reports(folder)
     return Results(tuple(rows), task_facts(), notes=tuple(notes))
+
+
+def locate(argument: str, runs_dir: str | None = None) -> Path:
+    """The folder of results that a user names: a folder, a plan's file, or an experiment's name.
+
+    Raises:
+        NotFound: There is none.
+    """
+    path, name = Path(argument), argument
+    if path.is_dir():
+        return path
+    if path.is_file():
+        try:
+            name = str(tomllib.loads(path.read_text(encoding="utf-8"))["experiment"]["name"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise NotFound(f"{path} is not a plan.", hint="Give a plan (TOML), or a folder of results.") from None
+    store = Path(runs_dir) if runs_dir is not None else default_runs_dir()
+    folder = store / FOLDER / name
+    if not (folder / RECORD_FILE).is_file():
+        raise NotFound(
+            f"There is no experiment {name!r} in {store}.",
+            hint="Start it with `mleredux experiment run PLAN`, or give a folder of runs or reports.",
+        )
+    return folder
 
 
 def _object(path: Path) -> dict[str, Any]:

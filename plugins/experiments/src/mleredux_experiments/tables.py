@@ -6,16 +6,21 @@ import csv
 import io
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mleredux_experiments.measures import MEASURES, Estimate
+from mleredux_experiments.measures import MEASURES, Estimate, measure
 
 if TYPE_CHECKING:
-    from mleredux_experiments.inference.comparison import Comparison
+    from mleredux_experiments.analysis import Analysis
+    from mleredux_experiments.inference.difference import Comparison
     from mleredux_experiments.leaderboard import Standing
+
+
+_FEW = 3
+"""Groups of fewer tasks tell nothing, and are left out of tables."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ def echo(table: Table, width: int | None = None) -> None:
         shown.remove(table.columns.index(name))
     columns = widths()
     over = sum(columns) + 2 * (len(shown) - 1) - room
-    columns[0] = max(columns[0] - max(over, 0), 8)
+    columns[0] = max(columns[0] - max(over, 0), min(columns[0], 8))
     click.echo(click.style(table.title, bold=True))
     for line in [table.columns, *lines]:
         parts = [_cut(line[i], size) for i, size in zip(shown, columns, strict=True)]
@@ -122,13 +127,13 @@ def shown(found: Estimate | None, deterministic: bool = False) -> str:
     return f"{found.mean:.2f} {error}{mark}"
 
 
-def leaderboard_tables(standings: Sequence[Standing], measure: str = "any_medal") -> list[Table]:
+def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal") -> list[Table]:
     """The published table by split, and the intervals for tasks like these."""
     splits = [name for name in ("all", "low", "medium", "high") if any(name in one.splits for one in standings)]
-    title = MEASURES[measure].title
+    title = measure(chosen).title
     rows, intervals = [], []
     for one in standings:
-        found = {split: one.splits.get(split, {}).get(measure) for split in splits}
+        found = {split: one.splits.get(split, {}).get(chosen) for split in splits}
         cells = []
         for split in splits:
             if split == "all" and not one.complete and one.covers:
@@ -162,6 +167,7 @@ def comparison_tables(found: Comparison) -> list[Table]:
     places = [
         (one.name, one.kind, one.tasks, one.difference, one.low, one.high, f"{one.wins}/{one.ties}/{one.losses}")
         for one in found.places
+        if one.tasks >= _FEW
     ]
     tasks = [
         (one.task, one.a, one.b, one.difference, one.shrunken, one.q, f"{one.runs[0]}+{one.runs[1]}")
@@ -176,3 +182,50 @@ def comparison_tables(found: Comparison) -> list[Table]:
         columns = ("where", "by", "tasks", "difference", "low", "high", "wins/ties/losses")
         tables.insert(0, Table("Where", columns, tuple(places), ("wins/ties/losses", "by", "tasks")))
     return tables
+
+
+def analysis_tables(found: Analysis) -> list[Table]:
+    """What an analysis tells in tables: measures by arm, groups, ranking, and each comparison."""
+    columns = ("measure", *(arm.name for arm in found.arms))
+    names = [name for name in MEASURES if any(name in arm.estimates for arm in found.arms)]
+    rows = [
+        (
+            f"{MEASURES[name].title}{_unit(name)}",
+            *(shown(arm.estimates.get(name), arm.deterministic) for arm in found.arms),
+        )
+        for name in names
+    ]
+    tables = [Table("Measures (± these tasks again, over seeds)", columns, tuple(rows))]
+    title = measure(found.measure).title
+    intervals = []
+    for arm in found.arms:
+        one = arm.estimates.get(found.measure)
+        if one is not None:
+            intervals.append((arm.name, one.mean, one.low, one.high, one.se_tasks, one.se_sources, one.tasks, one.runs))
+    heads = ("arm", "mean", "low", "high", "SE by task", "SE by source", "tasks", "runs")
+    optional = ("SE by source", "SE by task", "runs", "tasks")
+    tables.append(Table(f"{title.capitalize()}, tasks like these: 95 % interval", heads, tuple(intervals), optional))
+    for kind in ("splits", "categories"):
+        groups = list(dict.fromkeys(name for arm in found.arms for name in getattr(arm, kind)))
+        if len(groups) > 1:
+            lines = [
+                (name, *(shown(getattr(arm, kind).get(name), arm.deterministic) for arm in found.arms))
+                for name in groups
+            ]
+            head = {"splits": "split", "categories": "category"}[kind]
+            tables.append(Table(f"{title.capitalize()} by {head}", (head, *columns[1:]), tuple(lines)))
+    if found.ranking:
+        ranks = tuple(
+            (one.rank, one.arm, f"{one.low}–{one.high}", one.best * 100, one.strength, one.iqm, one.ability)
+            for one in found.ranking
+        )
+        columns = ("rank", "arm", "95 %", "best, %", "Bradley–Terry", "IQM", "ability")
+        tables.append(Table("Ranking on common tasks", columns, ranks, ("ability", "IQM", "Bradley–Terry")))
+    for two in found.comparisons:
+        tables += [replace(table, title=f"{two.b} against {two.a}: {table.title}") for table in comparison_tables(two)]
+    return tables
+
+
+def _unit(name: str) -> str:
+    unit = MEASURES[name].unit
+    return f", {unit}" if unit and unit != name else ""

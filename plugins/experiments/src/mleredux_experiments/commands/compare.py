@@ -11,7 +11,7 @@ from mleredux.plugin.command import json_option, print_json
 from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
 
 if TYPE_CHECKING:
-    from mleredux_experiments.inference.comparison import Comparison
+    from mleredux_experiments.inference.difference import Comparison
 
 EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "worse": 12}
 """Of `--ci`."""
@@ -53,7 +53,7 @@ def command(
 
     An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs.
     """
-    from mleredux_experiments.inference.paired import compare
+    from mleredux_experiments.inference.comparison import compare
 
     results = results_of(ctx, runs_dir, reports, experiment, where)
     found = compare(results, a, b, measure, margin=margin, alpha=alpha)

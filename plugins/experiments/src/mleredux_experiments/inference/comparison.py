@@ -1,157 +1,246 @@
-"""The result of a comparison: is arm B better than arm A, by how much, how sure, and where."""
+"""The paired comparison of two arms: tasks differ much more than agents do, so each task is its own control."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+import math
+from collections.abc import Sequence
+from typing import Any
 
-from mleredux_experiments.inference.errors import Interval
-from mleredux_experiments.inference.power import Needed, Variance
+import numpy as np
+from mleredux.errors import MlereduxError
 
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_experiments.inference.difference import Comparison, Outcome, Place, TaskDifference
+from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, clustered_se, student
+from mleredux_experiments.inference.power import Variance, needed
+from mleredux_experiments.inference.resampling import means_of, shuffled, sign_flip, two_level, variance_of
+from mleredux_experiments.measures import Measure, cells, deterministic, measure
+from mleredux_experiments.results import Results, Row, source
+from mleredux_experiments.uniformity import check_arms, check_limits
 
-Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided"]
+_TIE = 1e-12
 
 
-@dataclass(frozen=True)
-class TaskDifference:
-    """What is known of one task.
+def compare(
+    results: Results,
+    a: str,
+    b: str,
+    chosen: str | Measure = "any_medal",
+    *,
+    margin: float = 0.0,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    seed: int = 0,
+) -> Comparison:
+    """Compare arm B with arm A, its baseline.
 
-    Attributes:
-        a, b: Means of the arms over their runs.
-        difference: b − a, positive if B is better.
-        shrunken: The difference as estimated with all tasks: d̄ + ω²/(ω² + σ²/K) · (d − d̄).
-        q: Adjusted p-value of the difference on this task (Benjamini–Hochberg over tasks).
-        runs: Number of runs of each arm.
+    Args:
+        a, b: Arms, as `Results.arm` takes them.
+        margin: The difference that does not matter, in the measure's unit.
+
+    Raises:
+        MlereduxError: The arms have no task in common, or their runs are not comparable.
     """
+    what = measure(chosen) if isinstance(chosen, str) else chosen
+    rows = {"a": results.arm(a), "b": results.arm(b)}
+    if a == b:
+        raise MlereduxError(f"{a} is compared with itself.", hint="Name two arms.")
+    both = results.keep([*rows["a"], *rows["b"]])
+    check_arms(both)
+    notes = check_limits(both)
+    pairs, left_out = _paired(both, rows["a"], rows["b"], what)
+    tasks = list(pairs)
+    reversed_ = what.lower or (not what.averaged and any(row.lower_is_better for row in both.rows if row.task in pairs))
+    sign = -1.0 if reversed_ else 1.0
+    cells_a, cells_b = [sign * pairs[task][0] for task in tasks], [sign * pairs[task][1] for task in tasks]
+    differences = means_of(cells_b) - means_of(cells_a)
+    difference, parts = float(differences.mean()), variance_of(cells_a, cells_b)
+    interval, p = two_level(cells_a, cells_b, alpha, seed), sign_flip(differences, seed)
+    reach = what.bounds[1] - what.bounds[0] if what.bounds else None
+    if interval and reach and np.ptp(differences) < _TIE:
+        interval = _from_equal(difference, len(tasks), reach, alpha)
+    equivalence = _equivalence(differences, margin, reach)
+    verdict = _verdict(difference, interval, p, equivalence, alpha, margin)
+    seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
+    goal = abs(difference) if abs(difference) > _TIE else margin
+    lacking = needed(goal, parts, len(tasks), seeds, alpha, power) if goal and len(tasks) > 1 else None
+    if lacking and verdict == "undecided":
+        # A sign-flip test of fewer tasks that differ never reaches alpha, whatever the seeds.
+        least, differing = math.ceil(1 - math.log2(alpha)), int(np.sum(np.abs(differences) > _TIE))
+        lacking = lacking.at_least(max(least - differing, 1), seeds_help=len(tasks) >= least)
+    told = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
+    return Comparison(
+        a=a,
+        b=b,
+        measure=what.name,
+        unit=what.points,
+        alpha=alpha,
+        margin=margin,
+        difference=difference,
+        interval=interval,
+        p=p,
+        **_record_of(differences),
+        improvement=float(np.mean([_improvement(x, y) for x, y in zip(cells_a, cells_b, strict=True)])),
+        again=_again(cells_a, cells_b, alpha),
+        by_source=_by_source(tasks, differences, alpha),
+        equivalence=equivalence,
+        verdict=verdict,
+        needed=lacking,
+        variance=parts,
+        seeds=seeds,
+        bounds=_bounds(rows["a"], rows["b"], what),
+        deterministic=tuple(name for name, own in ((a, rows["a"]), (b, rows["b"])) if deterministic(own)),
+        left_out=left_out,
+        notes=notes,
+        tasks=told,
+        places=tuple(_places(results, told, alpha)),
+    )
 
-    task: str
-    a: float
-    b: float
-    difference: float
-    shrunken: float
-    q: float
-    runs: tuple[int, int]
+
+def _paired(
+    both: Results, a: Sequence[Row], b: Sequence[Row], what: Measure
+) -> tuple[dict[str, tuple[Array, Array]], dict[str, int]]:
+    """Values of both arms by task; by competition where the arms have variants of the same ones."""
+    left_out = both.left_out
+    tainted = sum(row.verdict in ("tainted", "not reproducible") for row in both.rows)
+    if tainted:
+        left_out["not trusted, counted as failures"] = tainted
+    found_a, found_b = cells(a, what), cells(b, what)
+    if not set(found_a) & set(found_b):
+        found_a, found_b = (cells(rows, what, lambda row: row.base) for rows in (a, b))
+    common = sorted(set(found_a) & set(found_b))
+    names = a[0].arm, b[0].arm
+    if not common:
+        raise MlereduxError(
+            f"{names[0]} and {names[1]} have no task in common on which {what.name!r} is known.",
+            hint="Run both on the same tasks; runs that broke without the agent's fault do not count.",
+        )
+    if alone := len(set(found_a) ^ set(found_b)):
+        left_out["tasks of one arm only"] = alone
+    metrics = {row.metric for row in both.rows if row.task in common}
+    if not what.averaged and len(common) > 1 and len(metrics) > 1:
+        raise MlereduxError(
+            f"{what.title.capitalize()}s of different metrics can't be averaged over tasks ({len(metrics)} metrics).",
+            hint="Use --measure percentile or any_medal, or choose one task with --where task=TASK.",
+        )
+    return {task: (found_a[task], found_b[task]) for task in common}, left_out
 
 
-@dataclass(frozen=True)
-class Place:
-    """The difference on some of the tasks: those of a category, split or metric."""
-
-    kind: str
-    name: str
-    tasks: int
-    difference: float
-    low: float | None
-    high: float | None
-    wins: int
-    ties: int
-    losses: int
+def _record_of(differences: Array) -> dict[str, int]:
+    wins, losses = int(np.sum(differences > _TIE)), int(np.sum(differences < -_TIE))
+    return {"wins": wins, "ties": len(differences) - wins - losses, "losses": losses}
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """B against A by one measure, paired by task. Differences are positive if B is better.
+def _improvement(a: Array, b: Array) -> float:
+    """U/(K_A·K_B), the chance that a run of B is better, ties half (Agarwal et al. 2021, arXiv:2108.13264)."""
+    delta = b[:, None] - a[None, :]
+    return float(np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE)))
 
-    Attributes:
-        difference: Mean over tasks of the difference of the means over runs, in the measure's unit.
-        interval: Tasks like these: the two-level bootstrap interval; None with one task.
-        p: Sign-flip permutation test over tasks.
-        again: These tasks again: the interval if only the seeds changed; None with one seed.
-        by_source: The interval clustered by data source; None if no source has several tasks.
-        improvement: The chance that a run of B is better than one of A on the same task (ties count half).
-        equivalence: The p-value of two one-sided tests that the difference is within ± margin; None without margin.
-        bounds: The difference if missing runs had all been worst or best for B; None if none is missing.
-        left_out: Why runs or tasks do not take part, with their number.
-        notes: In what the arms differ besides the agent.
-    """
 
-    a: str
-    b: str
-    measure: str
-    unit: str
-    alpha: float
-    margin: float
-    difference: float
-    interval: Interval | None
-    p: float
-    wins: int
-    ties: int
-    losses: int
-    improvement: float
-    again: Interval | None
-    by_source: Interval | None
-    equivalence: float | None
-    verdict: Outcome
-    needed: Needed | None
-    variance: Variance
-    seeds: float
-    bounds: Interval | None
-    deterministic: tuple[str, ...]
-    left_out: dict[str, int]
-    notes: tuple[str, ...]
-    tasks: tuple[TaskDifference, ...]
-    places: tuple[Place, ...]
+def _t_interval(values: Array, alpha: float, groups: Sequence[Any] | None = None) -> Interval | None:
+    se, count = clustered_se(values, groups), len(values) if groups is None else len(set(groups))
+    if se is None:
+        return None
+    half, mean = student(1 - alpha / 2, count - 1) * se, float(values.mean())
+    return Interval(mean - half, mean + half)
 
-    @property
-    def sentence(self) -> str:
-        """The result in one sentence."""
-        count = len(self.tasks)
-        head = f"{self.b} wins {self.wins} and loses {self.losses} of {count} task{'s' * (count != 1)}; "
-        head += f"{self.amount(self.difference, plus=True)} {self.unit}, {self.between(self.interval)}"
-        return f"{head}: {self._told()}."
 
-    def amount(self, value: float, *, plus: bool = False) -> str:
-        """A difference as text, without its unit."""
-        text = f"{value:+.1f}" if self.unit == "points" else f"{value:+.3g}"
-        return (text if plus else text.removeprefix("+")).replace("-", "−")
+def _by_source(tasks: Sequence[str], differences: Array, alpha: float) -> Interval | None:
+    sources = [source(task) for task in tasks]
+    return _t_interval(differences, alpha, sources) if len(set(sources)) < len(sources) else None
 
-    def between(self, interval: Interval | None) -> str:
-        """An interval as text: `95 % −1.2 to 19.0`."""
-        if interval is None:
-            return "no interval from one task"
-        return f"{100 * (1 - self.alpha):g} % {self.amount(interval.low)} to {self.amount(interval.high)}"
 
-    def _told(self) -> str:
-        match self.verdict:
-            case "better" | "worse":
-                return f"{self.verdict} (p = {self.p:.2g})"
-            case "equivalent":
-                return f"equivalent within {self.margin:g} {self.unit}"
-            case "not worse":
-                return f"not worse by more than {self.margin:g} {self.unit}"
-        if self.needed is None:
-            return "undecided"
-        return f"undecided; {self.needed.sentence(separated=self.variance.separated)}"
+def _again(a: Sequence[Array], b: Sequence[Array], alpha: float) -> Interval | None:
+    """The interval on these tasks, by Welch's t with Satterthwaite's degrees of freedom over all tasks and arms."""
+    parts = [(np.var(v, ddof=1) / len(v), len(v) - 1) for v in (*a, *b) if len(v) > 1]
+    if len(parts) < len(a) + len(b):
+        return None
+    total = sum(variance for variance, _ in parts)
+    mean = float((means_of(b) - means_of(a)).mean())
+    if not total:
+        return Interval(mean, mean)
+    freedom = total**2 / sum(variance**2 / df for variance, df in parts)
+    half = student(1 - alpha / 2, float(freedom)) * float(np.sqrt(total)) / len(a)
+    return Interval(mean - half, mean + half)
 
-    def record(self) -> dict[str, Any]:
-        """What `--json` prints."""
-        told = asdict(self)
-        low, high = told.pop("interval") or (None, None)
-        intervals = {"these_tasks_again": self.again, "by_source": self.by_source, "bounds": self.bounds}
-        told.pop("again")
-        return {
-            "sentence": self.sentence,
-            "difference": told.pop("difference"),
-            "low": low,
-            "high": high,
-            **told,
-            **{name: one._asdict() if one else None for name, one in intervals.items()},
-        }
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row a task."""
-        import pandas as pd
+def _from_equal(difference: float, tasks: int, reach: float, alpha: float) -> Interval:
+    """If all tasks differ alike, resampling sees no spread; other tasks are rarer than 1 − (α/2)^(1/T)."""
+    rare = 1 - (alpha / 2) ** (1 / tasks)
+    return Interval(difference - rare * (difference + reach), difference + rare * (reach - difference))
 
-        return pd.DataFrame([asdict(one) for one in self.tasks])
 
-    def __str__(self) -> str:
-        return self.sentence
+def _equivalence(differences: Array, margin: float, reach: float | None) -> float | None:
+    """Two one-sided t-tests (Schuirmann 1987): the larger p-value; if all tasks differ alike, as `_from_equal`."""
+    se = clustered_se(differences)
+    if not margin or se is None:
+        return None
+    from scipy.special import stdtr
 
-    def _repr_markdown_(self) -> str:
-        """For notebooks."""
-        from mleredux_experiments.tables import comparison_tables, markdown
+    outside = margin - abs(float(differences.mean()))
+    if se < _TIE:
+        unseen = outside / (reach - margin + outside) if reach and reach > margin else 1.0
+        return float((1 - unseen) ** len(differences)) if outside > 0 else 1.0
+    return float(stdtr(len(differences) - 1, -outside / se))
 
-        return f"**{self.sentence}**\n\n" + "\n".join(markdown(table) for table in comparison_tables(self))
+
+def _verdict(
+    difference: float, interval: Interval | None, p: float, equivalence: float | None, alpha: float, margin: float
+) -> Outcome:
+    not_worse = bool(margin) and interval is not None and interval.low > -margin
+    if p <= alpha and difference > 0:
+        return "better"
+    if equivalence is not None and equivalence <= alpha:
+        return "equivalent"
+    if not_worse:
+        return "not worse"
+    return "worse" if p <= alpha and difference < 0 else "undecided"
+
+
+def _task_differences(
+    tasks: Sequence[str], a: Sequence[Array], b: Sequence[Array], parts: Variance, sign: float, seed: int
+) -> list[TaskDifference]:
+    differences = means_of(b) - means_of(a)
+    mean = float(differences.mean())
+    p = [shuffled(x, y, seed) if len(x) > 1 and len(y) > 1 else 1.0 for x, y in zip(a, b, strict=True)]
+    told = []
+    for task, x, y, d, q in zip(tasks, a, b, differences, benjamini_hochberg(p), strict=True):
+        noise = parts.within_a / len(x) + parts.within_b / len(y)
+        weight = parts.between / (parts.between + noise) if parts.between + noise else 1.0
+        shrunken = mean + weight * (float(d) - mean)
+        runs = len(x), len(y)
+        told.append(TaskDifference(task, float(sign * x.mean()), float(sign * y.mean()), float(d), shrunken, q, runs))
+    return told
+
+
+def _places(results: Results, told: Sequence[TaskDifference], alpha: float) -> list[Place]:
+    """Where the differences are: by split, category and metric, if there are several."""
+    found = []
+    for kind in ("split", "category", "metric"):
+        groups: dict[str, list[float]] = {}
+        for one in told:
+            name = getattr(results.fact(one.task), kind)
+            groups.setdefault(str(name or "unknown").strip(), []).append(one.difference)
+        if len(groups) < 2 or len(groups) == len(told):
+            continue
+        for name, values in sorted(groups.items()):
+            array = np.array(values)
+            interval = _t_interval(array, alpha)
+            low, high = interval or (None, None)
+            found.append(Place(kind, name, len(values), float(array.mean()), low, high, **_record_of(array)))
+    return found
+
+
+def _bounds(a: Sequence[Row], b: Sequence[Row], what: Measure) -> Interval | None:
+    """The difference over all tasks and seeds of either arm if missing runs were the worst or the best for B."""
+    found = [cells(rows, what) for rows in (a, b)]
+    if what.bounds is None or not set(found[0]) & set(found[1]):
+        return None
+    ends, lacking = [], 0
+    for rows, values in zip((a, b), found, strict=True):
+        most = len({row.seed for row in rows})
+        have = [values.get(task, np.array([])) for task in {**found[0], **found[1]}]
+        gaps = [max(most - len(one), 0) for one in have]
+        lacking += sum(gaps)
+        sums, sizes = np.array([one.sum() for one in have]), np.array([len(one) for one in have])
+        ends.append([float(np.mean((sums + np.array(gaps) * end) / (sizes + gaps))) for end in what.bounds])
+    return Interval(ends[1][0] - ends[0][1], ends[1][1] - ends[0][0]) if lacking else None

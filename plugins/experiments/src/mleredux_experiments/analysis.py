@@ -1,0 +1,219 @@
+"""The analysis of an experiment, or of any runs: everything that its report shows, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import MlereduxError
+
+from mleredux_experiments.attempts import Attempts, attempts
+from mleredux_experiments.curves import Curve, Survival, medals_per_dollar, over_cost, over_time, time_to_medal
+from mleredux_experiments.inference.comparison import compare
+from mleredux_experiments.inference.difference import Comparison
+from mleredux_experiments.inference.errors import holm
+from mleredux_experiments.inference.ranking import Rank, ranking
+from mleredux_experiments.measures import MEASURES, Estimate, cells, deterministic, estimate, measure, summarise
+from mleredux_experiments.outcomes import counts
+from mleredux_experiments.results import Results
+from mleredux_experiments.selection import Selection, selection
+from mleredux_experiments.uniformity import check_arms
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class ArmAnalysis:
+    """One arm.
+
+    Attributes:
+        estimates: Measure → estimate over all its tasks.
+        splits, categories: Split or category → estimate of the primary measure.
+        attempts: pass@k and its relatives, for a share.
+        time, cost: Medals over hours and dollars, up to the same end for all arms.
+        first_medal: The time to the first medal.
+        per_dollar: Medals for each dollar, and its standard error; None if no cost is known.
+        outcomes: Number of runs by outcome.
+    """
+
+    name: str
+    runs: int
+    deterministic: bool
+    left_out: dict[str, int]
+    estimates: dict[str, Estimate]
+    splits: dict[str, Estimate]
+    categories: dict[str, Estimate]
+    attempts: Attempts | None
+    time: Curve | None
+    cost: Curve | None
+    first_medal: Survival | None
+    selection: Selection | None
+    per_dollar: tuple[float, float | None] | None
+    outcomes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was found.
+
+    Attributes:
+        comparisons: Each arm against the baseline, which is the first.
+        holm: p-values of these, adjusted for their number (Holm).
+        ranking: All arms by Bradley–Terry, on their common tasks.
+        changes: What was changed of an experiment's plan after it was frozen.
+        results: The table of runs.
+    """
+
+    name: str
+    question: str
+    measure: str
+    margin: float
+    alpha: float
+    baseline: str
+    arms: tuple[ArmAnalysis, ...]
+    comparisons: tuple[Comparison, ...]
+    holm: tuple[float, ...]
+    ranking: tuple[Rank, ...]
+    notes: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    results: Results = field(default=Results(()), repr=False)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The result of each comparison in a sentence, with the p-value adjusted for the number of arms."""
+        if len(self.comparisons) < 2:
+            return [one.sentence for one in self.comparisons]
+        told = zip(self.comparisons, self.holm, strict=True)
+        return [f"{one.sentence.removesuffix('.')} (adjusted for all arms: p = {p:.2g})." for one, p in told]
+
+    def arm(self, name: str) -> ArmAnalysis:
+        """One arm by name."""
+        return next(one for one in self.arms if one.name == name)
+
+    def compare(self, a: str, b: str, measure: str | None = None) -> Comparison:
+        """Compare any two arms by any measure."""
+        return compare(self.results, a, b, measure or self.measure, margin=self.margin, alpha=self.alpha)
+
+    def record(self) -> dict[str, Any]:
+        """What `--json` prints, and `analysis.json` holds."""
+        told = {
+            key: value
+            for key, value in self.__dict__.items()
+            if key not in ("arms", "comparisons", "results", "ranking")
+        }
+        return {
+            **told,
+            "sentences": self.sentences,
+            "arms": [asdict(one) for one in self.arms],
+            "comparisons": [one.record() for one in self.comparisons],
+            "ranking": [asdict(one) for one in self.ranking],
+        }
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row for each arm and measure."""
+        import pandas as pd
+
+        rows = [
+            {"arm": arm.name, "measure": name, **asdict(one)}
+            for arm in self.arms
+            for name, one in arm.estimates.items()
+        ]
+        return pd.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the report without its page."""
+        from mleredux_experiments.report import body
+
+        return body(self)
+
+
+def analyse(
+    results: Results,
+    chosen: str = "any_medal",
+    *,
+    arms: Sequence[str] = (),
+    margin: float = 0.0,
+    alpha: float = 0.05,
+    name: str = "Runs",
+    question: str = "",
+    changes: Sequence[str] = (),
+) -> Analysis:
+    """Analyse runs.
+
+    Args:
+        arms: In this order, the first is the baseline; empty: all, by name.
+
+    Raises:
+        MlereduxError: There are no runs, or they are not comparable.
+    """
+    what = measure(chosen)
+    order = [arm for arm in arms if arm in results.arms] or sorted(results.arms)
+    if not order:
+        raise MlereduxError("There are no runs to analyse.", hint="Run an experiment first, or give another folder.")
+    results = results.keep(row for arm in order for row in results.arms[arm])
+    check_arms(results)
+    rows = results.arms
+    hours = max((row.hours or 0 for row in results.rows if row.counts), default=0) or None
+    dollars = max((row.cost_usd or 0 for row in results.rows if row.counts), default=0) or None
+    found = [_arm(results, arm, chosen, alpha, hours, dollars) for arm in order]
+    notes, comparisons = list(results.notes), []
+    for arm in order[1:]:
+        try:
+            comparisons.append(compare(results, order[0], arm, what, margin=margin, alpha=alpha))
+        except MlereduxError as error:
+            notes.append(str(error))
+    sign = -1.0 if what.lower else 1.0
+    share = what.unit == "%" and what.name != "percentile"
+    table = {arm: {task: sign * one for task, one in cells(rows[arm], what).items()} for arm in order}
+    ranks = ranking(table, share) if what.averaged else []
+    return Analysis(
+        name=name,
+        question=question,
+        measure=what.name,
+        margin=margin,
+        alpha=alpha,
+        baseline=order[0],
+        arms=tuple(found),
+        comparisons=tuple(comparisons),
+        holm=tuple(holm([one.p for one in comparisons])),
+        ranking=tuple(ranks),
+        notes=tuple(notes),
+        changes=tuple(changes),
+        results=results,
+    )
+
+
+def _arm(
+    results: Results, arm: str, chosen: str, alpha: float, hours: float | None, dollars: float | None
+) -> ArmAnalysis:
+    rows, what = results.arms[arm], measure(chosen)
+    names = [name for name, one in MEASURES.items() if one.averaged]
+    estimates = {name: summarise(results, rows, MEASURES[name], None, alpha) for name in names}
+    if what.name not in estimates and what.averaged:
+        estimates[what.name] = summarise(results, rows, what, None, alpha)
+    groups: dict[str, dict[str, Estimate]] = {"split": {}, "category": {}}
+    values = cells(rows, what) if what.averaged else {}
+    for kind, found in groups.items():
+        for name in sorted({str(getattr(results.fact(task), kind) or "").strip() for task in values} - {""}):
+            own = {task: one for task, one in values.items() if str(getattr(results.fact(task), kind)).strip() == name}
+            if (one := estimate(own, what, alpha)) is not None:
+                found[name] = one
+    return ArmAnalysis(
+        name=arm,
+        runs=sum(row.counts for row in rows),
+        deterministic=deterministic(rows),
+        left_out=results.keep(rows).left_out,
+        estimates={name: replace(one, seeds=()) for name, one in estimates.items() if one is not None},
+        splits=groups["split"],
+        categories=groups["category"],
+        attempts=attempts(rows, what, alpha),
+        time=over_time(rows, most=hours),
+        cost=over_cost(rows, most=dollars),
+        first_medal=time_to_medal(rows),
+        selection=selection(rows),
+        per_dollar=medals_per_dollar(rows),
+        outcomes=counts(rows),
+    )

@@ -1,0 +1,96 @@
+"""What several attempts at a task are worth: pass@k, pass^k, and the best of n chosen by the agent's own validation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mleredux_experiments.inference.errors import Array, Interval
+from mleredux_experiments.measures import Measure, cells
+from mleredux_experiments.results import Row
+
+_BOOTSTRAPS = 2_000
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """Shares of tasks, in per cent, by number of attempts k = 1, 2, …
+
+    Attributes:
+        any_of: pass@k: at least one of k attempts succeeds.
+        all_of: pass^k: all k attempts succeed.
+        chosen: The attempt that has the best validation by the agent's own measurement succeeds; None if unknown.
+        interval: Of pass@k for tasks like these, by bootstrap over tasks.
+        tasks: Tasks with at least k attempts for the largest k.
+    """
+
+    any_of: tuple[float, ...]
+    all_of: tuple[float, ...]
+    chosen: tuple[float, ...] | None
+    interval: tuple[Interval, ...]
+    tasks: int
+
+
+def pass_at(n: int, c: int, k: int) -> float:
+    """pass@k without bias from c successes in n attempts: 1 − C(n−c, k)/C(n, k) (Chen et al. 2021)."""
+    return 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
+def pass_all(n: int, c: int, k: int) -> float:
+    """pass^k without bias: C(c, k)/C(n, k), the chance that k attempts all succeed (Yao et al. 2024)."""
+    return math.comb(c, k) / math.comb(n, k)
+
+
+def attempts(rows: Sequence[Row], measure: Measure, alpha: float = 0.05, seed: int = 0) -> Attempts | None:
+    """The values of an arm for a share, over tasks with the same number of attempts; None without runs.
+
+    k goes up to the smallest number of attempts of a task.
+    """
+    values = cells(rows, measure)
+    if not values or measure.bounds != (0.0, 100.0):
+        return None
+    counts = [(len(one), int((one > 0).sum())) for one in values.values()]
+    most = min(n for n, _ in counts)
+    any_of = np.array([[pass_at(n, c, k) for k in range(1, most + 1)] for n, c in counts])
+    all_of = np.array([[pass_all(n, c, k) for k in range(1, most + 1)] for n, c in counts])
+    drawn = np.random.default_rng(seed).integers(0, len(counts), size=(_BOOTSTRAPS, len(counts)))
+    limits = np.quantile(any_of[drawn].mean(axis=1), [alpha / 2, 1 - alpha / 2], axis=0) * 100
+    chosen = _chosen(rows, measure, list(values), most)
+    return Attempts(
+        any_of=_percent(any_of),
+        all_of=_percent(all_of),
+        chosen=None if chosen is None else _percent(chosen),
+        interval=tuple(Interval(float(low), float(high)) for low, high in limits.T),
+        tasks=len(counts),
+    )
+
+
+def _percent(table: Array) -> tuple[float, ...]:
+    return tuple(float(100 * value) for value in table.mean(axis=0))
+
+
+def _chosen(rows: Sequence[Row], measure: Measure, tasks: Sequence[str], most: int) -> Array | None:
+    """For each task and k, the mean success of the best-validated of k attempts, over all subsets of k.
+
+    The attempt of rank r (from 0, the best first) of n is chosen from C(n−1−r, k−1) of the C(n, k) subsets; attempts
+    without a measurement rank last.
+    """
+    found = []
+    for task in tasks:
+        own = [row for row in rows if row.task == task and row.counts]
+        if all(row.validation is None for row in own):
+            return None
+        sign = -1 if own[0].lower_is_better else 1
+        ordered = sorted(own, key=lambda row: -sign * row.validation if row.validation is not None else math.inf)
+        success = np.array([(measure.of(row) or 0) > 0 for row in ordered], dtype=float)
+        n = len(own)
+        found.append(
+            [
+                sum(math.comb(n - 1 - rank, k - 1) * value for rank, value in enumerate(success)) / math.comb(n, k)
+                for k in range(1, most + 1)
+            ]
+        )
+    return np.array(found) if found else None

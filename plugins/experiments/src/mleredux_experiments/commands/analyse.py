@@ -1,0 +1,126 @@
+"""`mleredux experiment analyse`, `report` and `export`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from mleredux.plugin.command import json_option, print_json, runs_dir_option
+
+from mleredux_experiments.analysis import Analysis
+from mleredux_experiments.commands.options import where_option
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+FORMATS = ("csv", "json", "latex", "markdown", "parquet")
+
+
+def _options(command: _Command) -> _Command:
+    for option in (
+        json_option,
+        runs_dir_option,
+        where_option,
+        click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default."),
+        click.option("--margin", type=click.FloatRange(min=0), help="Largest difference that does not matter."),
+        click.option("--baseline", metavar="ARM", help="The arm that others are compared with; the first by default."),
+        click.option("--measure", help="What is compared; any_medal by default."),
+        click.argument("results", metavar="PLAN_OR_DIR"),
+    ):
+        command = option(command)
+    return command
+
+
+def _analysis(
+    results: str,
+    measure: str | None,
+    baseline: str | None,
+    margin: float | None,
+    alpha: float | None,
+    where: tuple[str, ...],
+    runs_dir: str | None,
+) -> Analysis:
+    """Analyse what the arguments name; what they leave open is as in the experiment's plan."""
+    from mleredux_experiments.analysis import analyse
+    from mleredux_experiments.record import RECORD_FILE, open_record
+    from mleredux_experiments.sources import load, locate
+
+    folder = locate(results, runs_dir)
+    record = open_record(folder) if (folder / RECORD_FILE).is_file() else None
+    design = record.plan.experiment if record else None
+    found = load(folder, rollouts=True).where(where)
+    planned = list(record.plan.all_arms()) if record else []
+    if baseline is not None:
+        found.arm(baseline)
+    return analyse(
+        found,
+        measure or (design.primary if design else "any_medal"),
+        arms=list(dict.fromkeys([*([baseline] if baseline else []), *planned, *sorted(found.arms)])),
+        margin=margin if margin is not None else design.margin if design else 0.0,
+        alpha=alpha or (design.alpha if design else 0.05),
+        name=record.name if record else folder.resolve().name,
+        question=design.question if design else "",
+        changes=[f"Deviation from the plan: {change.what}" for change in record.deviations] if record else [],
+    )
+
+
+@click.command("analyse")
+@_options
+def analyse_command(as_json: bool, **selected: Any) -> None:
+    """Analyse the runs of an experiment, or of a folder of runs or reports."""
+    from mleredux_experiments.tables import analysis_tables, echo
+
+    found = _analysis(**selected)
+    if as_json:
+        print_json(found.record())
+        return
+    for sentence in found.sentences:
+        click.echo(click.style(sentence, bold=True))
+    for note in (*found.changes, *found.notes):
+        click.echo(note)
+    for table in analysis_tables(found):
+        click.echo()
+        echo(table)
+
+
+@click.command("report")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("report"),
+    show_default=True,
+    help="Folder for the page and the pictures.",
+)
+@click.option("--png", is_flag=True, help="Write the pictures as PNG too.")
+@_options
+def report_command(output: Path, png: bool, as_json: bool, **selected: Any) -> None:
+    """Write one offline HTML page with all pictures, and the pictures as SVG."""
+    from mleredux_experiments.report import write
+
+    files = write(_analysis(**selected), output, ("svg", "png") if png else ("svg",))
+    if as_json:
+        print_json({"page": str(files[0]), "files": [str(path) for path in files]})
+    else:
+        click.echo(f"{files[0]} has {sum(path.suffix == '.svg' for path in files)} pictures.")
+
+
+@click.command("export")
+@click.option("--to", "form", type=click.Choice(FORMATS), required=True, help="Format.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Output file (csv: a folder, one file a table).",
+)
+@_options
+def export_command(form: str, output: Path, as_json: bool, **selected: Any) -> None:
+    """Export the runs (parquet, csv) and the tables of their analysis (csv, latex, markdown, json)."""
+    from mleredux_experiments.export import export
+
+    files = export(_analysis(**selected), form, output)
+    if as_json:
+        print_json([str(path) for path in files])
+    else:
+        click.echo("\n".join(str(path) for path in files))

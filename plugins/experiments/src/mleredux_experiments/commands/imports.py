@@ -1,0 +1,33 @@
+"""`mleredux experiment import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from mleredux.plugin.command import data_dir_option, json_option, print_json
+
+
+@click.command("import")
+@click.argument("reports", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--into", required=True, type=click.Path(file_okay=False, path_type=Path), help="Reports folder, for `--reports`."
+)
+@click.option("--name", help="Name of the row; default: the name of the file's folder.")
+@data_dir_option
+@json_option
+def command(reports: tuple[Path, ...], into: Path, name: str | None, data_dir: str | None, as_json: bool) -> None:
+    """Import published results, so that they are rows like one's own.
+
+    REPORTS are grading reports of MLE-bench (*.json, one a run), folders of them, submission.jsonl files, or folders
+    with one submission for each competition (COMPETITION/submission.csv), which are graded first.
+    """
+    from mleredux_experiments.imports import import_reports
+
+    done = import_reports(reports, into, name, data_dir)
+    if as_json:
+        print_json([{"from": str(origin), "to": str(path)} for origin, path in done])
+    else:
+        for origin, path in done:
+            click.echo(f"{origin} → {path}")
+        click.echo(f"See `mleredux leaderboard --reports {into}`.")

@@ -1,0 +1,81 @@
+"""`mleredux power`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from mleredux.plugin.command import json_option, print_json
+
+from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
+
+
+@click.command("power")
+@click.argument("arms", nargs=-1, metavar="[A B]")
+@click.option("--difference", type=click.FloatRange(min=0, min_open=True), help="Difference to detect, in points.")
+@click.option("--tasks", type=click.IntRange(min=1), help="Number of tasks; default: as in the runs of A and B.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Runs of each task and arm; default: as in the runs.")
+@click.option("--between", type=click.FloatRange(min=0), help="SD of the true difference between tasks, in points.")
+@click.option("--within", type=click.FloatRange(min=0), help="SD of an arm's runs of one task, in points.")
+@click.option(
+    "--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Chance of a false alarm."
+)
+@click.option(
+    "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Chance to detect it."
+)
+@source_options
+@measure_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    arms: tuple[str, ...],
+    difference: float | None,
+    tasks: int | None,
+    seeds: int | None,
+    between: float | None,
+    within: float | None,
+    alpha: float,
+    power: float,
+    runs_dir: str | None,
+    reports: Path | None,
+    experiment: str | None,
+    where: tuple[str, ...],
+    measure: str,
+    as_json: bool,
+) -> None:
+    """Tell how many tasks and seeds detect a difference, or which difference they detect.
+
+    The variance is that between agents A and B in their runs, or given by --between and --within.
+    """
+    from mleredux_experiments.inference.power import Variance, detectable, needed, power_of
+
+    if len(arms) == 2:
+        from mleredux_experiments.inference.comparison import compare
+
+        results = results_of(ctx, runs_dir, reports, experiment, where)
+        found = compare(results, *arms, measure, alpha=alpha)
+        note(results)
+        variance, tasks, seeds = found.variance, tasks or len(found.tasks), seeds or max(round(found.seeds), 1)
+        unit = found.unit
+    elif arms or between is None:
+        raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
+    else:
+        variance, unit = Variance(between**2, (within or 0) ** 2, (within or 0) ** 2), "points"
+    count, repeats = tasks or 22, seeds or 3
+    smallest = detectable(variance, count, repeats, alpha, power)
+    told: dict[str, object] = {"tasks": count, "seeds": repeats, "detectable": smallest, "variance": asdict(variance)}
+    text = [f"{count} tasks with {repeats} seeds detect {smallest:.3g} {unit} with a power of {power:.0%}."]
+    if difference is not None:
+        lacking = needed(difference, variance, count, repeats, alpha, power)
+        chance = power_of(difference, variance, count, repeats, alpha)
+        told |= {"difference": difference, "power": chance, "needed": asdict(lacking)}
+        text.append(f"They detect {difference:g} {unit} with a power of {chance:.0%}.")
+        if lacking.more_tasks:
+            sentence = lacking.sentence(separated=variance.separated)
+            text.append(f"{sentence[0].upper()}{sentence[1:]} ({lacking.tasks} tasks).")
+    if as_json:
+        print_json({**told, "sentence": " ".join(text)})
+    else:
+        click.echo("\n".join(text))

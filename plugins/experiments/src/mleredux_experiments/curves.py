@@ -1,0 +1,143 @@
+"""Results over time and cost, and the time to the first medal."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mleredux_experiments.inference.errors import Array
+from mleredux_experiments.results import Row, Version
+
+_BOOTSTRAPS = 1_000
+_POINTS = 60
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Share of runs with a medal if they had ended at each x, averaged over tasks, in per cent.
+
+    Attributes:
+        x: Hours, or dollars.
+        low, high: 95 % band for tasks like these, by bootstrap over tasks.
+        area: Mean over x of the share: the area under the curve divided by the largest x.
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    area: float
+
+
+@dataclass(frozen=True)
+class Survival:
+    """Kaplan–Meier estimate of the time to the first medal; runs that end without one are censored at their end.
+
+    Attributes:
+        hours, share: Share of runs in per cent that have had a medal by then.
+        low, high: 95 % limits (log-log, runs taken as independent).
+        median: When half of the runs have had a medal; None if fewer have.
+        medals, runs: Number of events, and of runs.
+    """
+
+    hours: tuple[float, ...]
+    share: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    median: float | None
+    medals: int
+    runs: int
+
+
+def over_time(rows: Sequence[Row], *, most: float | None = None, seed: int = 0) -> Curve | None:
+    """Medals by hours: a run's medal at a time is that of its last valid version until then, not of its best.
+
+    Args:
+        most: The largest number of hours; None: the longest run.
+
+    Returns:
+        None if no run has versions.
+    """
+    known = [row for row in rows if row.counts and row.hours is not None]
+    if not any(row.versions for row in known):
+        return None
+    end = most or max(row.hours or 0 for row in known)
+    return _curve(known, end, lambda version: version.seconds / 3600, seed)
+
+
+def over_cost(rows: Sequence[Row], *, most: float | None = None, seed: int = 0) -> Curve | None:
+    """Medals by dollars that a run had spent; None if no version has its cost."""
+    known = [row for row in rows if row.counts and all(version.cost_usd is not None for version in row.versions)]
+    costs = [row.cost_usd for row in known if row.cost_usd]
+    if not costs or not any(row.versions for row in known):
+        return None
+    return _curve(known, most or max(costs), lambda version: version.cost_usd or 0.0, seed)
+
+
+def _curve(rows: Sequence[Row], end: float, place: Callable[[Version], float], seed: int) -> Curve:
+    x = np.linspace(0, end, _POINTS)
+    by_task: dict[str, list[Array]] = {}
+    for row in rows:
+        medals = np.array([0.0, *(float(row.medal_of(v.score) is not None and v.valid) for v in row.versions)])
+        medals[-1] = float(row.medal is not None) if row.versions else 0.0
+        index = np.searchsorted([place(version) for version in row.versions], x, side="right")
+        by_task.setdefault(row.task, []).append(100 * medals[index])
+    table = np.array([np.mean(values, axis=0) for values in by_task.values()])
+    drawn = np.random.default_rng(seed).integers(0, len(table), size=(_BOOTSTRAPS, len(table)))
+    low, high = np.quantile(table[drawn].mean(axis=1), [0.025, 0.975], axis=0)
+    mean = table.mean(axis=0)
+    area = float(np.trapezoid(mean, x) / end) if end else 0.0
+    xs, ys, lows, highs = (tuple(float(value) for value in values) for values in (x, mean, low, high))
+    return Curve(xs, ys, lows, highs, area)
+
+
+def time_to_medal(rows: Sequence[Row]) -> Survival | None:
+    """The time to the first version that earns a medal; None if no run has versions."""
+    known = [row for row in rows if row.counts and row.hours is not None]
+    if not any(row.versions for row in known):
+        return None
+    from scipy import stats
+
+    first = [_first_medal(row) for row in known]
+    events = [hours for hours in first if hours is not None]
+    censored = [row.hours or 0.0 for row, hours in zip(known, first, strict=True) if hours is None]
+    function = stats.ecdf(stats.CensoredData(uncensored=events, right=censored)).cdf
+    if events:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the limits where no run or every run had its medal
+            limits = function.confidence_interval(0.95, method="log-log")
+        low, high = limits.low.probabilities, limits.high.probabilities
+    else:
+        low = high = np.zeros(len(function.quantiles))
+    half = np.flatnonzero(function.probabilities >= 0.5)
+    columns = (function.quantiles, 100 * function.probabilities, 100 * np.nan_to_num(low), 100 * np.nan_to_num(high))
+    hours, share, below, above = (tuple(float(value) for value in column) for column in columns)
+    median = float(function.quantiles[half[0]]) if len(half) else None
+    return Survival(hours, share, below, above, median, len(events), len(known))
+
+
+def _first_medal(row: Row) -> float | None:
+    return next((v.seconds / 3600 for v in row.versions if v.valid and row.medal_of(v.score) is not None), None)
+
+
+def medals_per_dollar(rows: Sequence[Row]) -> tuple[float, float | None] | None:
+    """Medals for each dollar: the ratio of sums over runs of known cost, and its error by jackknife over tasks."""
+    by_task: dict[str, list[float]] = {}
+    for row in rows:
+        if row.counts and row.cost_usd is not None:
+            sums = by_task.setdefault(row.task, [0.0, 0.0])
+            sums[0] += row.medal is not None
+            sums[1] += row.cost_usd
+    table = np.array(list(by_task.values())).reshape(-1, 2)
+    medals, dollars = table.sum(axis=0)
+    if not dollars:
+        return None
+    count = len(table)
+    without = dollars - table[:, 1]
+    if count < 2 or not without.all():
+        return float(medals / dollars), None
+    ratios = (medals - table[:, 0]) / without
+    return float(medals / dollars), float(np.sqrt((count - 1) / count * np.sum((ratios - ratios.mean()) ** 2)))

@@ -1,0 +1,263 @@
+"""Pictures of an analysis: each has a question as its title, and one sentence that answers it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_experiments.inference.power import detectable
+from mleredux_experiments.inference.ranking import profile
+from mleredux_experiments.measures import MEASURES, cells
+from mleredux_experiments.outcomes import ORDER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mleredux_experiments.analysis import Analysis
+    from mleredux_experiments.curves import Curve
+    from mleredux_experiments.inference.difference import Comparison
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+"""Okabe and Ito's, which people with color vision deficiency can tell apart."""
+_OUTCOMES = {"gold": "#c9a227", "silver": "#9aa5b1", "bronze": "#b5713c", "above median": "#56b4e9", "valid": "#a6cee3"}
+_OUTCOMES |= {"invalid": "#d55e00", "no submission": "#8c2d04"}
+_MOST_TASKS = 40
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with its question and the sentence that answers it."""
+
+    name: str
+    question: str
+    answer: str
+    figure: Figure
+
+    def svg(self) -> str:
+        """The picture as SVG, the same bytes for the same data."""
+        import matplotlib as mpl
+
+        text = io.StringIO()
+        with mpl.rc_context({"svg.hashsalt": self.name, "svg.fonttype": "none", "font.family": "sans-serif"}):
+            self.figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        return text.getvalue().partition("<svg")[1] + text.getvalue().partition("<svg")[2]
+
+    def save(self, path: Path) -> None:
+        """Write it; the format is that of the name: .svg, .png or .pdf."""
+        if path.suffix == ".svg":
+            path.write_text(self.svg(), encoding="utf-8")
+        else:
+            self.figure.savefig(path, dpi=150)
+
+
+def pictures(analysis: Analysis) -> Iterator[Picture]:
+    """All pictures that the data allow."""
+    for number, comparison in enumerate(analysis.comparisons):
+        name = "differences" if len(analysis.comparisons) == 1 else f"differences-{number + 1}"
+        question = f"On which tasks is {comparison.b} better than {comparison.a}?"
+        yield Picture(name, question, comparison.sentence, forest(comparison))
+    makers: tuple[Callable[[Analysis], Picture | None], ...] = (
+        _time,
+        _cost,
+        _attempts,
+        _profiles,
+        _validation,
+        _outcomes,
+        _power,
+    )
+    for make in makers:
+        if (found := make(analysis)) is not None:
+            yield found
+
+
+def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def forest(found: Comparison) -> Figure:
+    """The differences of the tasks, largest first, with their mean and its interval above them."""
+    told = sorted((one for one in found.tasks if one.difference), key=lambda one: abs(one.difference), reverse=True)
+    told = sorted(told[:_MOST_TASKS], key=lambda one: one.difference)
+    figure, axes = _axes(1.6 + 0.2 * (len(told) + 2))
+    places = np.arange(len(told))
+    axes.scatter([one.difference for one in told], places, color=COLORS[0], s=22, label="observed")
+    shrunken = [one.shrunken for one in told]
+    axes.scatter(shrunken, places, color=COLORS[1], marker="|", s=60, label="estimated with all tasks")
+    top = len(told) + 0.5
+    if found.interval is not None:
+        axes.plot(found.interval, [top, top], color="black", linewidth=2)
+    axes.scatter([found.difference], [top], color="black", marker="D", s=36, label="mean, with its interval", zorder=3)
+    axes.axvline(0, color="#555555", linewidth=0.8)
+    if found.margin:
+        axes.axvspan(-found.margin, found.margin, color="#eeeeee", zorder=0, label="too small to matter")
+    axes.set_yticks([*places, top], [*(_short(one.task) for one in told), f"all {len(found.tasks)} tasks"], fontsize=8)
+    axes.set_xlabel(f"{found.b} minus {found.a}, {found.unit}")
+    figure.legend(loc="outside lower center", fontsize=8, ncols=4, frameon=False)
+    return figure
+
+
+def _short(text: str, most: int = 44) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _lines(analysis: Analysis, curve_of: Callable[[Any], Curve | None], label: str) -> Figure | None:
+    curves = [(arm.name, curve) for arm in analysis.arms if (curve := curve_of(arm)) is not None]
+    if not curves:
+        return None
+    figure, axes = _axes()
+    for number, (name, curve) in enumerate(curves):
+        color = COLORS[number % len(COLORS)]
+        axes.plot(curve.x, curve.y, color=color, label=name, drawstyle="steps-post")
+        axes.fill_between(curve.x, curve.low, curve.high, color=color, alpha=0.12, step="post", linewidth=0)
+    axes.set(xlabel=label, ylabel="runs with a medal, %", ylim=(-2, 102))
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _time(analysis: Analysis) -> Picture | None:
+    figure = _lines(analysis, lambda arm: arm.time, "hours")
+    if figure is None:
+        return None
+    told = []
+    for arm in analysis.arms:
+        if arm.time is not None:
+            first = arm.first_medal.median if arm.first_medal else None
+            half = f", half of its runs had one after {first:.2g} h" if first is not None else ""
+            told.append(f"{arm.name} held a medal for {arm.time.area:.0f} % of the time{half}")
+    return Picture("time", "How soon do medals come?", f"{'; '.join(told)}.", figure)
+
+
+def _cost(analysis: Analysis) -> Picture | None:
+    figure = _lines(analysis, lambda arm: arm.cost, "dollars")
+    if figure is None:
+        return None
+    told = [f"{arm.name} {arm.per_dollar[0]:.2g}" for arm in analysis.arms if arm.cost and arm.per_dollar]
+    return Picture("cost", "What does a medal cost?", f"Medals for each dollar: {', '.join(told)}.", figure)
+
+
+def _attempts(analysis: Analysis) -> Picture | None:
+    found = [(arm.name, arm.attempts) for arm in analysis.arms if arm.attempts and len(arm.attempts.any_of) > 1]
+    if not found:
+        return None
+    figure, axes = _axes()
+    for number, (name, one) in enumerate(found):
+        k, color = np.arange(1, len(one.any_of) + 1), COLORS[number % len(COLORS)]
+        axes.plot(k, one.any_of, color=color, marker="o", label=f"{name}: any of k")
+        axes.fill_between(k, [i.low for i in one.interval], [i.high for i in one.interval], color=color, alpha=0.12)
+        axes.plot(k, one.all_of, color=color, marker="v", linestyle=":", label=f"{name}: all of k")
+        if one.chosen is not None:
+            axes.plot(k, one.chosen, color=color, marker="s", linestyle="--", label=f"{name}: best by own validation")
+    title = MEASURES[analysis.measure.partition("@")[0]].title
+    axes.set(xlabel="attempts k", ylabel=f"tasks with {title}, %", ylim=(-2, 102))
+    axes.set_xticks(np.arange(1, max(len(one.any_of) for _, one in found) + 1))
+    axes.legend(frameon=False, fontsize=8)
+    told = [f"{name} goes from {one.any_of[0]:.0f} % to {one.any_of[-1]:.0f} %" for name, one in found]
+    answer = f"With {len(found[0][1].any_of)} attempts instead of one, {'; '.join(told)} of tasks."
+    return Picture("attempts", "Are several attempts worth it?", answer, figure)
+
+
+def _profiles(analysis: Analysis) -> Picture | None:
+    what = MEASURES["percentile"]
+    rows = analysis.results.arms
+    if not any(row.percentile is not None for row in analysis.results.rows):
+        return None
+    figure, axes = _axes()
+    thresholds = np.linspace(0, 100, 101)
+    half = {}
+    for number, arm in enumerate(analysis.arms):
+        values = list(cells(rows[arm.name], what).values())
+        if not values:
+            continue
+        shares = profile(values, thresholds - 1e-9)
+        half[arm.name] = shares[50]
+        axes.plot(thresholds, shares, color=COLORS[number % len(COLORS)], label=arm.name, drawstyle="steps-pre")
+    axes.set(xlabel="percentile of the leaderboard", ylabel="runs at or above it, %", ylim=(-2, 102))
+    axes.legend(frameon=False, fontsize=8)
+    told = ", ".join(f"{value:.0f} % of runs of {name}" for name, value in half.items())
+    return Picture(
+        "profiles", "How good are the runs as a whole?", f"The upper half of the board is reached by {told}.", figure
+    )
+
+
+def _validation(analysis: Analysis) -> Picture | None:
+    found = [(arm.name, arm.selection) for arm in analysis.arms if arm.selection and arm.selection.points]
+    if not found:
+        return None
+    figure, axes = _axes(4.6)
+    for number, (name, one) in enumerate(found):
+        test, own = [p.test for p in one.points], [p.validation for p in one.points]
+        axes.scatter(own, test, s=18, color=COLORS[number % len(COLORS)], label=name, alpha=0.8)
+    low, high = axes.get_xlim()
+    axes.plot([low, high], [low, high], color="#555555", linewidth=0.8)
+    axes.set(xlabel="the agent's own validation (higher is better)", ylabel="test")
+    axes.legend(frameon=False, fontsize=8)
+    told = [
+        f"{name}'s is too {'good' if one.gap > 0 else 'bad'} by {abs(one.gap):.2g}" for name, one in found if one.gap
+    ]
+    answer = "Points below the line are runs that were too optimistic"
+    answer += f"; of the distance from median to gold, {'; '.join(told)}." if told else "."
+    return Picture("validation", "Can the agents trust their own validation?", answer, figure)
+
+
+def _outcomes(analysis: Analysis) -> Picture | None:
+    figure, axes = _axes(1.4 + 0.35 * len(analysis.arms))
+    names = list(dict.fromkeys(name for arm in analysis.arms for name in arm.outcomes))
+    names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+    left, places = np.zeros(len(analysis.arms)), np.arange(len(analysis.arms))[::-1]
+    totals = np.array([sum(arm.outcomes.values()) for arm in analysis.arms])
+    for number, name in enumerate(names):
+        share = 100 * np.array([arm.outcomes.get(name, 0) for arm in analysis.arms]) / totals
+        color = _OUTCOMES.get(name, ("#7b3294", "#444444", "#888888", "#bbbbbb")[number % 4])
+        axes.barh(places, share, left=left, color=color, label=name, height=0.7)
+        left += share
+    axes.set_yticks(places, [_short(arm.name) for arm in analysis.arms], fontsize=8)
+    axes.set(xlabel="runs, %", xlim=(0, 100))
+    figure.legend(loc="outside lower center", fontsize=8, ncols=5, frameon=False)
+    told = []
+    for arm in analysis.arms:
+        failed = {name: count for name, count in arm.outcomes.items() if name not in ORDER[:5]}
+        most = max(failed, key=failed.__getitem__, default=None)
+        told.append(
+            f"{arm.name}: {failed[most]} of {sum(arm.outcomes.values())}, {most}" if most else f"{arm.name}: none"
+        )
+    return Picture(
+        "outcomes", "How do runs end, and why do they fail?", f"Most frequent failures: {'; '.join(told)}.", figure
+    )
+
+
+def _power(analysis: Analysis) -> Picture | None:
+    if not analysis.comparisons or len(analysis.comparisons[0].tasks) < 2:
+        return None
+    found = analysis.comparisons[0]
+    tasks = np.unique(np.geomspace(5, max(200, 2 * len(found.tasks)), 60).astype(int))
+    figure, axes = _axes()
+    seeds = sorted({1, 3, 10, max(round(found.seeds), 1)}) if found.variance.separated else [max(round(found.seeds), 1)]
+    for number, count in enumerate(seeds):
+        smallest = [detectable(found.variance, int(n), count, found.alpha) for n in tasks]
+        axes.plot(
+            tasks, smallest, color=COLORS[number % len(COLORS)], label=f"{count} seed{'s' if count > 1 else ''} a task"
+        )
+    here = detectable(found.variance, len(found.tasks), found.seeds, found.alpha)
+    axes.scatter([len(found.tasks)], [here], color="black", marker="D", zorder=3, label="these runs")
+    axes.axhline(abs(found.difference), color="#555555", linewidth=0.8, linestyle="--", label="the observed difference")
+    axes.set(xlabel="tasks", ylabel=f"smallest detectable difference, {found.unit}", xscale="log")
+    axes.set_xticks([5, 10, 22, 50, 75, 150], ["5", "10", "22", "50", "75", "150"])
+    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=8)
+    answer = (
+        f"These {len(found.tasks)} tasks detect differences of {here:.3g} {found.unit} and more with a power of 80 %."
+    )
+    return Picture("power", "How large must a difference be to be seen?", answer, figure)

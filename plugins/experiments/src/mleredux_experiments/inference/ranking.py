@@ -1,0 +1,171 @@
+"""Ranking many arms: Bradley–Terry, a hierarchical model, interquartile mean, performance profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mleredux_experiments.inference.errors import Array, Cells, Interval
+
+_BOOTSTRAPS = 300
+_MOST_RUNS = 2_000
+"""Of the hierarchical model, whose matrices grow with the square."""
+_TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class Rank:
+    """An arm among others, on the tasks that all of them have.
+
+    Attributes:
+        strength: Bradley–Terry score, of a geometric mean of 1 over arms: A beats B with chance s_A/(s_A + s_B).
+        rank: By strength, from 1.
+        low, high: 95 % of the bootstrap's ranks for tasks like these.
+        best: The chance of being ranked first.
+        mean: Mean over tasks.
+        iqm: Interquartile mean over all runs (Agarwal et al. 2021, arXiv:2108.13264).
+        iqm_interval: By stratified bootstrap of runs within tasks: these tasks again.
+        ability: Posterior mean of the hierarchical model, in logits; None for measures that are not shares.
+        ability_sd: Its posterior standard deviation.
+    """
+
+    arm: str
+    strength: float
+    rank: int
+    low: int
+    high: int
+    best: float
+    mean: float
+    iqm: float
+    iqm_interval: Interval
+    ability: float | None = None
+    ability_sd: float | None = None
+
+
+def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0) -> list[Rank]:
+    """Rank arms by the tasks that all have in common, the strongest first.
+
+    Args:
+        table: Arm → task → values of the runs, higher is better.
+        share: Whether values are 0 or 100, so that the hierarchical model applies.
+
+    Returns:
+        Empty if there are fewer than two arms, or no common task.
+    """
+    arms = list(table)
+    tasks = sorted(set.intersection(*(set(table[arm]) for arm in arms))) if arms else []
+    if len(arms) < 2 or not tasks:
+        return []
+    duels = np.array([_duels([table[arm][task] for arm in arms]) for task in tasks])
+    generator = np.random.default_rng(seed)
+    strengths = _strengths(duels.sum(axis=0))
+    drawn = generator.integers(0, len(tasks), size=(_BOOTSTRAPS, len(tasks)))
+    ranks = np.array([_ranks(_strengths(duels[chosen].sum(axis=0))) for chosen in drawn])
+    first = (ranks == ranks.min(axis=1, keepdims=True)).astype(float)
+    best = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
+    low, high = np.quantile(ranks, [0.025, 0.975], axis=0, method="nearest")
+    abilities = hierarchical({arm: {task: table[arm][task] for task in tasks} for arm in arms}) if share else {}
+    found = []
+    for number, arm in enumerate(arms):
+        cells = [table[arm][task] for task in tasks]
+        iqm, interval = interquartile_mean(cells, seed)
+        found.append(
+            Rank(
+                arm=arm,
+                strength=float(strengths[number]),
+                rank=int(_ranks(strengths)[number]),
+                low=int(low[number]),
+                high=int(high[number]),
+                best=float(best[number]),
+                mean=float(np.mean([values.mean() for values in cells])),
+                iqm=iqm,
+                iqm_interval=interval,
+                ability=abilities.get(arm, (None, None))[0],
+                ability_sd=abilities.get(arm, (None, None))[1],
+            )
+        )
+    return sorted(found, key=lambda one: one.rank)
+
+
+def _duels(values: Sequence[Array]) -> Array:
+    """W[i, j]: the share of pairs of runs in which arm i is better than j, ties half; each task weighs the same."""
+    wins = np.zeros((len(values), len(values)))
+    for i, own in enumerate(values):
+        for j, other in enumerate(values):
+            if i != j:
+                delta = own[:, None] - other[None, :]
+                wins[i, j] = np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE))
+    return wins
+
+
+def _strengths(wins: Array) -> Array:
+    """Bradley–Terry by evalica, from weighted wins; half a win each way keeps an undefeated arm finite."""
+    import evalica
+
+    count = len(wins)
+    pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
+    weights = [float(wins[i, j]) + 0.5 / count for i, j in pairs]
+    names = [str(i) for i in range(count)]
+    result = evalica.bradley_terry(
+        [str(i) for i, _ in pairs], [str(j) for _, j in pairs], [evalica.Winner.X] * len(pairs), weights=weights
+    )
+    scores = result.scores.reindex(names).to_numpy(dtype=float)
+    return np.asarray(scores / np.exp(np.mean(np.log(scores))))
+
+
+def _ranks(strengths: Array) -> Array:
+    """From 1; equal strengths share the smallest rank."""
+    return np.array([1 + np.sum(strengths > one * (1 + 1e-4)) for one in strengths])
+
+
+def interquartile_mean(cells: Cells, seed: int = 0, alpha: float = 0.05) -> tuple[float, Interval]:
+    """The mean of the middle half of all runs, and its interval by resampling runs within tasks."""
+    from scipy.stats import trim_mean
+
+    generator = np.random.default_rng(seed)
+    resampled = np.concatenate(
+        [values[generator.integers(0, len(values), size=(1000, len(values)))] for values in cells], axis=1
+    )
+    drawn = trim_mean(resampled, 0.25, axis=1)
+    low, high = np.quantile(drawn, [alpha / 2, 1 - alpha / 2])
+    return float(trim_mean(np.concatenate(list(cells)), 0.25)), Interval(float(low), float(high))
+
+
+def profile(cells: Cells, thresholds: Array) -> Array:
+    """Performance profile: the share of runs, in per cent, above each threshold; tasks weigh the same."""
+    above = [100 * (values[:, None] > thresholds[None, :]).mean(axis=0) for values in cells]
+    return np.asarray(np.mean(above, axis=0))
+
+
+def hierarchical(table: Mapping[str, Mapping[str, Array]]) -> dict[str, tuple[float, float]]:
+    """Arms' abilities in logits with tasks as random effects: logit s = β_arm + α_task + u_arm,task.
+
+    Bayes by variational approximation (`BinomialBayesMixedGLM` of statsmodels).
+
+    Returns:
+        Arm → posterior mean and standard deviation; empty if all runs have the same outcome, or there are over 2,000.
+    """
+    if sum(len(values) for own in table.values() for values in own.values()) > _MOST_RUNS:
+        return {}
+    from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
+
+    arms = list(table)
+    tasks = sorted(next(iter(table.values())))
+    rows = [
+        (a, t, value > 0) for a, arm in enumerate(arms) for t, task in enumerate(tasks) for value in table[arm][task]
+    ]
+    outcome = np.array([row[2] for row in rows], dtype=float)
+    if not 0 < outcome.mean() < 1:
+        return {}
+    arm, task = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    fixed = np.eye(len(arms))[arm]
+    effects: list[Any] = [np.eye(len(tasks))[task]]
+    if len(rows) > len(arms) * len(tasks):  # with single runs, an arm's own effect on a task can't be told from noise
+        effects.append(np.eye(len(arms) * len(tasks))[arm * len(tasks) + task])
+    kind = np.concatenate([np.full(one.shape[1], number) for number, one in enumerate(effects)])
+    model = BinomialBayesMixedGLM(outcome, fixed, np.hstack(effects), kind, vcp_p=1.0, fe_p=2.0)
+    fitted = model.fit_vb()
+    return {name: (float(fitted.fe_mean[a]), float(fitted.fe_sd[a])) for a, name in enumerate(arms)}

@@ -1,0 +1,103 @@
+"""Does an agent choose well? Its own validation against the test, and what a better choice would have been worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mleredux_experiments.inference.errors import clustered_se
+from mleredux_experiments.results import Row
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run's own validation and test score, oriented so that higher is better."""
+
+    task: str
+    run: str
+    validation: float
+    test: float
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How an arm chooses what it submits.
+
+    Attributes:
+        points: Runs with a measurement of their own.
+        gap: Mean over tasks of (validation − test), in units of gold − median: positive if too optimistic.
+        gap_se: Its standard error, clustered by task.
+        regret: Mean over tasks of (best version's test score − that of the final one), in the same unit.
+        regret_se: Its standard error.
+        medals: Share of runs with a medal, in per cent, of those with versions.
+        oracle: The same if the best version by the test had been final.
+        correlation: Mean over runs of Spearman's ρ between validation and test score over the versions.
+    """
+
+    points: tuple[Point, ...]
+    gap: float | None
+    gap_se: float | None
+    regret: float | None
+    regret_se: float | None
+    medals: float | None
+    oracle: float | None
+    correlation: float | None
+
+
+def selection(rows: Sequence[Row]) -> Selection | None:
+    """None if no run has versions or a measurement of its own."""
+    counted = [row for row in rows if row.counts]
+    points: list[Point] = []
+    gaps: dict[str, list[float]] = {}
+    regrets: dict[str, list[float]] = {}
+    medals, oracle, correlations = [], [], []
+    for row in counted:
+        sign = -1 if row.lower_is_better else 1
+        scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else 0.0
+        if row.validation is not None and row.score is not None:
+            points.append(Point(row.task, row.run, sign * row.validation, sign * row.score))
+            if scale:
+                gaps.setdefault(row.task, []).append(sign * (row.validation - row.score) / scale)
+        scores = [sign * version.score for version in row.versions if version.valid and version.score is not None]
+        if scores:
+            best = max(scores)
+            medals.append(row.medal is not None)
+            oracle.append(row.medal_of(sign * best) is not None)
+            if row.score is not None and scale:
+                regrets.setdefault(row.task, []).append((best - sign * row.score) / scale)
+        pairs = [(v.validation, v.score) for v in row.versions if v.validation is not None and v.score is not None]
+        if len(pairs) > 2:
+            correlations.append(_spearman(pairs))
+    if not points and not medals:
+        return None
+    gap, gap_se = _clustered(gaps)
+    regret, regret_se = _clustered(regrets)
+    known = [one for one in correlations if one is not None]
+    return Selection(
+        points=tuple(points),
+        gap=gap,
+        gap_se=gap_se,
+        regret=regret,
+        regret_se=regret_se,
+        medals=100 * float(np.mean(medals)) if medals else None,
+        oracle=100 * float(np.mean(oracle)) if oracle else None,
+        correlation=float(np.mean(known)) if known else None,
+    )
+
+
+def _clustered(values: dict[str, list[float]]) -> tuple[float | None, float | None]:
+    if not values:
+        return None, None
+    means = np.array([np.mean(one) for one in values.values()])
+    return float(means.mean()), clustered_se(means)
+
+
+def _spearman(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
+    from scipy.stats import rankdata
+
+    ranks = [rankdata([pair[side] for pair in pairs]) for side in (0, 1)]
+    if any(np.ptp(one) == 0 for one in ranks):
+        return None
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

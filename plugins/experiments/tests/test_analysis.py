@@ -1,0 +1,196 @@
+"""What is computed of many runs: attempts, time, cost, selection, ranking; and what is written of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
+from mleredux.errors import MlereduxError
+from mleredux_experiments.analysis import analyse
+from mleredux_experiments.attempts import attempts, pass_all, pass_at
+from mleredux_experiments.curves import medals_per_dollar, over_time, time_to_medal
+from mleredux_experiments.inference.ranking import interquartile_mean, profile, ranking
+from mleredux_experiments.measures import MEASURES
+from mleredux_experiments.results import Row, Version
+from mleredux_experiments.selection import selection
+from mleredux_experiments.sources import load
+
+AddRun = Callable[..., Path]
+
+
+def row(task: str, seed: int, score: float | None, **facts: Any) -> Row:
+    made = Row(
+        f"{task}{seed}", "x", "x", task, seed, score=score, valid=score is not None, gold=0.9, median=0.5, **facts
+    )
+    return Row(**{**{name: getattr(made, name) for name in Row.__dataclass_fields__}, "medal": made.medal_of(score)})
+
+
+def test_pass_at_k_is_the_published_estimator() -> None:
+    assert [pass_at(10, 3, k) for k in (1, 2, 5, 8)] == pytest.approx([0.3, 0.533333, 0.916667, 1], abs=1e-6)
+    assert [pass_all(10, 3, k) for k in (2, 3, 4)] == pytest.approx([0.066667, 0.008333, 0], abs=1e-6)
+
+
+def test_the_best_by_own_validation_lies_between_one_attempt_and_the_oracle() -> None:
+    honest = [row("a", 0, 0.95, validation=0.9), row("a", 1, 0.4, validation=0.3), row("a", 2, 0.4, validation=0.2)]
+    found = attempts(honest, MEASURES["any_medal"])
+    assert found is not None and found.chosen is not None
+    assert found.chosen == pytest.approx((100 / 3, 200 / 3, 100))
+    assert found.any_of == pytest.approx(found.chosen)
+    deceived = [row("a", 0, 0.95, validation=0.1), row("a", 1, 0.4, validation=0.3), row("a", 2, 0.4)]
+    found = attempts(deceived, MEASURES["any_medal"])
+    assert found is not None
+    assert found.chosen == pytest.approx((100 / 3, 100 / 3, 0))  # of two, the run without a measurement loses to it
+
+
+def test_medals_over_time_and_the_time_to_the_first() -> None:
+    early = (Version(1800, 0.95, True), Version(3600, 0.6, True), Version(7200, 0.92, True))
+    rows = [row("a", 0, 0.92, hours=2.0, versions=early), row("b", 0, None, hours=1.0)]
+    curve = over_time(rows)
+    assert curve is not None
+    by_hour = {round(x, 2): y for x, y in zip(curve.x, curve.y, strict=True)}
+    assert (curve.x[-1], curve.y[0], curve.y[-1]) == (2.0, 0, 50)
+    assert [by_hour[min(by_hour, key=lambda x: abs(x - hour))] for hour in (0.75, 1.5)] == [50, 0]
+    assert curve.area == pytest.approx(50 * 0.5 / 2, abs=1)
+    survival = time_to_medal(rows)
+    assert survival is not None
+    assert (survival.medals, survival.runs, survival.hours[0], survival.share[0]) == (1, 2, 0.5, 50)
+    assert survival.median == 0.5
+
+
+def test_selection_measures_optimism_and_regret() -> None:
+    versions = (Version(1, 0.95, True, validation=0.7), Version(2, 0.7, True, validation=0.9))
+    found = selection([row("a", 0, 0.7, validation=0.9, versions=versions)])
+    assert found is not None
+    assert (found.gap, found.regret) == pytest.approx((0.2 / 0.4, 0.25 / 0.4))
+    assert (found.medals, found.oracle) == (0, 100)
+    lower = Row(
+        "r", "x", "x", "t", 0, score=0.3, valid=True, lower_is_better=True, gold=0.1, median=0.5, validation=0.2
+    )
+    found = selection([lower])
+    assert found is not None and found.gap == pytest.approx(0.1 / 0.4)
+
+
+def test_medals_per_dollar_are_a_ratio_of_sums() -> None:
+    rows = [row("a", 0, 0.95, cost_usd=1.0), row("a", 1, 0.1, cost_usd=2.0), row("b", 0, 0.95, cost_usd=5.0)]
+    found = medals_per_dollar(rows)
+    assert found is not None and found[0] == pytest.approx(2 / 8)
+    assert found[1] == pytest.approx(np.sqrt(0.5 * 2 * ((1 / 5 - 1 / 3) / 2) ** 2))
+
+
+def test_ranking_finds_the_order_and_owns_up_to_ties() -> None:
+    rng = np.random.default_rng(3)
+    strengths = {"weak": 0.1, "strong": 0.9, "middle": 0.5, "twin": 0.5}
+    table = {arm: {f"t{n}": 100.0 * (rng.random(6) < p) for n in range(22)} for arm, p in strengths.items()}
+    table["twin"] = table["middle"]
+    found = ranking(table, share=True)
+    assert [one.arm for one in found] == ["strong", "middle", "twin", "weak"]
+    assert [one.rank for one in found] == [1, 2, 2, 4]
+    assert found[0].best == 1 and found[0].strength > found[1].strength == pytest.approx(found[2].strength, rel=1e-3)
+    abilities = [one.ability for one in found]
+    assert abilities[0] is not None and abilities[3] is not None and abilities[0] > 1 > -1 > abilities[3]
+    values = [np.array([1.0, 2, 3, 4]), np.array([5.0, 6, 7, 100])]
+    assert interquartile_mean(values)[0] == 4.5
+    assert list(profile(values, np.array([0.0, 4.0, 50.0]))) == [100, 50, 12.5]
+
+
+@pytest.fixture
+def runs(add_run: AddRun, tmp_path: Path) -> Path:
+    for task in ("digits", "wine", "diabetes"):
+        for seed in range(3):
+            versions = [
+                {"seconds": 5 + seed, "score": 0.7, "valid": True},
+                {"seconds": 20, "score": 0.95, "valid": True},
+            ]
+            add_run(task, "good", seed, medal="gold", score=0.95, versions=versions)
+            add_run(task, "ba|d_%", seed, score=0.4 + seed / 100, versions=versions[:1])
+    add_run("digits", "ba|d_%", 3, state="failed", cause="environment_broke")
+    return tmp_path / "runs"
+
+
+def test_an_analysis_is_one_document(runs: Path) -> None:
+    found = analyse(load(runs), arms=["ba|d_%", "good"])
+    assert found.comparisons[0].wins == 3 and found.baseline == "ba|d_%"
+    assert found.arm("ba|d_%").outcomes == {"valid": 9, "environment broke": 1}
+    assert found.arm("good").deterministic and not found.arm("ba|d_%").deterministic
+    assert found.compare("good", "ba|d_%", "percentile").losses == 3
+    assert set(found.frame["arm"]) == {"good", "ba|d_%"}
+    json.dumps(found.record(), allow_nan=False)
+    with pytest.raises(MlereduxError, match="no runs"):
+        analyse(load(runs).where(["seed=9"]))
+
+
+def test_the_page_is_offline_and_answers_its_questions(runs: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(root, ["experiment", "report", str(runs), "-o", str(tmp_path / "out"), "--png", "--json"])
+    files = [Path(name) for name in json.loads(done.stdout)["files"]]
+    page = files[0].read_text()
+    assert {"differences.svg", "differences.png", "time.svg", "attempts.svg", "outcomes.svg"} <= {
+        one.name for one in files
+    }
+    assert "good wins 3 and loses 0 of 3 tasks" in page and page.count("<svg") >= 5
+    assert not [mark for mark in ("src=", "@import", "<link", "<script") if mark in page]
+    assert "On which tasks is good better than ba|d_%?" in page
+    again = CliRunner().invoke(root, ["experiment", "report", str(runs), "-o", str(tmp_path / "again")])
+    assert again.exit_code == 0 and (tmp_path / "again" / "report.html").read_text() == page
+
+
+def test_exports_hold_the_same_figures(runs: Path, tmp_path: Path) -> None:
+    import pandas as pd
+
+    def export(form: str, name: str) -> Path:
+        done = CliRunner().invoke(root, ["experiment", "export", str(runs), "--to", form, "-o", str(tmp_path / name)])
+        assert done.exit_code == 0, done.output
+        return tmp_path / name
+
+    frame = pd.read_parquet(export("parquet", "runs.parquet"))
+    assert (len(frame), int(frame["counts"].sum())) == (19, 18)
+    assert list(pd.read_csv(export("csv", "tables") / "runs.csv")["run"]) == list(frame["run"])
+    assert r"ba|d\_\%" in export("latex", "tables.tex").read_text()
+    assert r"ba\|d_%" in export("markdown", "tables.md").read_text()
+    assert json.loads(export("json", "analysis.json").read_text())["measure"] == "any_medal"
+
+
+def test_published_reports_become_rows_like_ones_own(shared: Path, tmp_path: Path) -> None:
+    origin = shared / "reports" / "impulse-ai_mlebench-medals"
+    for _ in range(2):  # twice is as good as once
+        reports = [str(origin / f"grading_report_run{number}.json") for number in (1, 2, 3)]
+        done = CliRunner().invoke(root, ["experiment", "import", *reports, "--into", str(tmp_path / "board")])
+        assert done.exit_code == 0, done.output
+    board = CliRunner().invoke(root, ["leaderboard", "--reports", str(tmp_path / "board"), "--json"])
+    (one,) = json.loads(board.stdout)
+    assert (one["name"], one["runs"]) == ("impulse-ai_mlebench-medals", 3)
+    assert one["splits"]["low"]["gold"]["sem"] == pytest.approx(1.5151515151515156)
+    done = CliRunner().invoke(root, ["experiment", "import", str(origin), "--into", str(tmp_path / "other")])
+    assert "is not a grading report" in str(done.exception) and not (tmp_path / "other").exists()
+
+
+def test_submissions_are_graded_when_they_are_imported(tmp_path: Path) -> None:
+    sample = CliRunner().invoke(root, ["prepare", "wine", "--data-dir", str(tmp_path / "data")])
+    assert sample.exit_code == 0
+    submission = tmp_path / "seed-0" / "wine" / "submission.csv"
+    submission.parent.mkdir(parents=True)
+    submission.write_bytes((tmp_path / "data" / "wine" / "prepared" / "public" / "sample_submission.csv").read_bytes())
+    folder, into = str(submission.parents[1]), str(tmp_path / "board")
+    data = ["--data-dir", str(tmp_path / "data")]
+    done = CliRunner().invoke(root, ["experiment", "import", folder, "--into", into, "--name", "sample", *data])
+    assert done.exit_code == 0, str(done.exception)
+    (one,) = json.loads(CliRunner().invoke(root, ["leaderboard", "--reports", into, "--json"]).stdout)
+    assert (one["name"], one["splits"]["all"]["valid"]["mean"]) == ("sample", 100)
+
+
+def test_power_tells_what_is_lacking(runs: Path) -> None:
+    def power(*arguments: str) -> Any:
+        return CliRunner().invoke(root, ["power", *arguments])
+
+    miller = json.loads(power("--between", "33.3333333", "--difference", "3", "--seeds", "1", "--json").output)
+    assert miller["needed"]["tasks"] == 969
+    lite = power("--between", "24.4949", "--within", "28.2843", "--tasks", "22", "--seeds", "3", "--difference", "10")
+    assert "22 tasks with 3 seeds detect 20.1 points" in lite.output
+    assert "no number of seeds suffices: add tasks" in lite.output
+    assert "detect" in power("good", "ba|d_%", "--measure", "percentile", "--runs-dir", str(runs)).output
+    assert power().exit_code == 2
