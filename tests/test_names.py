@@ -15,7 +15,18 @@ PRODUCTS = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/**
 WRITTEN = [*PRODUCTS, ROOT / "testing", *sorted(path.parent for path in ROOT.glob("examples/*/pyproject.toml"))]
 ROLES = {"agents": "agent", "artifacts": "artifact", "audit": "audit", "competitions": "competition"}
 ROLES |= {"sandboxes": "sandbox", "trackers": "tracker", "services": ""}
-NOUNS = {"briefing", "encoding", "grading", "matching", "missing", "polling", "resampling", "sampling", "scaling"}
+NOUNS = {
+    "briefing",
+    "encoding",
+    "grading",
+    "matching",
+    "missing",
+    "polling",
+    "ranking",
+    "resampling",
+    "sampling",
+    "scaling",
+}
 NOUNS |= {"preprocessing", "screening"}
 TO_BE_RENAMED = {"building", "gaming", "preparing", "watching"}
 

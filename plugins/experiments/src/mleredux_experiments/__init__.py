@@ -6,7 +6,7 @@
 | `experiment`, `execution` | starting, extending and executing an experiment |
 | `estimate` | what a plan will take, and what it can detect |
 | `results` | the table of runs: one row a run, from a runs folder, an experiment, a server or MLE-bench's reports |
-| `measures`, `attempts`, `curves`, `selection` | what is measured: medals, percentile; pass@k; over time and cost; own choices |
+| `measures`, `attempts`, `curves`, `selection` | what is measured: medals, pass@k, medals over time, agents' choices |
 | `analysis` | all of it as one value, which reports and exports show |
 | `inference` | errors, the paired comparison, power, sequential tests, ranking |
 | `figures`, `report` | pictures, and the offline page with all of them |

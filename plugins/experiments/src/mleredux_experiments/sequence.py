@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mleredux_experiments.inference.paired import compare
+from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.sources import load
 
 if TYPE_CHECKING:

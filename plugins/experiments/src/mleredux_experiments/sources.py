@@ -15,7 +15,6 @@ from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
 from mleredux.plugin.command import Catalogue, current
 from pydantic_core import from_json
 
-from mleredux_experiments.record import FOLDER, RECORD_FILE
 from mleredux_experiments.results import MEDALS, UNTRUSTED, Facts, Results, Row, Version
 
 SPLITS = ("low", "medium", "high")
@@ -36,8 +35,8 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     folder = Path(path) if path is not None else default_runs_dir()
     if not folder.is_dir():
         raise NotFound(f"There is no folder {folder}.", hint="Give a folder of runs, an experiment's, or of reports.")
-    if (folder / RECORD_FILE).is_file():
-        told = _object(folder / RECORD_FILE)
+    if (folder / "experiment.json").is_file():
+        told = _object(folder / "experiment.json")
         experiment, folder = experiment or str(told["name"]), (folder / str(told.get("runs", "."))).resolve()
     rows, notes = [], []
     for record in sorted(folder.glob("*/run.json")):
@@ -59,6 +58,8 @@ def locate(argument: str, runs_dir: str | None = None) -> Path:
     Raises:
         NotFound: There is none.
     """
+    from mleredux_experiments.record import FOLDER, RECORD_FILE
+
     path, name = Path(argument), argument
     if path.is_dir():
         return path

@@ -40,7 +40,7 @@ def _analysis(
     where: tuple[str, ...],
     runs_dir: str | None,
 ) -> Analysis:
-    """Analyse what the arguments name; what they leave open is as in the experiment's plan."""
+    """Analyse the named results; options that are not given are as in the experiment's plan."""
     from mleredux_experiments.analysis import analyse
     from mleredux_experiments.record import RECORD_FILE, open_record
     from mleredux_experiments.sources import load, locate
