@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mleredux.errors import SandboxError
 from mleredux_gateway.config import Price, load_config
-from mleredux_gateway.prices import Prices, cost_of
-from mleredux_gateway.usage import Tokens, expected, tokens_of
+from mleredux_gateway.prices import Prices, cost_of, highest
+from mleredux_gateway.usage import Tokens, tokens_of
 
 
 def config(tmp_path: Path, text: str, **environment: str):
@@ -49,6 +52,16 @@ def test_the_first_upstream_that_offers_a_model_gets_the_call(tmp_path):
     assert found.upstreams[1].host == "127.0.0.1:2", "without the password"
 
 
+@pytest.mark.parametrize(
+    "model",
+    ["gpt-4o:online", "vendor/sonar-pro", "SONAR", "gpt-4o-search-preview", "o3-deep-research", "openrouter/auto"],
+)
+def test_models_that_search_by_themselves_are_offered_only_by_name(tmp_path, model):
+    text = '[upstreams.a]\nprotocol = "openai"\nbase_url = "http://127.0.0.1:1/v1"\nmodels = ["*", NAMED]'
+    assert config(tmp_path, text.replace("NAMED", '"gpt-*"')).find("openai", model) is None
+    assert config(tmp_path, text.replace("NAMED", f'"{model}"')).find("openai", model) is not None
+
+
 def test_a_key_is_in_no_string_representation_of_an_upstream(tmp_path):
     text = '[upstreams.a]\nprotocol = "openai"\nbase_url = "http://x/v1"\nkey_env = "KEY"'
     found = config(tmp_path, text, KEY="sk-planted")
@@ -86,13 +99,16 @@ def test_prices_come_from_the_user_then_the_table_then_the_package(tmp_path):
     }
     (tmp_path / "table.json").write_text(json.dumps(table))
     prices = Prices({"mine": Price(input=1, output=2)}, tmp_path / "table.json")
-    assert prices.of("mine") == Price(input=1, output=2)
-    assert prices.of("gpt-4o").input == 5
-    assert prices.of("openai/gpt-4o").input == 5
-    assert prices.of("new").output == 2
+    assert prices.of("mine").price == Price(input=1, output=2)
+    assert prices.of("gpt-4o").price.input == 5
+    assert prices.of("openai/gpt-4o").price.input == 5
+    assert prices.of("new").price.output == 2
     assert prices.of("pictures") is None
-    assert prices.of("unknown", "mine") == Price(input=1, output=2)
-    assert prices.of("claude-opus-4-5").output > prices.of("claude-opus-4-5").input > 0, "shipped"
+    assert prices.of("unknown", "mine").price == Price(input=1, output=2)
+    shipped = prices.of("claude-opus-4-5")
+    assert shipped.price.output > shipped.price.input > 0 and shipped.price.max_output == 64_000
+    assert [prices.of(name).table.partition(" ")[0] for name in ("mine", "gpt-4o")] == ["gateway.toml", "table.json"]
+    assert re.fullmatch(r"prices\.json of \d{4}-\d\d-\d\d \(sha256 [0-9a-f]{16}\)", shipped.table)
     with pytest.raises(SandboxError, match=r"absent\.json"):
         Prices({}, tmp_path / "absent.json")
 
@@ -105,6 +121,32 @@ def test_cost_includes_caches_and_long_prompts():
     assert cost_of(Tokens(6000, 0, 0, 10), price) == pytest.approx((6000 * 30 + 10 * 200) / 1e6)
 
 
+def test_an_hour_in_the_cache_costs_twice_the_input():
+    price = Price(input=10, output=100, cached=1, cache_write=12.5)
+    assert cost_of(Tokens(1000, 0, 1000, 0, cache_written_hour=400), price) == pytest.approx(
+        (600 * 12.5 + 400 * 20) / 1e6
+    )
+
+
+@given(
+    prompt=st.integers(0, 10**6),
+    parts=st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1)),
+    completion=st.integers(0, 10**6),
+    rates=st.tuples(*[st.floats(0, 1000)] * 4, *[st.none() | st.floats(0, 1000)] * 4),
+    above=st.none() | st.integers(0, 10**6),
+    more=st.integers(0, 10**6),
+)
+def test_what_is_reserved_is_the_highest_cost(prompt, parts, completion, rates, above, more):
+    names = ("input", "output", "cached", "cache_write", *(f"above_{n}" for n in ("input", "output", "cached")))
+    price = Price(**dict(zip((*names, "above_cache_write"), rates, strict=True)), above=above)
+    cached = int(prompt * parts[0])
+    written = int((prompt - cached) * parts[1])
+    hour = int(written * parts[2])
+    tokens = Tokens(prompt, cached, written, completion, cache_written_hour=hour)
+    read, wrote = highest(price, prompt + more, hour=hour > 0)
+    assert cost_of(tokens, price) <= ((prompt + more) * read + completion * wrote) * (1 + 1e-9)
+
+
 def test_usage_is_read_for_each_protocol_and_invalid_reports_are_ignored():
     details = {"cached_tokens": 30}
     chat = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": details}
@@ -114,13 +156,10 @@ def test_usage_is_read_for_each_protocol_and_invalid_reports_are_ignored():
     assert tokens_of("responses", responses) == Tokens(100, 30, 0, 5)
     messages = {"input_tokens": 60, "cache_read_input_tokens": 30, "cache_creation_input_tokens": 10}
     assert tokens_of("messages", {**messages, "output_tokens": 5}) == Tokens(100, 30, 10, 5)
+    assert tokens_of("chat", {**chat, "total_tokens": 300}) == Tokens(100, 30, 0, 200), "reasoning in the total only"
     for nonsense in (None, [], {}, {"prompt_tokens": "many"}, {"prompt_tokens": -1}, {"prompt_tokens": True}):
         assert tokens_of("chat", nonsense) is None
-
-
-def test_the_reservation_follows_the_request():
-    assert expected({"max_tokens": 50, "n": 2}, 400) == Tokens(100, completion=100, estimated=True)
-    assert expected({}, 400).completion > 0
+        assert tokens_of("chat", {**chat, **nonsense} if nonsense else nonsense) is None
 
 
 def test_an_installed_litellm_does_not_change_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

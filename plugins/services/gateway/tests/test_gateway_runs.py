@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mleredux._core.store import Run
 from mleredux.plugin.rollout import check_rollout
 from mleredux_testing.toys import TOY_PLUGIN
@@ -29,6 +28,11 @@ SCRIPT = """
 import json, os, pathlib, time, urllib.error, urllib.request
 body = json.dumps({"model": "priced", "messages": [{"role": "user", "content": "hello"}]}).encode()
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+odd = json.dumps({**json.loads(body), "plugins": [{"id": "web"}]}).encode()
+try:
+    urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", odd, headers))
+except urllib.error.HTTPError as error:
+    print(error.code, flush=True)
 data, status = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"]), 0
 while status != 403:
     try:
@@ -80,14 +84,16 @@ def test_after_kill_and_resume_the_agent_continues_with_its_remaining_budget(con
     run = Run(Path(record["path"]))
     llm = record["report"]["ledger"]["llm"]
     assert llm["calls"] == len(upstream.calls) - before == 8
-    assert (llm["exhausted"], llm["refused"]) == ("llm_calls", 1)
-    assert llm["cost_usd"] == pytest.approx(8 * 0.003, abs=0.0031), "a call interrupted by the kill is an estimate"
+    assert (llm["exhausted"], llm["refused"], llm["refused_fields"]) == ("llm_calls", 2, {"plugins": 1})
+    assert 8 * 0.003 - 1e-9 <= llm["cost_usd"] <= 1, "a call interrupted by the kill is charged what was reserved"
     assert run.spec.limits.llm_cost_usd == 1
     assert log.read_text().split().count("403") == 1
     kinds = [event.data.get("status") for event in run.events() if event.type == "gateway"]
     assert kinds == ["exhausted", "closed"]
     page = (run.path / "report.html").read_text()
     assert re.search(r"LLM budget exhausted</\w+>\s*<[^>]*>\s*llm_calls", page), "the page shows it"
+    assert re.search(r"LLM requests refused</\w+>\s*<[^>]*>\s*plugins \(1\)", page)
+    assert llm["price_tables"][0].startswith("gateway.toml (sha256 ") and llm["price_tables"][0] in page
     assert check_rollout(run.path / "rollout.json") == []
     assert run.rollout is not None and run.rollout.final_metrics.extra["llm_calls"] == 8
 

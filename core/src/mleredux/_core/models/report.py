@@ -26,7 +26,7 @@ class LlmUse(Model):
     failed: int = 0
     """Of these, calls that the upstream answered with an error."""
     refused: int = 0
-    """Calls that were not forwarded: a budget was used up, or the model is not offered."""
+    """Calls that were not forwarded: for the budget, the model, or a field that is not granted."""
     prompt_tokens: int = 0
     """Input tokens, cached ones included."""
     cached_tokens: int = 0
@@ -37,7 +37,11 @@ class LlmUse(Model):
     hosts: tuple[str, ...] = ()
     """Upstream hosts."""
     exhausted: str | None = None
-    """The budget that was used up: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
+    """The budget for which calls were refused: `llm_calls`, `llm_tokens` or `llm_cost_usd`."""
+    refused_fields: dict[str, int] = {}
+    """Fields and headers of requests that were not forwarded, without their contents, and how often."""
+    price_tables: tuple[str, ...] = ()
+    """The tables by which cost was computed: name, date, checksum."""
 
 
 class DiskLimit(Model):

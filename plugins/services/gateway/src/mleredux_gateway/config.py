@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 CONFIG_VARIABLE = "MLEREDUX_GATEWAY_CONFIG"
 Family = Literal["openai", "anthropic"]
+SEARCHING = re.compile(
+    r"(?i)(^|[/:@._-])(online|sonar|perplexity|search|deep-?research|compound|preset|auto)([/:@._-]|$)"
+)
+"""Names of models that search the web by themselves, or that stand for others."""
 _README = "See the README of mleredux-gateway."
 
 
@@ -38,6 +43,8 @@ class Price(_Part):
     above_output: float | None = None
     above_cached: float | None = None
     above_cache_write: float | None = None
+    max_output: Annotated[int, Field(ge=1)] | None = None
+    """Tokens of an answer that the model can write at most."""
 
 
 class UpstreamConfig(_Part):
@@ -56,8 +63,10 @@ class UpstreamConfig(_Part):
     """Headers sent with each call; `{run}` is the run's id."""
     timeout: Annotated[float, Field(gt=0)] = 900
     """Timeout in seconds without a byte from the provider."""
-    hosted_tools: bool = False
-    """Whether agents may use tools that reach the network from the provider's side: web search, remote files, MCP."""
+    max_output: Annotated[int, Field(ge=1)] = 8192
+    """Maximum of an answer where budgets need one, the request names none, and the model's price has none."""
+    allow: tuple[str, ...] = ()
+    """Fields of requests that agents may send besides the usual ones: names or patterns, as refusals state them."""
 
 
 class _File(_Part):
@@ -89,8 +98,10 @@ class Upstream:
         return f"{parts.hostname or ''}:{parts.port}" if parts.port else parts.hostname or ""
 
     def offers(self, model: str) -> bool:
-        """Return whether agents may request this model here."""
-        return model in self.config.rename or any(fnmatchcase(model, pattern) for pattern in self.config.models)
+        """Return whether agents may request this model here; one that searches the web must be named exactly."""
+        if model in self.config.rename or model in self.config.models:
+            return True
+        return not SEARCHING.search(model) and any(fnmatchcase(model, pattern) for pattern in self.config.models)
 
     def url(self, path: str) -> str:
         """Return the URL of an endpoint.

@@ -19,8 +19,9 @@ from mleredux.plugin.task import installation_salt
 
 from mleredux_gateway.bounds import bounded
 from mleredux_gateway.config import load_config
+from mleredux_gateway.demand import Received
 from mleredux_gateway.meter import Meter
-from mleredux_gateway.prices import Prices, cost_of
+from mleredux_gateway.prices import Prices
 from mleredux_gateway.proxy import Proxy
 from mleredux_gateway.record import CALLS, FOLDER, Record, read_calls
 from mleredux_gateway.secrets import Mask, run_token
@@ -51,26 +52,24 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
     for call in record.calls:
         meter.restore(call)
     for begun in record.interrupted:
-        tokens = Tokens(prompt=begun["prompt_tokens"], estimated=True)
-        price = prices.of(begun["model"])
         lost = {
+            "completion_tokens": 0,
+            "cost_usd": None,
             **begun,
             "status": None,
             "failed": True,
             "error": "The program was terminated during this call.",
             "cached_tokens": 0,
-            "completion_tokens": 0,
             "estimated": True,
-            "cost_usd": None if price is None else cost_of(tokens, price),
         }
         record.end(lost, None, None)
         meter.restore(lost)
-    known = {
-        str(call["response"].get("id"))
-        for call in read_calls(folder / CALLS)
-        if call.get("kind") == "responses" and isinstance(call.get("response"), dict)
-    }
-    proxy = Proxy(run.id, token, config, prices, meter, record, mask, known)
+    received = Received()
+    for call in read_calls(folder / CALLS):
+        if call.get("kind") == "responses" and not call.get("refused"):
+            tokens = Tokens(call["prompt_tokens"], completion=call["completion_tokens"])
+            received.add(call.get("request"), call.get("response"), tokens)
+    proxy = Proxy(run.id, token, config, prices, meter, record, mask, received)
     gateway = RunGateway(run, agent, token, proxy, meter)
     gateway.start(socket)
     return gateway

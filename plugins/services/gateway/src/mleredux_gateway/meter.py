@@ -1,16 +1,25 @@
-"""Count a run's calls, and enforce its budgets."""
+"""Count a run's calls, and enforce its budgets: none is ever exceeded."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import LlmUse
 
+from mleredux_gateway.config import Price
+from mleredux_gateway.demand import Demand
+from mleredux_gateway.prices import highest
 from mleredux_gateway.usage import Tokens
+
+_COMFORTABLE = 8192
+"""Tokens of an answer for which a call with a higher maximum does not wait for others."""
+_MOST_REFUSED_FIELDS = 50
+_ROUNDING = 1 - 1e-9
 
 
 class Refused(Exception):
@@ -28,10 +37,17 @@ class Refused(Exception):
 
 @dataclass(eq=False)
 class Ticket:
-    """A call in progress, and its reservation."""
+    """A call in progress, and its reservation.
 
-    tokens: int
+    Attributes:
+        tokens: The most that it can use; None if neither tokens nor cost are limited, then nothing is reserved.
+        cost: The most that it can cost.
+        answer: The maximum of each answer, which the provider must be told.
+    """
+
+    tokens: Tokens | None
     cost: float
+    answer: int
 
 
 @dataclass
@@ -47,18 +63,20 @@ class _Totals:
     models: dict[str, None] = field(default_factory=dict)
     hosts: dict[str, None] = field(default_factory=dict)
     exhausted: str | None = None
+    fields: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, None] = field(default_factory=dict)
 
 
 class Meter:
-    """Admits calls while budget remains, and adds up their usage. Use it from one event loop.
+    """Admits calls that can't exceed a budget, and adds up their usage. Use it from one event loop.
 
-    A call is admitted if usage is below every limit. If it could exceed one together with the calls in
-    progress, it waits for them. So a limit can be exceeded by one call only, or by the difference between the
-    reservations and the actual usage of calls that were in progress together.
+    Before a call is forwarded, the most that it can use is reserved; afterwards its actual usage replaces that. If
+    less is left than a call requests, its answers get a lower maximum; if that is inconveniently little while others
+    are in progress, it waits for them. So usage plus reservations never exceed a budget.
 
     Args:
         limits: The run's limits.
-        exhausted: Called once, with the first exhausted budget.
+        exhausted: Called once, with the first budget for which a call was refused.
     """
 
     def __init__(self, limits: Limits, exhausted: Callable[[str], None]) -> None:
@@ -68,29 +86,39 @@ class Meter:
         self._sum = _Totals()
         self._changed = asyncio.Condition()
 
-    async def admit(self, expected: Tokens, cost: float | None) -> Ticket:
+    async def admit(self, demand: Demand, price: Price | None) -> Ticket:
         """Reserve budget for a call.
 
         Args:
-            expected: Tokens that it may use.
-            cost: USD that it may cost, None if the model has no price.
+            demand: The most that it may use.
+            price: Of its model, None if unknown.
 
         Raises:
-            Refused: A budget is exhausted, or can't be enforced.
+            Refused: A budget is exhausted, or too little of it is left for this call, or it can't be enforced.
         """
-        if cost is None and self._limits.llm_cost_usd is not None:
+        limits = self._limits
+        if price is None and limits.llm_cost_usd is not None:
             self._sum.refused += 1
             raise Refused("no_price", "This model has no price here, and the run's cost is limited; use another model.")
-        ticket = Ticket(expected.total, cost or 0.0)
         async with self._changed:
-            await self._changed.wait_for(lambda: self._spent() is not None or not self._must_wait(ticket))
-            if (budget := self._spent()) is not None:
-                self._sum.refused += 1
-                if self._sum.exhausted is None:
-                    self._sum.exhausted = budget
-                    self._told(budget)
-                limit = getattr(self._limits, budget)
-                raise Refused(budget, f"The run's budget {budget} of {limit:g} is used up: no more calls are allowed.")
+            while True:
+                if limits.llm_calls is not None and self._sum.calls >= limits.llm_calls:
+                    self._refuse("llm_calls", "is used up: no more calls are allowed")
+                ever, budget = self._most(demand, price, [])
+                if ever < demand.least:
+                    self._refuse(
+                        budget, f"too little is left for this call, of up to {demand.prompt:,} tokens of input"
+                    )
+                most, _ = self._most(demand, price, self._open)
+                if most >= min(demand.answer, _COMFORTABLE) or (not self._open and most >= demand.least):
+                    break
+                await self._changed.wait()
+            answer = int(min(demand.answer, most))
+            tokens = Tokens(demand.prompt, completion=answer * demand.choices, estimated=True)
+            bounded = limits.llm_tokens is not None or limits.llm_cost_usd is not None
+            read, written = highest(price, demand.prompt, hour=demand.hour) if price is not None else (0.0, 0.0)
+            cost = tokens.prompt * read + tokens.completion * written
+            ticket = Ticket(tokens if bounded else None, cost if bounded else 0.0, answer)
             self._open.add(ticket)
             self._sum.calls += 1
             return ticket
@@ -106,8 +134,16 @@ class Meter:
         """Count a call that was not forwarded for another reason."""
         self._sum.refused += 1
 
+    def note(self, field: str) -> None:
+        """Note a field of a request that was not forwarded."""
+        noted = self._sum.fields
+        if field in noted or len(noted) < _MOST_REFUSED_FIELDS:
+            noted[field] = noted.get(field, 0) + 1
+
     def restore(self, call: dict[str, Any]) -> None:
         """Count a call of an earlier attempt, from the record."""
+        for name in call.get("fields", ()):
+            self.note(name)
         if reason := call.get("refused"):
             self._sum.refused += 1
             if hasattr(self._limits, reason) and self._sum.exhausted is None:
@@ -117,7 +153,8 @@ class Meter:
         tokens = Tokens(
             call["prompt_tokens"], call["cached_tokens"], call.get("cache_written_tokens", 0), call["completion_tokens"]
         )
-        self._add(tokens, call["cost_usd"], failed=call["failed"], model=call["model"], host=call["host"])
+        names = ("failed", "model", "host")
+        self._add(tokens, call["cost_usd"], table=call.get("price_table"), **{name: call[name] for name in names})
 
     def use(self) -> LlmUse:
         """The usage so far."""
@@ -133,6 +170,8 @@ class Meter:
             models=tuple(total.models),
             hosts=tuple(total.hosts),
             exhausted=total.exhausted,
+            refused_fields=dict(total.fields),
+            price_tables=tuple(total.tables),
         )
 
     def left(self) -> dict[str, Any]:
@@ -144,30 +183,31 @@ class Meter:
         }
         return {name: {"used": value, "limit": getattr(self._limits, name)} for name, value in used.items()}
 
-    def _spent(self) -> str | None:
-        """Return the budget that is definitely exhausted, regardless of calls in progress."""
-        limits, total = self._limits, self._sum
-        if limits.llm_calls is not None and total.calls >= limits.llm_calls:
-            return "llm_calls"
-        if limits.llm_tokens is not None and total.prompt + total.completion >= limits.llm_tokens:
-            return "llm_tokens"
-        if limits.llm_cost_usd is not None and total.cost >= limits.llm_cost_usd:
-            return "llm_cost_usd"
-        return None
+    def _most(self, demand: Demand, price: Price | None, others: Iterable[Ticket]) -> tuple[float, str]:
+        """Return the tokens that each answer of a call can have besides other calls, and the budget that sets them."""
+        limits, total, most = self._limits, self._sum, (math.inf, "")
+        reserved = list(others)
+        if limits.llm_tokens is not None:
+            used = total.prompt + total.completion + sum(one.tokens.total for one in reserved if one.tokens)
+            most = min(most, ((limits.llm_tokens - used - demand.prompt) // demand.choices, "llm_tokens"))
+        if limits.llm_cost_usd is not None and price is not None:
+            read, written = highest(price, demand.prompt, hour=demand.hour)
+            left = limits.llm_cost_usd * _ROUNDING - total.cost - sum(one.cost for one in reserved)
+            left -= demand.prompt * read
+            answers = -1.0 if left < 0 else math.inf if written <= 0 else left / written // demand.choices
+            most = min(most, (answers, "llm_cost_usd"))
+        return most
 
-    def _must_wait(self, ticket: Ticket) -> bool:
-        """Return whether a call could exceed a budget together with those in progress."""
-        if not self._open:
-            return False
-        limits, total = self._limits, self._sum
-        together = [ticket, *self._open]
-        tokens = total.prompt + total.completion + sum(one.tokens for one in together)
-        cost = total.cost + sum(one.cost for one in together)
-        return (limits.llm_tokens is not None and tokens > limits.llm_tokens) or (
-            limits.llm_cost_usd is not None and cost > limits.llm_cost_usd
-        )
+    def _refuse(self, budget: str, why: str) -> NoReturn:
+        self._sum.refused += 1
+        if self._sum.exhausted is None:
+            self._sum.exhausted = budget
+            self._told(budget)
+        raise Refused(budget, f"The run's budget {budget} of {getattr(self._limits, budget):g} {why}.")
 
-    def _add(self, tokens: Tokens, cost: float | None, *, failed: bool, model: str, host: str) -> None:
+    def _add(
+        self, tokens: Tokens, cost: float | None, *, failed: bool, model: str, host: str, table: str | None
+    ) -> None:
         total = self._sum
         total.failed += failed
         total.prompt += tokens.prompt
@@ -176,3 +216,5 @@ class Meter:
         total.cost += cost or 0.0
         total.unpriced |= cost is None
         total.models[model] = total.hosts[host] = None
+        if table is not None:
+            total.tables[table] = None

@@ -1,14 +1,16 @@
 """Costs of calls: the user's own prices, a table in LiteLLM's format, and the shipped table.
 
-`python -m mleredux_gateway.prices TABLE` regenerates `prices.json` from a table in LiteLLM's format
-(`model_prices_and_context_window.json`, which LiteLLM ships and publishes).
+`python -m mleredux_gateway.prices TABLE "LiteLLM VERSION" DATE` regenerates `prices.json` from a table in LiteLLM's
+format (`model_prices_and_context_window.json`, which LiteLLM ships and publishes).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import sys
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,19 @@ _PROVIDERS = ("openai", "anthropic", "gemini", "deepseek", "mistral", "xai", "gr
 _MODES = ("chat", "responses", "completion")
 _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens$")
 _MILLION = 1_000_000
+_HOUR = 2
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The price of a model.
+
+    Attributes:
+        table: Name, date and checksum of the table that it comes from.
+    """
+
+    price: Price
+    table: str
 
 
 class Prices:
@@ -37,22 +52,25 @@ class Prices:
     """
 
     def __init__(self, own: dict[str, Price] | None = None, table: Path | None = None) -> None:
-        self._tables: list[dict[str, Price]] = [own or {}]
+        written = json.dumps({name: price.model_dump() for name, price in (own or {}).items()}, sort_keys=True)
+        self._tables = [(own or {}, _label("gateway.toml", written.encode()))]
         if table is not None:
             try:
-                self._tables.append(read_litellm(table))
+                self._tables.append((read_litellm(table), _label(table.name, table.read_bytes())))
             except (OSError, ValueError, AttributeError) as error:
                 raise SandboxError(f"The price table {table} can't be read: {error}.") from error
-        shipped = json.loads(resources.files(__package__).joinpath("prices.json").read_text(encoding="utf-8"))
-        self._tables.append({name: Price(**fields) for name, fields in shipped["models"].items()})
+        data = resources.files(__package__).joinpath("prices.json").read_bytes()
+        shipped = json.loads(data)
+        models = {name: Price(**fields) for name, fields in shipped["models"].items()}
+        self._tables.append((models, _label(f"prices.json of {shipped['date']}", data)))
 
-    def of(self, *names: str) -> Price | None:
+    def of(self, *names: str) -> Priced | None:
         """Return the price of the first of these names that has one; a provider's prefix (`openai/`) may be missing."""
         for name in names:
             for known in (name, name.rpartition("/")[2]):
-                for table in self._tables:
+                for table, label in self._tables:
                     if known in table:
-                        return table[known]
+                        return Priced(table[known], label)
         return None
 
 
@@ -65,7 +83,28 @@ def cost_of(tokens: Tokens, price: Price) -> float:
     stored = _first(price.above_cache_write if above else None, price.cache_write, read)
     fresh = max(0, tokens.prompt - tokens.cached - tokens.cache_written)
     total = fresh * read + tokens.cached * cached + tokens.cache_written * stored + tokens.completion * written
-    return total / _MILLION
+    # An hour costs twice the input's price (Anthropic, "Prompt caching").
+    return (total + tokens.cache_written_hour * max(0.0, _HOUR * read - stored)) / _MILLION
+
+
+def highest(price: Price, prompt: int, *, hour: bool) -> tuple[float, float]:
+    """Return the highest USD per input token and per output token, whatever a provider's cache reads or writes.
+
+    Args:
+        price: Of the model.
+        prompt: Upper bound of the input tokens.
+        hour: Whether the prompt may be cached for an hour.
+    """
+    read: list[float | None] = [price.input, price.cached, price.cache_write, _HOUR * price.input if hour else None]
+    written: list[float | None] = [price.output]
+    if price.above is not None and prompt > price.above:
+        read += [price.above_input, price.above_cached, price.above_cache_write]
+        read += [_HOUR * (price.above_input or 0.0)] if hour else []
+        written.append(price.above_output)
+    return (
+        max(value for value in read if value is not None) / _MILLION,
+        max(value for value in written if value is not None) / _MILLION,
+    )
 
 
 def read_litellm(path: Path) -> dict[str, Price]:
@@ -89,7 +128,8 @@ def _price(facts: dict[str, Any]) -> Price:
     suffix = f"_above_{steps[0]}k_tokens" if steps else None
     return Price(
         input=million("input_cost_per_token") or 0.0,
-        output=million("output_cost_per_token") or 0.0,
+        output=max(million(f"output_cost_per_{kind}token") or 0.0 for kind in ("", "reasoning_")),
+        max_output=facts.get("max_output_tokens") or None,
         cached=million("cache_read_input_token_cost"),
         cache_write=million("cache_creation_input_token_cost"),
         above=steps[0] * 1000 if steps else None,
@@ -100,11 +140,15 @@ def _price(facts: dict[str, Any]) -> Price:
     )
 
 
+def _label(name: str, data: bytes) -> str:
+    return f"{name} (sha256 {hashlib.sha256(data).hexdigest()[:16]})"
+
+
 def _first(*values: float | None) -> float:
     return next(value for value in values if value is not None)
 
 
-def _main(table: Path) -> None:
+def _main(table: Path, source: str, date: str) -> None:
     listed = json.loads(table.read_text(encoding="utf-8"))
     prices = read_litellm(table)
     shipped: dict[str, Price] = {}
@@ -115,9 +159,10 @@ def _main(table: Path) -> None:
         f"  {json.dumps(name)}: {json.dumps(price.model_dump(exclude_none=True))}"
         for name, price in sorted(shipped.items())
     ]
-    head = '{\n "source": "Made of LiteLLM\'s table (MIT) by mleredux_gateway.prices; USD per million tokens.",\n'
+    source = f"Made of the table of {source} (MIT) by mleredux_gateway.prices; USD per million tokens."
+    head = f'{{\n "source": {json.dumps(source)},\n "date": {json.dumps(date)},\n'
     print(head + ' "models": {\n' + ",\n".join(lines) + "\n }\n}")
 
 
 if __name__ == "__main__":
-    _main(Path(sys.argv[1]))
+    _main(Path(sys.argv[1]), *sys.argv[2:])

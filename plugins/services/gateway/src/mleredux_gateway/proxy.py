@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
-import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,46 +14,25 @@ from aiohttp import web
 
 from mleredux_gateway.answers import COUNT_TOKENS, PATHS, below_v1, error, family_of, given_key, refusal
 from mleredux_gateway.bounds import Room
-from mleredux_gateway.config import Family, GatewayConfig, Upstream
-from mleredux_gateway.meter import Meter, Refused, Ticket
-from mleredux_gateway.prices import Prices, cost_of
+from mleredux_gateway.calls import AGENT_LEFT, Call
+from mleredux_gateway.config import Family, GatewayConfig
+from mleredux_gateway.demand import Prompts, Received, changed, demand_of, limits_of
+from mleredux_gateway.meter import Meter, Refused
+from mleredux_gateway.prices import Prices
 from mleredux_gateway.record import Record
-from mleredux_gateway.screening import objection
+from mleredux_gateway.screening import screen
 from mleredux_gateway.secrets import Mask
 from mleredux_gateway.streams import Frames, assembler, content_of
-from mleredux_gateway.upstream import Sender, read_whole
-from mleredux_gateway.usage import Kind, Tokens, estimated, expected, tokens_of, written_in
+from mleredux_gateway.upstream import Sender, passed_headers, read_whole
+from mleredux_gateway.usage import Kind, tokens_of
 
 MAX_BODY = 32 << 20
 _MAX_BODIES = 4
 _AT_ONCE = 64
+_DRAIN_SECONDS, _DRAIN_BYTES = 600, 64 << 20
+"""How long and how far the rest of an answer is read whose agent has left; then it is charged what was reserved."""
 _RECORDED_REFUSALS = 1000
 _TO_AGENT = ("content-type", "retry-after", "request-id", "x-request-id", "x-should-retry")
-
-
-@dataclass
-class _Call:
-    """A call in progress, and what is known about it so far."""
-
-    number: int
-    kind: Kind
-    body: dict[str, Any]
-    written: bytes
-    upstream: Upstream
-    began: float = field(default_factory=time.monotonic)
-    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
-    status: int | None = None
-    response: Any = None
-    tokens: Tokens | None = None
-    error: str | None = None
-    first_byte: float | None = None
-
-    @property
-    def model(self) -> str:
-        return str(self.body["model"])
-
-    def wait(self) -> float:
-        return round(time.monotonic() - self.began, 4)
 
 
 class Proxy:
@@ -68,7 +46,7 @@ class Proxy:
         meter: Budgets.
         record: The record of calls.
         mask: Masks secrets in responses to the agent.
-        known_responses: Ids of responses that the run received before.
+        received: Responses that the run received before.
     """
 
     def __init__(
@@ -80,11 +58,12 @@ class Proxy:
         meter: Meter,
         record: Record,
         mask: Mask,
-        known_responses: set[str],
+        received: Received,
     ) -> None:
         self._sender = Sender(run_id, config, mask)
         self._token, self._config, self._prices = token, config, prices
-        self._meter, self._record, self._mask, self._known = meter, record, mask, known_responses
+        self._meter, self._record, self._mask, self._received = meter, record, mask, received
+        self._prompts = Prompts()
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._room = Room(_MAX_BODIES * MAX_BODY)
         self._refusals = 0
@@ -118,7 +97,7 @@ class Proxy:
             try:
                 data = await request.read()
                 await keep(len(data))
-                body = json.loads(data, parse_constant=_no_constant)
+                body = json.loads(data.decode(), parse_constant=_no_constant)
                 # Serialized again, so that the provider parses the same as the gateway did (e.g. for duplicate keys).
                 written = json.dumps(body).encode()
                 if not isinstance(body, dict):
@@ -131,9 +110,11 @@ class Proxy:
         self, request: web.Request, kind: Kind | None, family: Family, body: dict[str, Any], written: bytes
     ) -> web.StreamResponse:
         upstream = self._config.find(family, str(body.get("model")))
-        allowed = upstream is not None and upstream.config.hosted_tools
-        if said := objection(kind or "messages", body, self._known, hosted_tools=allowed):
-            return self._refuse(kind, family, body, "not_offered", said)
+        allowed = upstream.config.allow if upstream is not None else ()
+        screened = screen(kind or "messages", body, self._received.__contains__, allowed)
+        if screened.refusals:
+            fields = [refusal.field for refusal in screened.refusals]
+            return self._refuse(kind, family, body, "not_offered", screened.refusals[0].why, fields=fields)
         if upstream is None:
             return self._refuse(
                 kind, family, body, "model", f"The gateway offers no model {body['model']!r} for this protocol."
@@ -141,41 +122,58 @@ class Proxy:
         if kind is None:
             return await self._sender.count_tokens(request, upstream, body)
         async with self._turns:
-            wanted = expected(body, len(written))
-            price = self._prices.of(body["model"], upstream.config.rename.get(body["model"], body["model"]))
+            prompt = self._prompts.bound(body, written, screened)
+            tokens = prompt.tokens + self._received.tokens(screened.references)
+            # The provider's own name decides: that is what it bills.
+            priced = self._prices.of(upstream.config.rename.get(body["model"], body["model"]), body["model"])
+            known = priced.price.max_output if priced is not None else None
+            demand = demand_of(body, tokens, known, upstream.config.max_output, hour=b'"1h"' in written)
             try:
-                ticket = await self._meter.admit(wanted, None if price is None else cost_of(wanted, price))
+                ticket = await self._meter.admit(demand, None if priced is None else priced.price)
             except Refused as refused:
                 return self._refuse(kind, family, body, refused.reason, refused.message, counted=True)
-            call = _Call(self._next(), kind, body, written, upstream)
-            self._record.begin(
-                call.number,
-                time=call.time,
-                kind=kind,
-                model=call.model,
-                upstream=upstream.name,
-                host=upstream.host,
-                prompt_tokens=wanted.prompt,
+            headers, dropped = passed_headers(request, upstream)
+            for name in dropped:
+                self._meter.note(name)
+            characters = len(written) - screened.image_characters
+            call = Call(
+                self._next(),
+                kind,
+                body,
+                written,
+                prompt,
+                characters,
+                upstream,
+                headers,
+                dropped,
+                demand,
+                ticket,
+                priced,
             )
-            return await self._forward(request, call, ticket)
+            self._record.begin(call.begun())
+            return await self._forward(request, call)
 
-    async def _forward(self, request: web.Request, call: _Call, ticket: Ticket) -> web.StreamResponse:
+    async def _forward(self, request: web.Request, call: Call) -> web.StreamResponse:
         try:
+            if request.transport is None or request.transport.is_closing():
+                call.sent, call.error = False, "The agent closed the connection before the call was forwarded."
+                return web.Response()
             return await self._exchange(request, call)
         except asyncio.CancelledError:
             call.error = call.error or "The gateway was closed during this call."
             raise
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
+            call.sent = not isinstance(failure, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError))
             call.error = call.error or f"{type(failure).__name__}: {failure}"
             call.status = call.status or 502
             said = f"The gateway's upstream is unreachable or closed the connection ({type(failure).__name__})."
             return error(family_of(call.kind), 502, "api_error", said)
         finally:
-            await asyncio.shield(self._finish(call, ticket))
+            await asyncio.shield(self._finish(call))
 
-    async def _exchange(self, request: web.Request, call: _Call) -> web.StreamResponse:
+    async def _exchange(self, request: web.Request, call: Call) -> web.StreamResponse:
         body, asked_usage = self._outgoing(call)
-        async with self._sender.post(request, call.upstream, f"/{_path(call.kind)}", body) as answer:
+        async with self._sender.post(call.headers, call.upstream, f"/{_path(call.kind)}", body) as answer:
             call.status = answer.status
             headers = {name: answer.headers[name] for name in _TO_AGENT if name in answer.headers}
             headers["X-Mleredux-Call"] = str(call.number)
@@ -187,24 +185,24 @@ class Proxy:
                 call.response = json.loads(data)
             except ValueError:
                 call.response = data[:4096].decode("utf-8", "replace")
-            if isinstance(call.response, dict) and answer.status == 200:
+            if isinstance(call.response, dict):
                 call.tokens = tokens_of(call.kind, call.response.get("usage"))
             return web.Response(body=self._mask.data(data), status=answer.status, headers=headers)
 
     async def _stream(
         self,
         request: web.Request,
-        call: _Call,
+        call: Call,
         answer: aiohttp.ClientResponse,
         headers: dict[str, str],
         *,
         drop_usage: bool,
     ) -> web.StreamResponse:
         out = web.StreamResponse(headers={**headers, "Cache-Control": "no-cache"})
-        whole, frames = assembler(call.kind), Frames()
+        whole, frames, read = assembler(call.kind), Frames(), 0
         try:
-            try:
-                await out.prepare(request)
+            await out.prepare(request)
+            async with asyncio.timeout(None) as drain:
                 async for data in answer.content.iter_any():
                     if call.first_byte is None:
                         call.first_byte = call.wait()
@@ -216,71 +214,73 @@ class Proxy:
                         if drop_usage and event and "choices" in event and not event["choices"] and event.get("usage"):
                             continue  # requested by the gateway, not by the agent
                         passed.append(frame)
-                    if passed:
-                        await out.write(self._mask.data(b"".join(passed)))
+                    if call.error is None:
+                        try:
+                            await out.write(self._mask.data(b"".join(passed)))
+                        except ConnectionResetError:
+                            # The provider goes on and bills the rest, so the end with its count is awaited.
+                            call.error = AGENT_LEFT
+                            drain.reschedule(asyncio.get_running_loop().time() + _DRAIN_SECONDS)
+                    elif (read := read + len(data)) > _DRAIN_BYTES:
+                        break
+                else:
+                    call.tokens = whole.tokens() if whole.done else None
+            if call.error is None:
                 if rest := frames.rest():
                     await out.write(self._mask.data(rest))
                 await out.write_eof()
-            except (ConnectionResetError, aiohttp.ClientConnectionResetError):
-                call.error = "The agent closed the connection."
-            except (aiohttp.ClientError, TimeoutError, ValueError, TypeError, AttributeError) as failure:
-                call.error = f"The stream was interrupted ({type(failure).__name__})."
-                if request.transport is not None:
-                    request.transport.abort()  # so that the agent does not mistake it for the end
+        except ConnectionResetError:
+            call.error = AGENT_LEFT
+        except (aiohttp.ClientError, TimeoutError, ValueError, TypeError, AttributeError) as failure:
+            call.error = call.error or f"The stream was interrupted ({type(failure).__name__})."
+            if request.transport is not None:
+                request.transport.abort()  # so that the agent does not mistake it for the end
         finally:
             call.response = whole.response()
-            call.tokens = whole.tokens()
             if call.error is None and not whole.done:
                 call.error = "The stream ended early."
         return out
 
-    async def _finish(self, call: _Call, ticket: Ticket) -> None:
+    async def _finish(self, call: Call) -> None:
         """Count and record a finished call, with or without an error."""
-        tokens = call.tokens
-        if tokens is None:
-            served = call.status == 200 or call.status is None
-            tokens = estimated(len(call.written), written_in(call.kind, call.response)) if served else Tokens()
         answered = call.response.get("model") if isinstance(call.response, dict) else None
-        renamed = call.upstream.config.rename.get(call.model, call.model)
-        price = self._prices.of(call.model, renamed, *([answered] if isinstance(answered, str) else []))
-        cost = 0.0 if not tokens.total else None if price is None else cost_of(tokens, price)
-        failed = call.status != 200 or (call.error is not None and call.error != "The agent closed the connection.")
-        if call.kind == "responses" and isinstance(call.response, dict) and isinstance(call.response.get("id"), str):
-            self._known.add(call.response["id"])
-        fields = {
-            "call": call.number,
-            "time": call.time,
-            "seconds": call.wait(),
-            "first_byte_seconds": call.first_byte,
-            "kind": call.kind,
-            "model": call.model,
-            "stream": bool(call.body.get("stream")),
-            "upstream": call.upstream.name,
-            "host": call.upstream.host,
-            "status": call.status,
-            "failed": failed,
-            "error": call.error,
-            **_counted(tokens),
-            "cost_usd": cost,
-        }
+        if call.priced is None and isinstance(answered, str):
+            call.priced = self._prices.of(answered)
+        tokens, cost = call.charge()
+        if call.tokens is tokens:
+            self._prompts.learn(call.prompt, tokens.prompt)
+        if call.kind == "responses":
+            self._received.add(call.body, call.response, tokens)
+        line = call.ended(tokens, cost)
         try:
-            self._record.end(fields, call.body, call.response)
+            self._record.end(line, call.body, call.response)
         finally:
-            await self._meter.settle(ticket, tokens, cost, failed=failed, model=call.model, host=call.upstream.host)
+            facts = {name: line[f"{name}"] for name in ("failed", "model", "host")}
+            await self._meter.settle(call.ticket, tokens, cost, table=line["price_table"], **facts)
 
     def _refuse(
-        self, kind: Kind | None, family: Family, body: dict[str, Any], reason: str, said: str, *, counted: bool = False
+        self,
+        kind: Kind | None,
+        family: Family,
+        body: dict[str, Any],
+        reason: str,
+        said: str,
+        *,
+        counted: bool = False,
+        fields: Sequence[str] = (),
     ) -> web.Response:
         if not counted:
             self._meter.refuse()
+        for name in fields:
+            self._meter.note(name)
         self._refusals += 1
         if self._refusals <= _RECORDED_REFUSALS:
             model = str(body.get("model"))[:200]
-            fields = {"call": self._next(), "time": datetime.now(UTC).isoformat(), "kind": kind, "model": model}
-            self._record.end({**fields, "refused": reason, "error": said}, None, None)
+            line = {"call": self._next(), "time": datetime.now(UTC).isoformat(), "kind": kind, "model": model}
+            self._record.end({**line, "refused": reason, "fields": list(fields), "error": said}, None, None)
         return refusal(family, reason, said)
 
-    def _outgoing(self, call: _Call) -> tuple[bytes, bool]:
+    def _outgoing(self, call: Call) -> tuple[bytes, bool]:
         """Return the body for the upstream, and whether the agent itself requested usage in its stream."""
         changes: dict[str, Any] = {}
         renamed, asked = call.upstream.config.rename.get(call.model, call.model), True
@@ -291,7 +291,9 @@ class Proxy:
             options = given if isinstance(given, dict) else {}
             asked = bool(options.get("include_usage"))
             changes["stream_options"] = {**options, "include_usage": True}
-        return (json.dumps({**call.body, **changes}).encode() if changes else call.written), asked
+        if call.ticket.tokens is not None:
+            changes |= limits_of(call.kind, call.body, call.demand, call.ticket.answer, call.upstream)
+        return changed(call.body, call.written, changes), asked
 
     def _next(self) -> int:
         number: int = self._record.next
@@ -306,13 +308,3 @@ def _no_constant(name: str) -> Any:
 
 def _path(kind: Kind) -> str:
     return next(path for path, of in PATHS.items() if of == kind).lstrip("/")
-
-
-def _counted(tokens: Tokens) -> dict[str, Any]:
-    return {
-        "prompt_tokens": tokens.prompt,
-        "cached_tokens": tokens.cached,
-        "cache_written_tokens": tokens.cache_written,
-        "completion_tokens": tokens.completion,
-        "estimated": tokens.estimated,
-    }

@@ -48,9 +48,9 @@ class Record:
         self.next: int = max([*finished, *begun, 0]) + 1
         self._earlier: dict[int, dict[str, Any]] = {}
 
-    def begin(self, call: int, **facts: Any) -> None:
+    def begin(self, fields: dict[str, Any]) -> None:
         """Record a call before it is forwarded, so that it counts even if its end is never seen."""
-        self._append(BEGUN, json.dumps({"call": call, **facts}))
+        self._append(BEGUN, json.dumps(fields))
 
     def end(self, fields: dict[str, Any], request: dict[str, Any] | None, response: Any) -> None:
         """Record a finished call.

@@ -1,80 +1,190 @@
-"""What agents may not request from a provider: anything that would reach the network, or another run, for them."""
+"""Check requests against the fields that agents may send: what is neither listed nor granted is refused."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
+from mleredux_gateway.fields import COUNT, FIELDS, IMAGE, OWN, SCALAR, SCHEMA, Kept, Typed
 from mleredux_gateway.usage import Kind
 
-_OWN_TOOLS = re.compile(
-    r"(function|custom|bash|text_editor|computer|memory|local_shell|apply_patch|tool_search)(_\w+)?$"
-)
-"""Tools that run on the agent's side, or that only use the content of the request."""
-_REMOTE = re.compile(r"(?i)https?:|ftp:|gs:|s3:")
-_TIERS = (None, "auto", "default", "flex", "standard_only")
-_SEARCHING = re.compile(r"-search-|-search$|search-preview|search-api|deep-research")
-_MAX_DEPTH = 40
+_PLAIN = re.compile(r"[\w$:-]{1,64}")
+_DATA = re.compile(r"data:image/(png|jpe?g|gif|webp|bmp|heic|heif|avif|tiff);base64,")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_LARGEST = 1 << 31
+_SHOWN = 8
 
 
-def objection(kind: Kind, body: dict[str, Any], known_responses: set[str], *, hosted_tools: bool) -> str | None:
-    """Return one sentence on what is not offered, None if the request is allowed.
+@dataclass(frozen=True)
+class Refusal:
+    """Something that a request may not contain.
+
+    Attributes:
+        field: Its place without indices, like `tools.web_search`; this is also the name by which it is granted.
+        why: One sentence.
+    """
+
+    field: str
+    why: str
+
+
+@dataclass
+class Screened:
+    """What a request contains.
+
+    Attributes:
+        refusals: Empty if it may be forwarded.
+        images: Number of images.
+        image_characters: Their characters in the request's body.
+        references: Ids of earlier responses, or parts of them, that the provider adds to the prompt.
+    """
+
+    refusals: list[Refusal] = field(default_factory=list)
+    images: int = 0
+    image_characters: int = 0
+    references: list[str] = field(default_factory=list)
+
+
+def screen(kind: Kind, body: dict[str, Any], known: Callable[[str], bool], granted: Iterable[str] = ()) -> Screened:
+    """Check a request.
 
     Args:
         kind: The protocol.
         body: The request.
-        known_responses: Ids of responses that this run received.
-        hosted_tools: Whether the upstream's own tools and remote files are allowed.
+        known: Whether this run received a response, or a part of one, with this id.
+        granted: Names or patterns of fields that the upstream's configuration grants.
     """
+    check = _Check(known, tuple(granted))
     if not isinstance(body.get("model"), str) or not body["model"]:
-        return "Name a model."
-    if body.get("service_tier") not in _TIERS:
-        return f"The gateway does not offer service tier {body['service_tier']!r}."
-    if body.get("speed") not in (None, "standard"):
-        return f"The gateway does not offer speed {body['speed']!r}."
-    if kind == "responses":
-        if body.get("background"):
-            return "The gateway does not offer background responses: they can't be counted."
-        if body.get("conversation"):
-            return "The gateway does not offer stored conversations; send the messages."
-        earlier = body.get("previous_response_id")
-        if earlier and earlier not in known_responses:
-            return "This run received no response with that id."
-    if hosted_tools:
+        check.found.refusals.append(Refusal("model", "Name a model."))
+    check.value(FIELDS[kind], body, "")
+    return check.found
+
+
+class _Check:
+    def __init__(self, known: Callable[[str], bool], granted: tuple[str, ...]) -> None:
+        self.found = Screened()
+        self._known, self._granted = known, granted
+
+    def refuse(self, place: str, why: str) -> None:
+        if len(self.found.refusals) < _SHOWN and not is_granted(place, self._granted):
+            self.found.refusals.append(Refusal(place, why))
+
+    def value(self, shape: Any, value: Any, place: str) -> None:
+        """Check a value against its shape; null stands for a field that is not set."""
+        if value is None or is_granted(place, self._granted):
+            return
+        if isinstance(shape, tuple):
+            shape = next((one for one in shape if _matches(one, value)), shape[-1])
+        if isinstance(shape, Kept):
+            self._kept(shape, value, place)
+        elif isinstance(shape, frozenset):
+            # No value of an empty set is allowed, but false: it stands for a field that is not set.
+            if not (value is False and not shape) and not (isinstance(value, str) and value in shape):
+                self._not_granted(place)
+        elif isinstance(shape, list):
+            self._list(shape, value, place)
+        elif not isinstance(value, dict):
+            self.refuse(place, f"`{place}` must be an object.")
+        elif isinstance(shape, Typed):
+            self._typed(shape, value, place)
+        else:
+            self._object(shape, value, place)
+
+    def _object(self, shape: dict[str, Any], value: dict[str, Any], place: str) -> None:
+        for name, part in value.items():
+            below = f"{place}.{plain(name)}" if place else plain(name)
+            if name in shape:
+                self.value(shape[name], part, below)
+            elif part is not None:
+                self._not_granted(below)
+
+    def _list(self, shape: list[Any], value: Any, place: str) -> None:
+        if not isinstance(value, list):
+            self.refuse(place, f"`{place}` must be a list.")
+        elif not shape:
+            if value:
+                self._not_granted(place)
+        else:
+            for item in value:
+                self.value(shape[0], item, place)
+
+    def _typed(self, shape: Typed, value: dict[str, Any], place: str) -> None:
+        named = value.get("type", shape.default)
+        fields = next((of for name, of in shape.types.items() if fnmatchcase(str(named), name)), None)
+        if fields is None:
+            below = f"{place}.{plain(str(named if named is not None else next(iter(value), 'untyped')))}"
+            return self._not_granted(below)
+        if named == "message" and "role" not in value:  # `type` may be omitted for references too
+            fields = {"id": OWN}
+        if named == "reasoning" and not value.get("encrypted_content"):  # the provider looks it up
+            fields = {**fields, "id": OWN}
+        if named == "shell" and value.get("environment") is None:  # then the provider runs it
+            self.refuse(f"{place}.environment", f"`{place}.environment` must be local.")
+        if named == "base64" and isinstance(value.get("data"), str):
+            self._image(value["data"])
+        self._object({"type": SCALAR, **fields}, value, place)
+
+    def _kept(self, shape: Kept, value: Any, place: str) -> None:
+        if shape is IMAGE and isinstance(value, str) and _DATA.match(value):
+            self._image(value)
+        elif shape is OWN and isinstance(value, str) and self._known(value):
+            self.found.references.append(value)
+        elif shape is COUNT and count(value) is None:
+            self.refuse(place, f"`{place}` must be a positive integer.")
+        elif shape is IMAGE and isinstance(value, str):
+            self.refuse(place, f"`{place}` must be {shape.what}: the gateway does not grant remote files.")
+        elif shape is OWN:
+            self.refuse(place, f"`{place}`: this run received no response with that id.")
+        elif shape is SCHEMA and _refers(value):
+            self.refuse(place, f"`{place}` must be {shape.what}.")
+        elif shape is SCALAR and isinstance(value, dict | list):
+            self._not_granted(place)
+
+    def _image(self, value: str) -> None:
+        self.found.images += 1
+        self.found.image_characters += len(value)
+
+    def _not_granted(self, place: str) -> None:
+        self.refuse(place, f"The gateway does not grant `{place}`: leave it out, or have it granted in gateway.toml.")
+
+
+def count(value: Any) -> int | None:
+    """Return a positive integer, also if it is written as a float (`100.0`); None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
-    if body.get("web_search_options") or _SEARCHING.search(body["model"]):
-        return "The gateway does not offer web search."
-    for name in ("mcp_servers", "container"):
-        if body.get(name):
-            return f"The gateway does not offer {name}."
-    for tool in body.get("tools") or ():
-        type_ = tool.get("type") if isinstance(tool, dict) else None
-        local = type_ == "shell" and (tool.get("environment") or {}).get("type") == "local"
-        if type_ is not None and not local and not _OWN_TOOLS.match(str(type_)):
-            return f"The gateway does not offer the provider's tool {type_!r}."
-    place = "input" if kind == "responses" else "messages"
-    for remote in _remote_parts(body.get(place), 0):
-        return f"The gateway does not offer remote files ({remote}); send the content."
-    return None
+    return int(value) if value == int(value) and 1 <= value < _LARGEST else None
 
 
-def _remote_parts(value: Any, depth: int) -> Iterator[str]:
-    """Yield names of parts that the provider would fetch, or find in its own store."""
-    if depth > _MAX_DEPTH:
-        yield "nested too deeply"
-    elif isinstance(value, list):
-        for item in value:
-            yield from _remote_parts(item, depth + 1)
-    elif isinstance(value, dict):
-        kind = value.get("type")
-        for name in ("image_url", "file_url", "url"):
-            found = value.get(name)
-            link = found.get("url") if isinstance(found, dict) else found
-            if isinstance(link, str) and _REMOTE.match(link) and kind not in ("tool_use", "function_call", "text"):
-                yield name
-        if isinstance(value.get("file_id"), str) and kind != "tool_use":
-            yield "file_id"
-        for name in ("content", "output", "source", "file"):
-            if kind != "tool_use":
-                yield from _remote_parts(value.get(name), depth + 1)
+def is_granted(place: str, granted: Iterable[str]) -> bool:
+    """Return whether a configuration grants a field or header."""
+    return any(fnmatchcase(place, pattern) for pattern in granted)
+
+
+def _matches(shape: Any, value: Any) -> bool:
+    if isinstance(shape, Kept):
+        return not isinstance(value, dict | list)
+    return isinstance(value, list if isinstance(shape, list) else dict)
+
+
+def _refers(schema: Any) -> bool:
+    """Return whether a JSON schema refers to another document."""
+    left = [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            if any(isinstance(part.get(name), str) and not part[name].startswith("#") for name in _REFERENCES):
+                return True
+            left.extend(part.values())
+        elif isinstance(part, list):
+            left.extend(part)
+    return False
+
+
+def plain(name: str) -> str:
+    """Return a name for the ledger: an agent chooses it, so it must not carry content."""
+    return name if _PLAIN.fullmatch(name) else "?"

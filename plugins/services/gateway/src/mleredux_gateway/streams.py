@@ -51,14 +51,15 @@ def content_of(frame: bytes) -> dict[str, Any] | None:
 class Assembler(Protocol):
     """Collects the events of one response."""
 
-    done: bool
-    """Whether the response is complete."""
+    @property
+    def done(self) -> bool:
+        """Whether the response is complete."""
 
     def feed(self, event: dict[str, Any]) -> None:
         """Add one event."""
 
     def tokens(self) -> Tokens | None:
-        """Return the usage that the provider reported."""
+        """Return the usage that the provider reported so far: final only once the response is complete."""
 
     def response(self) -> dict[str, Any]:
         """Return the response in its non-streamed form, as far as it was received."""
@@ -72,7 +73,6 @@ def assembler(kind: Kind) -> Assembler:
 
 class _Chat:
     def __init__(self) -> None:
-        self.done = False
         self._head: dict[str, Any] = {}
         self._usage: Any = None
         self._choices: dict[int, dict[str, Any]] = {}
@@ -89,7 +89,6 @@ class _Chat:
             state = self._choices.setdefault(index, {"index": index, "finish_reason": None})
             if choice.get("finish_reason"):
                 state["finish_reason"] = choice["finish_reason"]
-                self.done = True
             delta = choice.get("delta") or {}
             for name in ("content", "reasoning_content", "reasoning", "refusal"):
                 if isinstance(delta.get(name), str):
@@ -107,6 +106,10 @@ class _Chat:
         function = call.get("function") or {}
         known["name"] += function.get("name") or ""
         known["arguments"].append(function.get("arguments") or "")
+
+    @property
+    def done(self) -> bool:
+        return bool(self._choices) and all(state["finish_reason"] for state in self._choices.values())
 
     def tokens(self) -> Tokens | None:
         return tokens_of("chat", self._usage)
@@ -183,8 +186,7 @@ class _Messages:
         self.done |= kind == "message_stop"
 
     def tokens(self) -> Tokens | None:
-        # The first event reports only a token or so; the number of generated tokens comes at the end.
-        return tokens_of("messages", self._usage) if self.done else None
+        return tokens_of("messages", self._usage)
 
     def response(self) -> dict[str, Any]:
         content = []

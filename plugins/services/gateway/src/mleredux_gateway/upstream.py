@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 import aiohttp
@@ -12,10 +13,13 @@ from aiohttp import web
 
 from mleredux_gateway.answers import COUNT_TOKENS, error
 from mleredux_gateway.config import Family, GatewayConfig, Upstream
+from mleredux_gateway.fields import BETAS
+from mleredux_gateway.screening import is_granted, plain
 from mleredux_gateway.secrets import Mask
 
 _MAX_ANSWER = 64 << 20
-_TO_UPSTREAM = ("content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta")
+_TO_UPSTREAM = ("accept", "anthropic-version")
+_BETA_HEADERS = ("anthropic-beta", "openai-beta")
 
 
 class Sender:
@@ -38,10 +42,9 @@ class Sender:
         async with aiohttp.ClientSession(timeout=timeout, trust_env=True, connector=connector) as self._session:
             yield
 
-    def post(self, request: web.Request, upstream: Upstream, path: str, body: bytes) -> Any:
-        """Send a body to an endpoint; return the response, for use in `async with`."""
+    def post(self, passed: Mapping[str, str], upstream: Upstream, path: str, body: bytes) -> Any:
+        """Send a body to an endpoint, once; return the response, for use in `async with`."""
         assert self._session is not None
-        passed = {name: request.headers[name] for name in _TO_UPSTREAM if name in request.headers}
         # Responses are masked and counted, so they must not be compressed.
         headers = {**passed, "Accept-Encoding": "identity", **upstream.headers(self._run_id)}
         return self._session.post(
@@ -76,7 +79,8 @@ class Sender:
         """Count tokens at the upstream; it is free and not a model call."""
         sent = {**body, "model": upstream.config.rename.get(body["model"], body["model"])}
         try:
-            async with self.post(request, upstream, COUNT_TOKENS, json.dumps(sent).encode()) as answer:
+            headers, _ = passed_headers(request, upstream)
+            async with self.post(headers, upstream, COUNT_TOKENS, json.dumps(sent).encode()) as answer:
                 data = self._mask.data(await read_whole(answer))
                 return web.Response(body=data, status=answer.status, content_type="application/json")
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as failure:
@@ -90,6 +94,23 @@ class Sender:
                 content = json.loads(self._mask.data(await read_whole(answer)))
                 return list(content["data"]) if answer.status == 200 and isinstance(content, dict) else []
         return []
+
+
+def passed_headers(request: web.Request, upstream: Upstream) -> tuple[dict[str, str], list[str]]:
+    """Return an agent's headers that are passed on, and the names of betas that are not."""
+    headers = request.headers
+    passed, dropped = {name: headers[name] for name in _TO_UPSTREAM if name in headers}, []
+    for name in _BETA_HEADERS:
+        kept = []
+        for value in (value.strip() for line in headers.getall(name, ()) for value in line.split(",")):
+            place = f"headers.{name}.{plain(value)}"
+            if any(fnmatchcase(value, pattern) for pattern in BETAS) or is_granted(place, upstream.config.allow):
+                kept.append(value)
+            elif value:
+                dropped.append(place)
+        if kept:
+            passed[name] = ",".join(kept)
+    return passed, dropped
 
 
 async def read_whole(answer: aiohttp.ClientResponse) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,9 +10,9 @@ from typing import Any, Literal
 Kind = Literal["chat", "responses", "messages"]
 """OpenAI's chat completions, OpenAI's responses, Anthropic's messages."""
 CHARACTERS_PER_TOKEN = 4
-DEFAULT_COMPLETION = 1024
-"""Tokens reserved for a response whose request sets no maximum."""
-_MAXIMA = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+_NO_TEXT = ("id", "call_id", "type", "role", "status", "logprobs", "encrypted_content", "signature", "data")
+_MOST_CHARACTERS = 100
+"""Characters per token above which a provider's count is not believed; text has 2 to 6."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,10 @@ class Tokens:
     Attributes:
         prompt: Input tokens, including those from the provider's cache.
         cached: Of these, read from the cache.
-        cache_written: Of these, written to the cache.
+        cache_written: Of the input, written to the cache.
+        cache_written_hour: Of these, written for an hour, which costs more.
         completion: Output tokens, including reasoning.
-        estimated: Whether the numbers are estimated from the number of characters.
+        estimated: Whether the numbers are the gateway's: an estimate, or what it had reserved.
     """
 
     prompt: int = 0
@@ -32,6 +33,7 @@ class Tokens:
     cache_written: int = 0
     completion: int = 0
     estimated: bool = False
+    cache_written_hour: int = 0
 
     @property
     def total(self) -> int:
@@ -47,17 +49,22 @@ def tokens_of(kind: Kind, usage: Any) -> Tokens | None:
         ("prompt_tokens", "completion_tokens") if kind == "chat" else ("input_tokens", "output_tokens")
     )
     prompt, completion = _count(usage.get(prompt_name)), _count(usage.get(completion_name))
-    if prompt is None and completion is None:
+    if prompt is None or completion is None:
         return None
     if kind == "messages":
         cached = _count(usage.get("cache_read_input_tokens")) or 0
         written = _count(usage.get("cache_creation_input_tokens")) or 0
-        return Tokens((prompt or 0) + cached + written, cached, written, completion or 0)
+        detailed = usage.get("cache_creation")
+        hour = _count(detailed.get("ephemeral_1h_input_tokens")) if isinstance(detailed, Mapping) else None
+        total = prompt + cached + written
+        return Tokens(total, cached, written, completion, cache_written_hour=min(hour or 0, written))
     details = usage.get("prompt_tokens_details" if kind == "chat" else "input_tokens_details")
     reported = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
     if reported is None:
         reported = _count(usage.get("prompt_cache_hit_tokens"))  # DeepSeek's name
-    return Tokens(prompt or 0, min(reported or 0, prompt or 0), 0, completion or 0)
+    # Some providers (xAI, Google) count reasoning only in the total.
+    completion = max(completion, (_count(usage.get("total_tokens")) or 0) - prompt)
+    return Tokens(prompt, min(reported or 0, prompt), 0, completion)
 
 
 def estimated(characters_read: int, characters_written: int) -> Tokens:
@@ -69,26 +76,30 @@ def estimated(characters_read: int, characters_written: int) -> Tokens:
     )
 
 
-def expected(body: Mapping[str, Any], size: int) -> Tokens:
-    """Return the maximum usage of a request, before it is sent.
-
-    Args:
-        body: The request.
-        size: Its length in characters.
-    """
-    asked = [value for value in (_count(body.get(name)) for name in _MAXIMA) if value is not None]
-    choices = _count(body.get("n")) or 1
-    completion = (max(asked) if asked else DEFAULT_COMPLETION) * choices
-    return Tokens(-(-size // CHARACTERS_PER_TOKEN), completion=completion, estimated=True)
+def is_plausible(tokens: Tokens, characters_read: int, characters_written: int) -> bool:
+    """Return whether a provider's count can be that of a call with so many characters of text."""
+    counted = ((tokens.prompt, characters_read), (tokens.completion, characters_written))
+    return all(count > 0 and characters <= count * _MOST_CHARACTERS for count, characters in counted)
 
 
 def written_in(kind: Kind, response: Any) -> int:
-    """Return the number of characters in a (possibly unfinished) response."""
+    """Return the number of characters of text in a (possibly unfinished) response."""
     part = {"chat": "choices", "responses": "output", "messages": "content"}[kind]
-    found = response.get(part) if isinstance(response, Mapping) else None
-    return len(json.dumps(found, ensure_ascii=False)) if found else 0
+    left = [response.get(part)] if isinstance(response, Mapping) else []
+    characters = 0
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            characters += len(value)
+        elif isinstance(value, list):
+            left.extend(value)
+        elif isinstance(value, Mapping):
+            left.extend(item for name, item in value.items() if name not in _NO_TEXT)
+    return characters
 
 
 def _count(value: Any) -> int | None:
     """Return a number of tokens; a provider's value may be anything."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40 else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1 << 40:
+        return None
+    return math.ceil(value)

@@ -30,7 +30,11 @@ class LlmUse(Model):
     models: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     exhausted: str | None = None
-    """The budget that was used up."""
+    """The budget for which calls were refused."""
+    refused_fields: dict[str, int] = {}
+    """Fields and headers of requests that were not forwarded, and how often."""
+    price_tables: tuple[str, ...] = ()
+    """The tables by which cost was computed."""
 
 
 class DiskLimit(Model):

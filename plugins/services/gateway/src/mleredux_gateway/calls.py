@@ -1,0 +1,126 @@
+"""A call in progress, what it is charged, and its line in the record."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from mleredux_gateway.config import Upstream
+from mleredux_gateway.demand import Demand, Prompt
+from mleredux_gateway.meter import Ticket
+from mleredux_gateway.prices import Priced, cost_of
+from mleredux_gateway.usage import Kind, Tokens, estimated, is_plausible, written_in
+
+AGENT_LEFT = "The agent closed the connection."
+_TIMEOUTS, _NOT_SERVED = (408, 499), (503, 529)
+"""Errors by which providers say that they did not start; other errors of a server may come after an answer."""
+
+
+@dataclass
+class Call:
+    """A call in progress, and what is known about it so far.
+
+    Attributes:
+        characters: Of the request without images.
+        tokens: Reported by the provider in a complete response.
+        sent: Whether the request can have reached the provider.
+    """
+
+    number: int
+    kind: Kind
+    body: dict[str, Any]
+    written: bytes
+    prompt: Prompt
+    characters: int
+    upstream: Upstream
+    headers: dict[str, str]
+    dropped: list[str]
+    demand: Demand
+    ticket: Ticket
+    priced: Priced | None
+    began: float = field(default_factory=time.monotonic)
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
+    status: int | None = None
+    response: Any = None
+    tokens: Tokens | None = None
+    error: str | None = None
+    first_byte: float | None = None
+    sent: bool = True
+
+    @property
+    def model(self) -> str:
+        """The name that the agent used."""
+        return str(self.body["model"])
+
+    @property
+    def failed(self) -> bool:
+        """Whether the upstream did not answer completely."""
+        return self.status != 200 or self.error not in (None, AGENT_LEFT)
+
+    def wait(self) -> float:
+        """Return the seconds since it began."""
+        return round(time.monotonic() - self.began, 4)
+
+    def charge(self) -> tuple[Tokens, float | None]:
+        """Return its usage and cost: as reported; what was reserved if there is no report that can be true."""
+        reserved, written = self.ticket.tokens, written_in(self.kind, self.response)
+        if self.tokens is not None and (reserved is None or is_plausible(self.tokens, self.characters, written)):
+            tokens = self.tokens
+        elif not self._served():
+            return Tokens(), 0.0
+        elif reserved is not None:
+            return reserved, None if self.priced is None else self.ticket.cost
+        else:
+            tokens = estimated(self.characters, written)
+        return tokens, None if self.priced is None else cost_of(tokens, self.priced.price)
+
+    def _served(self) -> bool:
+        """Return whether the provider can have billed it."""
+        if self.status in (None, 200):
+            return self.sent
+        late = self.status >= 500 or self.status in _TIMEOUTS
+        return self.sent and late and self.status not in _NOT_SERVED and self.ticket.tokens is not None
+
+    def begun(self) -> dict[str, Any]:
+        """Return its line for the case that the program is killed: it is charged all that was reserved."""
+        tokens = self.ticket.tokens or estimated(self.characters, 0)
+        cost = None if self.priced is None else max(self.ticket.cost, cost_of(tokens, self.priced.price))
+        return {
+            **self._head(),
+            "prompt_tokens": tokens.prompt,
+            "completion_tokens": tokens.completion,
+            "cost_usd": cost,
+        }
+
+    def ended(self, tokens: Tokens, cost: float | None) -> dict[str, Any]:
+        """Return its line in the record, without request and response."""
+        return {
+            **self._head(),
+            "seconds": self.wait(),
+            "first_byte_seconds": self.first_byte,
+            "stream": bool(self.body.get("stream")),
+            "max_output": self.ticket.answer if self.ticket.tokens else None,
+            "status": self.status,
+            "failed": self.failed,
+            "error": self.error,
+            "prompt_tokens": tokens.prompt,
+            "cached_tokens": tokens.cached,
+            "cache_written_tokens": tokens.cache_written,
+            "completion_tokens": tokens.completion,
+            "estimated": tokens.estimated,
+            "cost_usd": cost,
+        }
+
+    def _head(self) -> dict[str, Any]:
+        return {
+            "call": self.number,
+            "time": self.time,
+            "kind": self.kind,
+            "model": self.model,
+            "upstream": self.upstream.name,
+            "host": self.upstream.host,
+            "price_table": self.priced.table if self.priced else None,
+            "fields": self.dropped,
+        }
