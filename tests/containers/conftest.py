@@ -176,12 +176,6 @@ def containers(program: Program) -> Callable[[str], list[str]]:
     return lambda run_id: program(*listed, f"label=mleredux.run={run_id}").split()
 
 
-@pytest.fixture
-def networks(program: Program) -> Callable[[str], list[str]]:
-    """`networks(run_id)` gives the networks of a run that the engine has."""
-    return lambda run_id: program("network", "ls", "--quiet", "--filter", f"label=mleredux.run={run_id}").split()
-
-
 def with_build(launch: Launch, **build: Any) -> Launch:
     """The launch with another build of its agent."""
     return dataclasses.replace(launch, agent=launch.agent.model_copy(update={"build": Build(**build)}))

@@ -132,7 +132,7 @@ def test_two_programs_that_want_the_same_image_build_it_once(base, tmp_path):
 
 
 @pytest.fixture
-def index(base, tmp_path, monkeypatch):
+def index(base):
     """A package index with a password, on the loopback of this machine."""
     wheel = io.BytesIO()
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -162,8 +162,6 @@ def index(base, tmp_path, monkeypatch):
             """Keep the test's output clean."""
 
     address = "127.0.0.1"
-    for name in ("DOCKER", "PODMAN"):
-        monkeypatch.setenv(f"MLEREDUX_{name}_BUILD_NETWORK", "host")
     with http.server.ThreadingHTTPServer((address, 0), Index) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield address, f"http://user:pass-w0rd@{address}:{server.server_address[1]}/simple"
@@ -203,7 +201,7 @@ def test_a_dockerfile_of_ones_own_gets_no_password_and_keeps_no_proxy(
         """
     built = sandbox.build(request_for(context=context_with(tmp_path, dockerfile)))
     log = (tmp_path / "build.log").read_text()
-    assert "index= extra=http://index.invalid/simple proxy=http://" in log
+    assert "index= extra=http://index.invalid/simple proxy=http://localhost:3128" in log
     kept = program("history", "--no-trunc", built.identity) + program("image", "inspect", built.identity)
     for secret in ("pass-w0rd", "pr0xy-pass"):
         assert secret not in kept

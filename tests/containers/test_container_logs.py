@@ -174,13 +174,12 @@ def test_a_container_that_was_made_but_never_started_is_removed_not_adopted(
     assert containers(launch.run_id) == []
 
 
-@pytest.mark.parametrize("network", ["none", "open"])
 def test_what_a_killed_program_left_behind_is_swept_away_and_nothing_else(
-    network, engine, make_launch, sandbox, tmp_path, containers, networks
+    engine, make_launch, sandbox, tmp_path, containers
 ):
-    mark = f"{network}-{secrets.token_hex(4)}"  # other tests may run beside this one on the same engine
+    mark = secrets.token_hex(4)  # other tests may run beside this one on the same engine
     alive, stranger_id = f"test-alive-{mark}", f"test-stranger-{mark}"
-    launch = make_launch("sleep", "300", network=network, owner=f"sweep-{mark}")
+    launch = make_launch("sleep", "300", owner=f"sweep-{mark}")
     other = make_launch("sleep", "300", run_id=alive, owner=f"sweep-{mark}", log=tmp_path / "other.log")
     stranger = make_launch("sleep", "300", run_id=stranger_id, owner="somebody-else", log=tmp_path / "stranger.log")
     program = start_elsewhere(launch, tmp_path, engine)
@@ -191,21 +190,20 @@ def test_what_a_killed_program_left_behind_is_swept_away_and_nothing_else(
         assert list(sandbox.sweep(launch.owner, lambda run_id: run_id == alive)) == [launch.run_id]
         assert containers(launch.run_id) == []
         assert len(containers(alive)) == len(containers(stranger_id)) == 1
-        assert networks(launch.run_id) == []
         assert list(sandbox.sweep(launch.owner, lambda run_id: run_id == alive)) == []
     finally:
         for handle in handles:
             handle.close()
 
 
-def test_a_start_that_fails_leaves_nothing_behind(make_launch, sandbox, containers, networks, monkeypatch):
-    launch = make_launch("true", network="open")
+def test_a_start_that_fails_leaves_nothing_behind(make_launch, sandbox, containers, monkeypatch):
+    launch = make_launch("true")
     monkeypatch.setenv("MLEREDUX_DOCKER_RUNTIME", "no-such-runtime")
     monkeypatch.setenv("MLEREDUX_PODMAN_OPTIONS", "--runtime /usr/bin/no-such-runtime")
     with pytest.raises(SandboxError, match="no-such-runtime"):
         sandbox.start(launch)
     monkeypatch.undo()
-    assert containers(launch.run_id) == networks(launch.run_id) == []
+    assert containers(launch.run_id) == []
 
 
 def test_a_container_that_somebody_removed_is_an_end_not_a_crash(make_launch, sandbox, program):

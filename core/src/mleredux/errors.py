@@ -58,7 +58,15 @@ class AgentBroken(MlereduxError):
 
 
 class BuildFailed(SandboxError):
-    """An agent's environment could not be built; the run contains the build log."""
+    """An agent's environment could not be built; the run contains the build log.
+
+    Attributes:
+        by_agent: Whether the agent's own recipe failed, so that building it again would not help.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, by_agent: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.by_agent = by_agent
 
 
 class NotGranted(MlereduxError):

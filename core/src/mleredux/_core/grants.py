@@ -84,10 +84,10 @@ def missing_grants(
         if agent.network == "open" and not trusted:
             found["--network open"] = "an open network"
         for name in asked.hosts:
-            if name not in (*has.hosts, *grants.hosts):
+            if not _covers((*has.hosts, *grants.hosts), name):
                 found[f"--allow-host {name}"] = f"the host {name}"
     for name in asked.build_hosts:
-        if name not in (*has.build_hosts, *grants.build_hosts):
+        if not _covers((*has.build_hosts, *grants.build_hosts), name):
             found[f"--allow-host build:{name}"] = f"the host {name} in its build"
     for name in asked.images:
         if name not in has.images and not any(fnmatchcase(name, pattern) for pattern in grants.images):
@@ -127,6 +127,15 @@ def passed_variables(
         for name in (*declared, *grants.variables)
         if name in environment and not _is_protected(name, protected) and environment[name] not in hidden
     }
+
+
+def _covers(granted: Iterable[str], asked: str) -> bool:
+    """Whether hosts that were granted, perhaps with an address, are what is asked for."""
+    from mleredux._core.egress import Rule
+
+    wanted = Rule.read(asked)
+    ports = (wanted.port,) if wanted.port else (80, 443)
+    return any(one == asked or any(Rule.read(one).allows(wanted.host, port) for port in ports) for one in granted)
 
 
 def _is_protected(name: str, protected: Iterable[str]) -> bool:

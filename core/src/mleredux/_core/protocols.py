@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from mleredux._core.capabilities import Capabilities
-from mleredux._core.models import Agent, Attempts, Limits, LlmUse
+from mleredux._core.models import Agent, Attempts, HostUse, Limits, LlmUse
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class BuildRequest:
     progress: Callable[[str], None] = lambda _message: None
     base_image: str | None = None
     time_limit: float = 3600
+    hosts: tuple[str, ...] | None = None
+    """Hosts that the build may reach besides package registries; None: every public host."""
+    record: Callable[[HostUse], object] = lambda _use: None
+    """Told what the build reached."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class Launch:
         validate_url: The same endpoint on the loopback interface of this machine.
         gateway_socket: With network `gateway`, the Unix socket of the gateway, in the folder of `validate_socket`.
         gateway_url: The same gateway on the loopback interface of this machine.
+        proxy_socket: In the same folder, the proxy to the hosts that the run may reach. A sandbox that offers `hosts`
+            serves it on localhost in place of any other network.
     """
 
     run_id: str
@@ -98,6 +104,7 @@ class Launch:
     validate_url: str = ""
     gateway_socket: Path | None = None
     gateway_url: str = ""
+    proxy_socket: Path | None = None
 
 
 @dataclass(frozen=True)

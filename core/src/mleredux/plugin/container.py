@@ -11,6 +11,7 @@ An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and 
 
 from __future__ import annotations
 
+from mleredux._core.containers.building import BuildLimits
 from mleredux._core.containers.container import (
     LAYOUT,
     OWN_PROCESSES,
@@ -21,7 +22,6 @@ from mleredux._core.containers.container import (
     container,
     exit_of,
     labels,
-    own_network,
 )
 from mleredux._core.containers.dockerfile import images_of
 from mleredux._core.containers.folders import Bind, agent_user, prepare_folders
@@ -35,6 +35,7 @@ __all__ = [
     "OWN_PROCESSES",
     "RUN_LABEL",
     "Bind",
+    "BuildLimits",
     "BuildLog",
     "Container",
     "Image",
@@ -47,6 +48,5 @@ __all__ = [
     "exit_of",
     "images_of",
     "labels",
-    "own_network",
     "prepare_folders",
 ]

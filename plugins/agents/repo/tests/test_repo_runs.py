@@ -94,3 +94,44 @@ def test_an_agent_that_fails_its_smoke_run_never_sees_the_task(write_agent: Any,
     assert (ended.returncode, record["cause"]) == (3, "agent_crashed")
     assert "did not pass its smoke run on wine" in record["message"] and "no idea" in record["message"]
     assert not (Path(record["path"]) / "task").exists()
+
+
+REACHING = """\
+import urllib.error, urllib.request
+for host in ("files.test", "other.test"):
+    try:
+        print(host, urllib.request.urlopen(f"http://{host}:PORT/").status)
+    except urllib.error.HTTPError as error:
+        print(host, error.status)
+"""
+
+
+def test_an_agent_reaches_granted_hosts_and_the_ledger_lists_all(
+    write_agent: Any, mleredux_home: Path, smart_http: str
+) -> None:
+    port = smart_http.partition("127.0.0.1:")[2].partition("/")[0]
+    folder = write_agent("reaching")
+    manifest = (folder / "mleredux-agent.toml").read_text()
+    (folder / "mleredux-agent.toml").write_text(f'{manifest}\n[network]\nrun = ["files.test:{port}"]\n')
+    (folder / "solve.py").write_text((folder / "solve.py").read_text() + REACHING.replace("PORT", port))
+    asked = (
+        "run",
+        "digits",
+        "--agent",
+        f"repo:{folder}",
+        *GRANTED,
+        "--json",
+        "--runs-dir",
+        str(mleredux_home / "runs"),
+    )
+    refused = mleredux(*asked)
+    assert refused.returncode == 1 and f"--allow-host files.test:{port}" in refused.stderr
+    ended = mleredux(*asked, "--allow-host", f"files.test=127.0.0.1:{port}")
+    assert ended.returncode == 0, ended.stderr
+    record = json.loads(ended.stdout)
+    assert "other.test 403" in (Path(record["path"]) / "logs" / "agent.log").read_text()
+    ledger = record["report"]["ledger"]
+    used = {(use["host"], use["allowed"]): use for use in ledger["egress"] if use["phase"] == "run"}
+    assert used["files.test", True]["connections"] == 1 and used["files.test", True]["received"] > 0
+    assert used["other.test", False]["connections"] == 1
+    assert ledger["hosts"] == ["files.test"]

@@ -20,6 +20,7 @@ SAME = [
     (getattr(core, name), getattr(client, name))
     for name in (
         "Report",
+        "HostUse",
         "Ledger",
         "LlmUse",
         "VersionScore",

@@ -53,7 +53,6 @@ def member(local: LocalServer) -> Iterator[httpx.Client]:
 def building(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """The admin's client of a complete server, with its workers."""
     base = {"MLEREDUX_BASE_IMAGE": os.environ.get("MLEREDUX_BASE_IMAGE", "mleredux/debian-python:trixie")}
-    base["MLEREDUX_DOCKER_BUILD_NETWORK"] = "none"
     with ServerProcess(tmp_path_factory.mktemp("server") / "runs", "--workers", "1", env=base) as server:
         headers = {"Authorization": f"Bearer {server.token}"}
         with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:

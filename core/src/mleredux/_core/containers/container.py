@@ -84,9 +84,9 @@ class Image:
 
 @dataclass(frozen=True)
 class Container:
-    """What an engine must start. Beyond what is here, each adapter drops all capabilities, forbids new privileges,
-    keeps the engine's filter of system calls, gives an init and a private IPC namespace, disables core dumps, health
-    checks and restarts, and passes on no proxy of the user's.
+    """What an engine must start. Beyond what is here, each adapter gives no network (what may be reached comes through
+    sockets), drops all capabilities, forbids new privileges, keeps the engine's filter of system calls, gives an init
+    and a private IPC namespace, disables core dumps, health checks and restarts, and passes on no proxy of the user's.
 
     Attributes:
         image: Id of the image.
@@ -98,7 +98,6 @@ class Container:
         working_dir: None: the image's.
         binds: Host paths that are mounted.
         volumes: Paths that become writable with the image's own files in them, gone with the container.
-        network: `none`, or the name of a network.
         memory: Bytes, swap included.
         shared_memory: Bytes of it for `/dev/shm`.
         cpus: How many.
@@ -118,7 +117,6 @@ class Container:
     working_dir: str | None
     binds: tuple[Bind, ...]
     volumes: tuple[str, ...]
-    network: str
     memory: int
     shared_memory: int
     cpus: float
@@ -129,9 +127,7 @@ class Container:
     gpus: tuple[str, ...]
 
 
-def container(
-    launch: Launch, binds: Sequence[Bind], *, user: tuple[int, int], image: Image, cpus: int, network: str
-) -> Container:
+def container(launch: Launch, binds: Sequence[Bind], *, user: tuple[int, int], image: Image, cpus: int) -> Container:
     """The container of a launch.
 
     Args:
@@ -140,14 +136,14 @@ def container(
         user: User and group id of the agent.
         image: The agent's image.
         cpus: CPUs of the engine's machine.
-        network: The network's name, or `none`.
 
     Raises:
         SandboxError: Neither the launch nor the image names a command.
     """
     limits = launch.limits
     written = written_binds(launch, image.layers, image.volumes, image.agent_dir)
-    sockets = [place.name if place else "-" for place in (launch.validate_socket, launch.gateway_socket)]
+    places = (launch.validate_socket, launch.gateway_socket, launch.proxy_socket)
+    sockets = [place.name if place else "-" for place in places]
     return Container(
         image=image.id,
         entrypoint=("/bin/sh", f"{INSIDE}/entrypoint.sh", *sockets),
@@ -159,7 +155,6 @@ def container(
         binds=(*binds, *(written or ())),
         # It starts with the image's own files: an agent may write beside its program, as in MLE-bench.
         volumes=(image.agent_dir,) if image.agent_dir and written is None else (),
-        network=network,
         memory=limits.memory_mb * _MIB,
         shared_memory=limits.memory_mb * _MIB // 2,
         cpus=min(limits.cpus, cpus),
@@ -223,16 +218,3 @@ def exit_of(state: dict[str, Any]) -> Exit | None:
 def labels(run_id: str, owner: str) -> dict[str, str]:
     """The labels of everything that is made for a run."""
     return {RUN_LABEL: run_id, OWNER_LABEL: owner}
-
-
-def own_network(launch: Launch) -> str | None:
-    """The name of the launch's own network; None where it gets none, `gateway` included: that is a Unix socket.
-
-    Raises:
-        SandboxError: The mode is not known.
-    """
-    if launch.network in ("none", "gateway"):
-        return None
-    if launch.network != "open":
-        raise SandboxError(f"There is no network mode {launch.network!r}.", hint="Use none, gateway or open.")
-    return f"mleredux-{launch.run_id}"

@@ -52,7 +52,7 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
         SandboxError: The agent's user could not read the task, or there is more than one folder of sockets.
     """
     staging = launch.staging_dir or launch.control_dir
-    inside = _write_inside(staging)
+    inside = write_inside(staging)
     if os.getuid() == 0:
         for folder in (launch.output_dir, launch.scratch_dir):
             _give(folder, user)
@@ -79,9 +79,9 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
         names = ("instructions.txt", "instructions_obfuscated.txt")
         binds += [Bind(instructions, f"/home/{name}") for name in names]
     # The folder, not the sockets: after a restart of the program new ones of these names must be seen.
-    homes = {place.parent for place in (launch.validate_socket, launch.gateway_socket) if place is not None}
+    homes = {place.parent for place in _sockets(launch) if place is not None}
     if len(homes) > 1:
-        raise SandboxError("The sockets of validation and gateway lie in several folders.", hint="Use one for both.")
+        raise SandboxError("The sockets of a run lie in several folders.", hint="Use one for all.")
     binds += [Bind(home, SOCKET) for home in homes]
     return binds
 
@@ -138,7 +138,11 @@ def _below(root: Path, path: str) -> Path | None:
     return here
 
 
-def _write_inside(control: Path) -> Path:
+def _sockets(launch: Launch) -> tuple[Path | None, ...]:
+    return launch.validate_socket, launch.gateway_socket, launch.proxy_socket
+
+
+def write_inside(control: Path) -> Path:
     """The files that run in the container, executable whatever the umask and the installer made of them."""
     folder = control / "inside"
     folder.mkdir(parents=True, exist_ok=True)

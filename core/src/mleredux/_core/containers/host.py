@@ -1,4 +1,4 @@
-"""What an image build needs to know of the host: its certificates, its proxies, its package index."""
+"""What an image build needs to know of the host: its certificates, and its package index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ _SYSTEM_BUNDLES = (
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
 _INDEXES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST")
 _IN_IMAGE = "/etc/ssl/mleredux-host-ca.crt"
 
@@ -49,19 +48,13 @@ def ca_key(bundle: bytes) -> str:
 
 
 def build_arguments(*, generated: bool) -> dict[str, str]:
-    """Build arguments made of the host's proxies and package index.
-
-    The engine keeps proxies out of an image's history by itself. An index address with a password is given
+    """Build arguments made of the host's package index. An index address with a password is given
     only to Dockerfiles of our own, whose installing stage is thrown away.
 
     Args:
         generated: Whether the Dockerfile is our own.
     """
     arguments: dict[str, str] = {}
-    for name in _PROXIES:
-        for spelling in (name, name.lower()):
-            if os.environ.get(spelling):
-                arguments[spelling] = os.environ[spelling]
     for name in _INDEXES:
         value = os.environ.get(name)
         if value and (generated or not _has_password(value)):

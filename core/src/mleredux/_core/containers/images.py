@@ -9,12 +9,14 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
 from mleredux._core.containers import host, recipe
-from mleredux._core.containers.container import Image
+from mleredux._core.containers.building import BuildLimits, build_limits, proxy_arguments, way_out
+from mleredux._core.containers.container import Container, Image
+from mleredux._core.containers.dockerfile import BASE_ARGUMENT
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux.errors import AgentBroken, BuildFailed, SandboxError
 
@@ -73,20 +75,28 @@ class BuildLog:
 
     def failed(self) -> BuildFailed:
         """The build ended with an error."""
-        return self._failure(f"The image's build failed at {self._step}")
+        return self._failure(f"The image's build failed at {self._step}", recipe=True)
 
     def timed_out(self) -> BuildFailed:
         """The build took too long."""
-        return self._failure(f"The image was not built within {self.request.time_limit:g} s; it was at {self._step}")
+        return self._failure(
+            f"The image was not built within {self.request.time_limit:g} s; it was at {self._step}", recipe=True
+        )
+
+    def too_large(self, limit: int) -> BuildFailed:
+        """A step wrote too much."""
+        what = f"The image's build needed more than {limit >> 20:,} MB of disk at {self._step}"
+        return self._failure(what, recipe=True)
 
     def broken_off(self) -> BuildFailed:
         """The engine ended the build without a word."""
         return self._failure(f"The engine broke the build off at {self._step}")
 
-    def _failure(self, what: str) -> BuildFailed:
+    def _failure(self, what: str, *, recipe: bool = False) -> BuildFailed:
         return BuildFailed(
             f"{what}. Agent {self.request.agent.id}, last lines:\n" + "\n".join(self._last),
             hint=f"\nAll of it: {self.request.log}",
+            by_agent=recipe and self.request.agent.build.context is not None,
         )
 
 
@@ -107,9 +117,17 @@ class ImageEngine(Protocol):
         """
 
     def build_image(
-        self, plan: recipe.Recipe, tag: str, arguments: dict[str, str], log: BuildLog, *, secret: bool
+        self,
+        plan: recipe.Recipe,
+        tag: str,
+        arguments: dict[str, str],
+        log: BuildLog,
+        *,
+        secret: bool,
+        limits: BuildLimits,
+        sidecar: str | None,
     ) -> None:
-        """Build an image, its output going to the log.
+        """Build an image within limits, its output going to the log; nothing but the base images are fetched.
 
         Args:
             plan: Its files.
@@ -117,10 +135,18 @@ class ImageEngine(Protocol):
             arguments: Of the build.
             log: Where its output goes; makes the errors.
             secret: Whether the arguments hold a password, which may stay in no stage.
+            limits: Of each step.
+            sidecar: The container whose network the steps share; None: they have none.
 
         Raises:
             BuildFailed: A step failed, or time ran out.
         """
+
+    def start_sidecar(self, made: Container) -> str:
+        """Start a container that removes itself when it ends; its id."""
+
+    def remove_sidecar(self, container: str) -> None:
+        """End and remove it."""
 
 
 def base_image(request: BuildRequest | None = None) -> str:
@@ -144,13 +170,13 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
     else:
         plan = recipe.from_context(asked) if asked.context else recipe.generated(asked)
         base = None
-        if recipe.BASE_ARGUMENT in plan.text:
+        if BASE_ARGUMENT in plan.text:
             hint = (
                 f"Name one that is there with --base-image or {BASE_VARIABLE}; an air-gapped site makes "
                 "one of Debian packages (see docs/reference/sandboxes.md)."
             )
             base = _present(engine, log, base_image(request), hint)
-        named = [engine.find_image(name) for name in plan.bases]
+        named = [_present(engine, log, name, "Fix it in the Dockerfile.") for name in plan.bases]
         identities = [image.id for image in (base, *named) if image is not None]
         repository = re.sub(r"[^a-z0-9]+", "-", agent.id.lower()).strip("-")
         tag = f"mleredux/{repository}:{plan.key(' '.join(identities))}"
@@ -185,7 +211,24 @@ def _make(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe, tag: str, arg
     arguments = {**host.build_arguments(generated=plan.generated), **arguments}
     log.begin(arguments)
     secret = any(name.startswith("PIP_") and host.secrets({name: value}) for name, value in arguments.items())
-    engine.build_image(plan, tag, arguments, log, secret=secret)
+    limits = build_limits(log.request.agent.build.max_image_mb)
+    with way_out(engine, log, _with_python(engine, log, plan) if plan.network else None) as (sidecar, egress):
+        arguments |= proxy_arguments() if sidecar else {}
+        try:
+            engine.build_image(plan, tag, arguments, log, secret=secret, limits=limits, sidecar=sidecar)
+        except BuildFailed as error:
+            error.by_agent = error.by_agent and not (egress and egress.unreachable)
+            raise
+
+
+def _with_python(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe) -> Image | None:
+    """An image for the container that gives a build its network."""
+    for name in (base_image(log.request), *plan.bases):
+        if image := engine.find_image(name):
+            return image
+    with suppress(SandboxError):
+        return _present(engine, log, base_image(log.request), "")
+    return None
 
 
 def _with_certificates(engine: ImageEngine, log: BuildLog, base: Image) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from mleredux._core.containers.dockerfile import images_of
 from mleredux._core.containers.ignore import included
 from mleredux._core.models import Build
 from mleredux.errors import BuildFailed
@@ -23,7 +24,6 @@ _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.:-]*(=[A-Za-z0-9.+:~-]+)?")
 _NPM_NAME = re.compile(r"(@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(@[\w.+-]+)?|/tmp/npm/[0-9]+(\.tgz)?")
-BASE_ARGUMENT = "BASE_IMAGE"
 _FORMAT = "1"
 """Raised whenever the same recipe shall give another image."""
 
@@ -87,11 +87,13 @@ class Recipe:
         dockerfile: Name of the Dockerfile among the files.
         files: Path in the build's context → a path on disk, or the content.
         generated: Whether the Dockerfile is ours; only then may it see the password of a package index.
+        network: Whether its steps fetch anything.
     """
 
     dockerfile: str
     files: dict[str, Path | bytes] = field(default_factory=dict)
     generated: bool = True
+    network: bool = False
 
     @property
     def text(self) -> str:
@@ -102,7 +104,9 @@ class Recipe:
 
     @property
     def bases(self) -> list[str]:
-        """Images that the Dockerfile names itself; names of its own stages may be among them."""
+        """Images that the Dockerfile names itself."""
+        if not self.generated:
+            return images_of(self.text)
         return [name for name in _FROM.findall(self.text) if "$" not in name and name != "scratch"]
 
     def key(self, base: str) -> str:
@@ -148,7 +152,8 @@ def generated(build: Build) -> Recipe:
     files["Dockerfile"] = _dockerfile(build, npm).encode()
     for package in build.packages:
         files.update(_package_files(package))
-    return Recipe("Dockerfile", files)
+    fetches = bool(build.python or build.python_alone or build.npm or build.debian)
+    return Recipe("Dockerfile", files, network=fetches)
 
 
 def _dockerfile(build: Build, npm: list[str]) -> str:
@@ -217,7 +222,7 @@ def from_context(build: Build) -> Recipe:
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     dockerfile = PurePosixPath(build.dockerfile).as_posix()
     names = included(context, [*patterns, "**/__pycache__"], [dockerfile, ".dockerignore"])
-    return Recipe(dockerfile, {name: context / name for name in names}, generated=False)
+    return Recipe(dockerfile, {name: context / name for name in names}, generated=False, network=True)
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None) -> Recipe:

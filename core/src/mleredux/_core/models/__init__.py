@@ -5,7 +5,7 @@ from mleredux._core.models.base import Model
 from mleredux._core.models.events import Event
 from mleredux._core.models.grader import FormInput, Grader, GradingInput, Score
 from mleredux._core.models.grants import Grants
-from mleredux._core.models.report import DiskLimit, Ledger, LlmUse, Report, VersionScore
+from mleredux._core.models.report import DiskLimit, HostUse, Ledger, LlmUse, Report, VersionScore
 from mleredux._core.models.run import (
     CAUSES,
     Artifact,
@@ -52,6 +52,7 @@ __all__ = [
     "Grader",
     "GradingInput",
     "Grants",
+    "HostUse",
     "KnownLeak",
     "Ledger",
     "Limits",

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from mleredux._core.models.base import ID_PATTERN, Model
-from mleredux._core.models.grants import HostName
 
 Network = Literal["none", "gateway", "open"]
 """The network access of an agent: none, LLMs through the gateway, or the internet."""
@@ -62,7 +61,7 @@ class Build(Model):
     """Time limit of the build in seconds."""
     max_image_mb: int | None = Field(default=None, ge=1)
     """Maximum size of the image; None: no limit."""
-    hosts: tuple[HostName, ...] = ()
+    hosts: tuple[str, ...] = ()
     """Hosts that the build of a context reaches, besides package registries. An installed agent's build may reach any
     public host."""
     images: tuple[str, ...] = ()
@@ -95,7 +94,7 @@ class Agent(Model):
     """Names of variables passed on whose values are masked in all stored files."""
     limits: Limits = Limits()
     network: Network = "none"
-    hosts: tuple[HostName, ...] = ()
+    hosts: tuple[str, ...] = ()
     """With network `none` or `gateway`: hosts that it reaches, through a recorded proxy."""
     options: dict[str, Any] = {}
     """Options and their defaults; passed to the agent as JSON in `MLEREDUX_OPTIONS`."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from mleredux._core.models.base import Model
-from mleredux._core.models.report import LlmUse
+from mleredux._core.models.report import HostUse, LlmUse
 from mleredux._core.models.run import Cause, NotSubmitted, Outcome, State, Submitted, Unusable
 
 
@@ -210,6 +210,13 @@ class GatewayUse(Payload):
     limit: float | None = None
 
 
+class NetworkUse(Payload):
+    """A host was contacted first, or what was counted of it when its phase ended."""
+
+    type: Literal["network"] = "network"
+    use: HostUse
+
+
 class Warned(Payload):
     """Something failed that does not end a run."""
 
@@ -242,6 +249,7 @@ Known = Annotated[
     | DataNoted
     | DiskOpened
     | GatewayUse
+    | NetworkUse
     | Warned,
     Field(discriminator="type"),
 ]
@@ -255,7 +263,7 @@ class Event(Model):
     time: datetime
     type: str
     """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
-    `disk`, `gateway`, `verdict`, `warning`."""
+    `disk`, `gateway`, `network`, `verdict`, `warning`."""
     data: dict[str, Any] = {}
     """The event as written."""
 

@@ -53,6 +53,29 @@ class DiskLimit(Model):
     second and stops the agent; files without a name are not counted."""
 
 
+class HostUse(Model):
+    """A host that a build or an agent reached, or tried to."""
+
+    phase: str
+    """`build` or `run`."""
+    host: str
+    port: int
+    allowed: bool
+    """Whether the connection was allowed."""
+    connections: int = 0
+    sent: int = 0
+    """Bytes to the host."""
+    received: int = 0
+    """Bytes from the host."""
+
+    def plus(self, other: HostUse | None) -> HostUse:
+        """What was counted of the same host twice, in one."""
+        if other is None:
+            return self
+        counts = ("connections", "sent", "received")
+        return self.model_copy(update={name: getattr(self, name) + getattr(other, name) for name in counts})
+
+
 class Ledger(Model):
     """The feedback and access that an agent had, which qualify its result."""
 
@@ -60,7 +83,10 @@ class Ledger(Model):
     """Number of times the agent validated its submission."""
     network: str = "none"
     hosts: tuple[str, ...] = ()
-    """Hosts contacted, if the network policy records them."""
+    """Hosts reached while the agent ran, those of the gateway's upstreams included."""
+    egress: tuple[HostUse, ...] = ()
+    """Every host that the agent or its build reached or was refused, with counts. Hosts of an image that was
+    built earlier are in the run that built it."""
     llm_calls: int | None = None
     """Calls through the gateway; None if there was no gateway."""
     llm: LlmUse | None = None

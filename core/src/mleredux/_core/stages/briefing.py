@@ -70,13 +70,21 @@ _NOT_ISOLATED = """\
 _NETWORK = {
     "none": "there is none",
     "gateway": "only the gateway to language models can be reached",
-    "open": "open, and what you reach may be recorded",
+    "open": "every public host, by HTTP and HTTPS through the proxy that the usual variables name; hosts are recorded",
 }
 _NETWORK_NOT_ISOLATED = {
     "none": "not to be used, although nothing closes it",
     "gateway": "only the gateway to language models is to be used, although nothing closes the rest",
     "open": "open",
 }
+
+
+def _network(run: Run, isolated: bool) -> str:
+    hosts = run.spec.grants.hosts
+    if not isolated or not hosts or run.spec.network == "open":
+        return (_NETWORK if isolated else _NETWORK_NOT_ISOLATED)[run.spec.network]
+    others = "and the gateway to language models " if run.spec.network == "gateway" else ""
+    return f"only {', '.join(hosts)} {others}can be reached, through the proxy that the usual variables name"
 
 
 def write_briefing(run: Run, task: Task, layout: Layout, folder: Path, sandbox: Capabilities) -> None:
@@ -107,7 +115,7 @@ def write_briefing(run: Run, task: Task, layout: Layout, folder: Path, sandbox: 
             processes=spec.limits.processes,
             declared="" if "cpus" in sandbox.enforces else "; that you use no more CPUs is up to you",
             grace=spec.limits.grace,
-            network=(_NETWORK if isolated else _NETWORK_NOT_ISOLATED)[spec.network],
+            network=_network(run, isolated),
             fixed="read only" if isolated else "do not change it",
             data="everything there is; the answers of the test set are not here" if isolated else "everything there is",
             isolation="" if isolated else _NOT_ISOLATED,

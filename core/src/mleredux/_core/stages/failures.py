@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mleredux._core.models import Cause
 from mleredux.errors import (
     AgentBroken,
+    BuildFailed,
     Cancelled,
     DataError,
     MlereduxError,
@@ -33,7 +34,7 @@ def failure_of(error: Exception) -> Failure:
     """Cause and sentence of an exception that ended a stage."""
     if isinstance(error, Cancelled):
         return Failure(Cause.CANCELLED, str(error))
-    if isinstance(error, AgentBroken):
+    if isinstance(error, AgentBroken) or (isinstance(error, BuildFailed) and error.by_agent):
         return Failure(Cause.AGENT_CRASHED, str(error))
     if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)):
         return Failure(Cause.TASK_BROKEN, str(error))

@@ -23,10 +23,12 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
         notes.append("The path of the data, which the agent could see, names the task.")
     if (run.path / ".control" / UNLIMITED).exists():
         notes.append("The disk limit does not hold what the agent wrote to the files of its image.")
+    reached = [use.host for use in told.egress if use.phase == "run" and use.allowed]
     return Ledger(
         validations=told.validations,
         network=run.spec.network if isolated else "open",
-        hosts=llm.hosts if llm else (),
+        hosts=tuple(dict.fromkeys((*(llm.hosts if llm else ()), *reached))),
+        egress=told.egress,
         llm_calls=llm.calls if llm else None,
         llm=llm,
         disk=DiskLimit(limit_mb=disk.limit_mb, enforced_by=disk.enforced_by) if disk else None,

@@ -7,9 +7,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from mleredux._core.egress import ANY, Egress, Rule
+from mleredux._core.egress import SOCKET as PROXY_SOCKET
+from mleredux._core.egress import variables as proxy_variables
 from mleredux._core.grants import passed_variables, protected_variables
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
-from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, Validation, Warned
+from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
 from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
@@ -55,6 +58,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
         disk = open_disk(run.path, run.spec.limits.disk_mb, going_on=attempts.unfinished)
         gateway: Gateway | None = None
         endpoint: ValidationEndpoint | None = None
+        egress: Egress | None = None
         try:
             snapshots = Snapshots(run, task.submission.file)
             endpoint = ValidationEndpoint(
@@ -72,7 +76,9 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
             data = _shown_data(run, disk, prepared.public)
             run.emit(DiskOpened(limit_mb=run.spec.limits.disk_mb, enforced_by=disk.enforced_by, named=data is None))
             gateway = _open_gateway(context, endpoint)
-            launch = _launch(context, built, data or prepared.public, endpoint, slot.gpus, gateway, disk)
+            if (egress := _egress(context, endpoint)) is not None:
+                egress.start()
+            launch = _launch(context, built, data or prepared.public, endpoint, slot.gpus, gateway, disk, egress)
             session = Session(attempts, run.emit, context.cancelled, snapshots.look)
             context.say("the agent works")
             outcome = context.catalogue.hook("mleredux_run_agent")(
@@ -83,6 +89,8 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
         finally:
             if gateway is not None:
                 run.emit(GatewayUse(status="closed", use=gateway.close()))
+            if egress is not None:
+                egress.stop()
             if endpoint is not None:
                 endpoint.stop()
             for path in disk.close()[:_NAMED]:
@@ -164,6 +172,17 @@ def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gatewa
     return gateway
 
 
+def _egress(context: StageContext, endpoint: ValidationEndpoint) -> Egress | None:
+    """The run's proxy to the hosts that it may reach, where its sandbox leaves no other way to them."""
+    run = context.run
+    rules = [Rule.read(host) for host in run.spec.grants.hosts]
+    if run.spec.network == "open":
+        rules.append(Rule(ANY))
+    if not rules or "hosts" not in context.sandbox.capabilities.networks:
+        return None
+    return Egress(endpoint.folder / PROXY_SOCKET, rules, "run", lambda use: run.emit(NetworkUse(use=use)))
+
+
 def _gateway_socket(endpoint: ValidationEndpoint) -> Path:
     return endpoint.folder / GATEWAY_SOCKET
 
@@ -176,6 +195,7 @@ def _launch(
     gpus: tuple[str, ...],
     gateway: Gateway | None,
     disk: RunDisk,
+    egress: Egress | None,
 ) -> Launch:
     run, agent = context.run, context.agent
     folders = {"task": run.path / "task", "scratch": disk.scratch, "control": run.path / ".control"}
@@ -201,11 +221,14 @@ def _launch(
         validate_url=endpoint.url,
         gateway_socket=_gateway_socket(endpoint) if gateway else None,
         gateway_url=gateway.url if gateway else "",
+        proxy_socket=egress.path if egress else None,
     )
     layout = context.sandbox.layout(launch)
     write_briefing(run, context.task, layout, folders["task"], context.sandbox.capabilities)
     passed = passed_variables(agent, run.spec.grants, os.environ, protected_variables(context.catalogue))
     variables = environment(run, context.task, agent, launch, layout, passed)
+    if egress:
+        variables = {**proxy_variables(local=True), **variables}
     if gateway:
         variables |= {**gateway.environment(layout.gateway_url), "MLEREDUX_GATEWAY_URL": layout.gateway_url}
     return replace(launch, env=variables)

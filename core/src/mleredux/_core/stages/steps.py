@@ -6,9 +6,10 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
+from mleredux._core.grants import is_foreign
 from mleredux._core.installation import git_commit
-from mleredux._core.models import Outcome, Report, State
-from mleredux._core.models.events import AgentEnded, BuildEnded, GradeEnded, PrepareEnded, StageEnded
+from mleredux._core.models import HostUse, Outcome, Report, State
+from mleredux._core.models.events import AgentEnded, BuildEnded, GradeEnded, NetworkUse, PrepareEnded, StageEnded
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
 from mleredux._core.stages.context import StageContext
@@ -57,7 +58,13 @@ def _build(context: StageContext) -> StageEnded:
 
 def _built(context: StageContext) -> Built:
     log, limit = context.run.logs_dir / "build.log", context.agent.build.time_limit
-    return context.sandbox.build(BuildRequest(context.agent, log, context.say, context.base_image, limit))
+    hosts = context.run.spec.grants.build_hosts if is_foreign(context.agent) else None
+    request = BuildRequest(context.agent, log, context.say, context.base_image, limit, hosts, _recorder(context))
+    return context.sandbox.build(request)
+
+
+def _recorder(context: StageContext) -> Callable[[HostUse], object]:
+    return lambda use: context.run.emit(NetworkUse(use=use))
 
 
 def _run_agent(context: StageContext) -> StageEnded:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from mleredux._core.models import Attempts, Cause, LlmUse, Outcome, State
+from mleredux._core.models import Attempts, Cause, HostUse, LlmUse, Outcome, State
 from mleredux._core.models import events as happened
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class RunState:
         data_notes: What was found of them afterwards.
         disk: The disk that its last agent had.
         llm: What was used of language models.
+        egress: The hosts that were contacted.
     """
 
     state: State = State.QUEUED
@@ -97,6 +98,7 @@ class RunState:
     data_notes: tuple[str, ...] = ()
     disk: happened.DiskOpened | None = None
     llm: LlmUse | None = None
+    egress: tuple[HostUse, ...] = ()
 
     @property
     def ran(self) -> happened.AgentEnded | None:
@@ -143,4 +145,8 @@ def fold(so_far: RunState, event: Event) -> RunState:
             return replace(so_far, disk=disk)
         case happened.GatewayUse(use=LlmUse() as use):
             return replace(so_far, llm=use)
+        case happened.NetworkUse(use=use):
+            known = {(one.phase, one.host, one.port, one.allowed): one for one in so_far.egress}
+            key = (use.phase, use.host, use.port, use.allowed)
+            return replace(so_far, egress=tuple({**known, key: use.plus(known.get(key))}.values()))
     return so_far

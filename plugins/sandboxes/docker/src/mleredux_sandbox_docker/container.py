@@ -1,15 +1,11 @@
-"""A container in the SDK's words, with its network and its notes."""
+"""A container in the SDK's words, and its notes."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mleredux.plugin.container import Bind, Container, labels, own_network
-from mleredux.plugin.sandbox import Launch
-
-if TYPE_CHECKING:
-    from docker import APIClient
+from mleredux.plugin.container import Bind, Container
 
 LOG_FILES, LOG_FILE_MB = 4, 64
 """What the engine keeps of an agent's output, at most; the run's own log has all of it."""
@@ -35,7 +31,7 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
     log = {"max-size": f"{log_file_mb(made)}m", "max-file": str(LOG_FILES), "compress": "false"}
     host: dict[str, Any] = {
         "mounts": [*map(_mount, made.binds), *(Mount(target, None, type="volume") for target in made.volumes)],
-        "network_mode": made.network,
+        "network_mode": "none",
         "mem_limit": made.memory,
         "memswap_limit": made.memory,
         "shm_size": made.shared_memory,
@@ -80,17 +76,6 @@ def _mount(bind: Bind) -> Any:
     from docker.types import Mount
 
     return Mount(bind.target, str(bind.source.resolve()), type="bind", read_only=not bind.writable)
-
-
-def make_network(client: APIClient, launch: Launch) -> str | None:
-    """Make the launch's own network, where it gets one, so that agents do not see one another; its name."""
-    name = own_network(launch)
-    if name is not None:
-        for old in client.networks(names=[name]):
-            if old["Name"] == name:
-                client.remove_network(old["Id"])
-        client.create_network(name, driver="bridge", labels=labels(launch.run_id, launch.owner))
-    return name
 
 
 def control_file(control_dir: Path) -> Path:

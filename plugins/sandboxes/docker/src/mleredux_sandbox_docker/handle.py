@@ -32,13 +32,10 @@ class DockerHandle:
         log: The run's log.
         offset: Where in the log this container's output begins, in bytes.
         noted: Where it is noted how far the output was recorded.
-        network: The name of the network that goes with the container, None for the engine's own.
     """
 
-    def __init__(
-        self, client: APIClient, container: str, log: Path, offset: int, noted: Path, network: str | None = None
-    ) -> None:
-        self._client, self._network = client, network
+    def __init__(self, client: APIClient, container: str, log: Path, offset: int, noted: Path) -> None:
+        self._client = client
         self._exit: Exit | None = None
         self._closed = False
         self._usage, self._measured_at = Usage(), float("-inf")
@@ -87,7 +84,7 @@ class DockerHandle:
         self._signal("SIGKILL")
 
     def close(self) -> None:
-        """End the container, take down the rest of its output, and remove it with its network and volumes."""
+        """End the container, take down the rest of its output, and remove it with its volumes."""
         if self._closed:
             return
         if self.poll() is None:
@@ -98,7 +95,7 @@ class DockerHandle:
             self._follower.join(_LOG_SECONDS)
         finally:
             self.poll()
-            remove(self._client, self.id, self._network)
+            remove(self._client, self.id)
             self._closed = True
             self._client.close()
 
@@ -119,15 +116,11 @@ class DockerHandle:
             self._client.kill(self.id, signal=name)
 
 
-def remove(client: APIClient, container: str | None, network: str | None) -> None:
-    """Remove a container, whatever its state, with the volumes and the network that are its own."""
-    with engine_errors(f"Container {(container or '')[:12]} and its network can't be removed"):
-        if container is not None:
-            with gone_is_fine():
-                client.remove_container(container, force=True, v=True)
-        if network is not None:
-            with gone_is_fine():
-                client.remove_network(network)
+def remove(client: APIClient, container: str | None) -> None:
+    """Remove a container, whatever its state, with the volumes that are its own."""
+    if container is not None:
+        with engine_errors(f"Container {container[:12]} can't be removed"), gone_is_fine():
+            client.remove_container(container, force=True, v=True)
 
 
 def note(path: Path, container: str, offset: int) -> None:

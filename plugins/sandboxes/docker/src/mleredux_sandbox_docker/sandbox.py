@@ -14,14 +14,13 @@ from mleredux.plugin.container import (
     RUN_LABEL,
     agent_user,
     build,
-    own_network,
     prepare_folders,
 )
 from mleredux.plugin.container import container as make_container
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
 
 from mleredux_sandbox_docker import container
-from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, gone_is_fine, security_options
+from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, security_options
 
 RUNTIME_VARIABLE = "MLEREDUX_DOCKER_RUNTIME"
 _START_HINT = "`mleredux doctor` checks the engine; its own log says more (`journalctl -u docker`)."
@@ -39,6 +38,7 @@ class DockerSandbox:
     title = "Containers: no network, no privileges, limits on everything"
     capabilities = Capabilities(
         isolated=True,
+        networks=("none", "gateway", "open", "hosts"),
         builds=("python", "debian", "npm", "dockerfile", "image"),
         gpus=True,
         writable_root=True,
@@ -91,25 +91,21 @@ class DockerSandbox:
         user = agent_user(rootless="rootless" in options)
         binds = prepare_folders(launch, user)
         offset = launch.log.stat().st_size if launch.log.exists() else 0
-        with engine_errors("The container's network can't be made", hint=_START_HINT):
-            network = container.make_network(client, launch)
         created: str | None = None
         try:
             with engine_errors("The container can't be started", hint=_START_HINT):
-                made = make_container(
-                    launch, binds, user=user, image=image, cpus=int(info["NCPU"]), network=network or "none"
-                )
+                made = make_container(launch, binds, user=user, image=image, cpus=int(info["NCPU"]))
                 settings = container.settings(made, runtime=self.runtime, userns_remapped="userns" in options)
                 settings["host_config"] = client.create_host_config(**settings["host_config"])
                 created = client.create_container(**settings)["Id"]
                 note(container.control_file(launch.control_dir), str(created), offset)
                 client.start(created)
             noted = container.log_note(launch.control_dir)
-            return DockerHandle(client, str(created), launch.log, offset, noted, network)
+            return DockerHandle(client, str(created), launch.log, offset, noted)
         except BaseException:
             # What can't be removed now has its labels, and is swept away later.
             with contextlib.suppress(SandboxError):
-                remove(client, created, network)
+                remove(client, created)
             raise
 
     def attach(self, launch: Launch) -> Handle | None:
@@ -126,15 +122,15 @@ class DockerSandbox:
             if adopted is None and item["State"] in ("running", "paused", "exited", "dead"):
                 offset = noted_offset(container.control_file(launch.control_dir), item["Id"])
                 noted = container.log_note(launch.control_dir)
-                adopted = DockerHandle(client, item["Id"], launch.log, offset, noted, own_network(launch))
+                adopted = DockerHandle(client, item["Id"], launch.log, offset, noted)
             else:
-                remove(client, item["Id"], None)  # created, but never started
+                remove(client, item["Id"])  # created, but never started
         if adopted is None:
             client.close()
         return adopted
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """Remove containers and networks of this owner's runs that are not alive any more."""
+        """Remove containers of this owner's runs that are not alive any more."""
         from mleredux_sandbox_docker.handle import remove
 
         client = connect()
@@ -145,13 +141,7 @@ class DockerSandbox:
                 for item in client.containers(all=True, filters=wanted):
                     run_id = item["Labels"].get(RUN_LABEL, "")
                     if not alive(run_id):
-                        remove(client, item["Id"], None)
-                        removed[run_id] = None
-                for item in client.networks(filters=wanted):
-                    run_id = item["Labels"].get(RUN_LABEL, "")
-                    if not alive(run_id):
-                        with gone_is_fine():
-                            client.remove_network(item["Id"])
+                        remove(client, item["Id"])
                         removed[run_id] = None
         finally:
             client.close()

@@ -25,7 +25,7 @@ class ControlGroup:
         self._parts: dict[str, Path] = {}
         self._events: int | None = None
         with suppress(OSError):
-            self._parts = _parts(pid)
+            self._parts = parts_of(pid)
             if (self._parts["memory"] / "cgroup.event_control").exists():
                 self._events = _watch(self._parts["memory"])
 
@@ -62,7 +62,7 @@ class ControlGroup:
             self._events = None
 
 
-def _parts(pid: int) -> dict[str, Path]:
+def parts_of(pid: int) -> dict[str, Path]:
     """Its folders by controller; all the same in version 2."""
     found = {}
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():

@@ -100,12 +100,10 @@ def state_of(container: str) -> dict[str, Any]:
     return state
 
 
-def remove(container: str | None, network: str | None) -> None:
-    """Remove a container, whatever its state, with the volumes and the network that are its own."""
+def remove(container: str | None) -> None:
+    """Remove a container, whatever its state, with the volumes that are its own."""
     if container:
         call(f"Container {container[:12]} can't be removed", "rm", "--force", "--volumes", container, absent=True)
-    if network:
-        call(f"Network {network} can't be removed", "network", "rm", "--force", network, absent=True)
 
 
 def init_program() -> str | None:
@@ -115,13 +113,14 @@ def init_program() -> str | None:
     return next((path for name in _INITS if (path := shutil.which(name))), None)
 
 
-def run_options(made: Container, cid_file: Path, env_file: Path) -> list[str]:
+def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "passthrough") -> list[str]:
     """Arguments of `podman` that start a container, its output going where podman's own goes.
 
     Args:
         made: What to start.
         cid_file: Where podman writes its id.
         env_file: Written with its variables, which do not show in the list of processes.
+        log: The driver of its log.
     """
     lines = [f"{name}={value}" for name, value in made.environment.items()]
     rest = [line for line in lines if len(line) > _ENV_LINE or "\n" in line or "\r" in line or line[0] in "# "]
@@ -131,7 +130,7 @@ def run_options(made: Container, cid_file: Path, env_file: Path) -> list[str]:
         "run",
         "--detach",
         f"--cidfile={cid_file}",
-        "--log-driver=passthrough",
+        f"--log-driver={log}",
         "--pull=never",
         f"--env-file={env_file}",
         *(f"--env={line}" for line in rest),
@@ -141,7 +140,7 @@ def run_options(made: Container, cid_file: Path, env_file: Path) -> list[str]:
         *(f"--label={name}={value}" for name, value in made.labels.items()),
         f"--user={made.user[0]}:{made.user[1]}",
         "--hostname=sandbox",
-        f"--network={made.network}",
+        "--network=none",
         f"--memory={made.memory}b",
         f"--memory-swap={made.memory}b",
         f"--shm-size={made.shared_memory}b",

@@ -29,11 +29,10 @@ class PodmanHandle:
     Args:
         container: Its id.
         log: The run's log, locked by what writes the container's output into it.
-        network: The name of the network that goes with it.
     """
 
-    def __init__(self, container: str, log: Path, network: str | None) -> None:
-        self.id, self._log, self._network = container, log, network
+    def __init__(self, container: str, log: Path) -> None:
+        self.id, self._log = container, log
         self._exit: Exit | None = None
         self._closed = False
         state = state_of(container)
@@ -69,7 +68,7 @@ class PodmanHandle:
         self._signal("KILL")
 
     def close(self) -> None:
-        """End the container, wait for the rest of its output, and remove it with its network and volumes."""
+        """End the container, wait for the rest of its output, and remove it with its volumes."""
         if self._closed:
             return
         if self.poll() is None:
@@ -77,7 +76,7 @@ class PodmanHandle:
         until = time.monotonic() + _END_SECONDS
         while self.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
-        remove(self.id, self._network)
+        remove(self.id)
         self._closed = True
         self._group.close()
         if self._process is not None:

@@ -1,4 +1,4 @@
-"""Podman's images: found, fetched, built within a time limit."""
+"""Podman's images: found, fetched, built within limits."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import signal
 import subprocess
 import tempfile
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import BuildLog, Image, Recipe
+from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe
 
-from mleredux_sandbox_podman.engine import command, failure, find_image, reason
+from mleredux_sandbox_podman.engine import call, command, failure, find_image, reason, remove, run_options, state_of
+from mleredux_sandbox_podman.steps import Steps, end_steps
 
-NETWORK_VARIABLE = "MLEREDUX_PODMAN_BUILD_NETWORK"
+_PERIOD = 100_000
 
 
 class PodmanImages:
@@ -39,11 +39,32 @@ class PodmanImages:
         if code:
             raise SandboxError(reason(said))
 
-    def build_image(self, plan: Recipe, tag: str, arguments: dict[str, str], log: BuildLog, *, secret: bool) -> None:
-        """Build an image; podman itself passes on proxies, and keeps them out of the image."""
-        named = {name: value for name, value in arguments.items() if not name.lower().endswith("_proxy")}
+    def start_sidecar(self, made: Container) -> str:
+        """Start a container that removes itself when it ends."""
+        with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
+            options = run_options(made, Path(folder, "id"), Path(folder, "env"), log="none")
+            call("The container of a build's network can't be started", options[0], "--rm", *options[1:])
+            return Path(folder, "id").read_text().strip()
+
+    def remove_sidecar(self, container: str) -> None:
+        """End and remove it."""
+        remove(container)
+
+    def build_image(
+        self,
+        plan: Recipe,
+        tag: str,
+        arguments: dict[str, str],
+        log: BuildLog,
+        *,
+        secret: bool,
+        limits: BuildLimits,
+        sidecar: str | None,
+    ) -> None:
+        """Build an image; ended at its time limit, or when a step writes too much."""
         with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
             plan.write_folder(Path(folder))
+            network = f"ns:/proc/{state_of(sidecar)['Pid']}/ns/net" if sidecar else "none"
             options = [
                 "build",
                 "--format=docker",
@@ -52,20 +73,29 @@ class PodmanImages:
                 f"--tag={tag}",
                 f"--label=mleredux.image={tag}",
                 f"--file={Path(folder, plan.dockerfile)}",
-                *(f"--build-arg={name}" for name in named),  # the values come from the environment
+                *(f"--build-arg={name}" for name in arguments),  # the values come from the environment
+                "--http-proxy=false",  # the user's proxies may hold a password
+                "--pull=never",
+                f"--memory={limits.memory}b",
+                f"--memory-swap={limits.memory}b",
+                f"--cpu-period={_PERIOD}",
+                f"--cpu-quota={int(limits.cpus * _PERIOD)}",
+                f"--network={network}",
             ]
-            network = os.environ.get(NETWORK_VARIABLE)
-            code, said = _follow([*options, *([f"--network={network}"] if network else []), folder], log, named)
+            steps = Steps(limits)
+            code, said = _follow([*options, folder], log, arguments, steps)
         if code is None:
-            raise log.timed_out()
+            raise log.too_large(limits.disk) if steps.too_large else log.timed_out()
         if code:
             if "rlimit" in said or "OCI runtime" in said:
                 raise failure("The image can't be built", reason(said))
             raise log.failed()
 
 
-def _follow(arguments: list[str], log: BuildLog, variables: dict[str, str]) -> tuple[int | None, str]:
-    """Run podman to its end with its output in the log: its exit code, None at the time limit, and the last of it."""
+def _follow(
+    arguments: list[str], log: BuildLog, variables: dict[str, str], steps: Steps | None = None
+) -> tuple[int | None, str]:
+    """Run podman to its end with its output in the log: its exit code, None at a limit, and the last of it."""
     try:
         process = subprocess.Popen(
             command(*arguments),
@@ -84,7 +114,7 @@ def _follow(arguments: list[str], log: BuildLog, variables: dict[str, str]) -> t
 
     def stop() -> None:
         timed_out.set()
-        _end_steps(process.pid)  # podman then removes what it was building, and ends
+        end_steps(process.pid)  # podman then removes what it was building, and ends
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:
@@ -93,6 +123,8 @@ def _follow(arguments: list[str], log: BuildLog, variables: dict[str, str]) -> t
     timer = threading.Timer(log.seconds_left, stop)
     timer.daemon = True
     timer.start()
+    if steps is not None:
+        steps.watch(process.pid, stop)
     said = ""
     try:
         for line in process.stdout:
@@ -104,21 +136,7 @@ def _follow(arguments: list[str], log: BuildLog, variables: dict[str, str]) -> t
         raise
     finally:
         timer.cancel()
+        if steps is not None:
+            steps.ended.set()
         process.stdout.close()
     return None if timed_out.is_set() else code, said
-
-
-def _end_steps(podman: int) -> None:
-    """End what runs below a build in sessions of its own: its containers."""
-    import psutil
-
-    try:
-        below = psutil.Process(podman).children(recursive=True)
-    except psutil.Error:
-        return
-    for process in below:
-        with suppress(psutil.Error, OSError):
-            if os.getsid(process.pid) != podman:
-                process.kill()
-    if not below:
-        os.killpg(podman, signal.SIGTERM)

@@ -18,7 +18,6 @@ from mleredux.plugin.container import (
     build,
     container,
     labels,
-    own_network,
     prepare_folders,
 )
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Finding, Handle, Launch, Layout
@@ -36,6 +35,7 @@ class PodmanSandbox:
     title = "Podman containers: no network, no privileges, limits on everything"
     capabilities = Capabilities(
         isolated=True,
+        networks=("none", "gateway", "open", "hosts"),
         builds=("python", "debian", "npm", "dockerfile", "image"),
         gpus=True,
         writable_root=True,
@@ -67,21 +67,14 @@ class PodmanSandbox:
             )
         user = agent_user(rootless=os.getuid() != 0)
         binds = prepare_folders(launch, user)
-        network = own_network(launch)
-        made = container(launch, binds, user=user, image=image, cpus=os.cpu_count() or 1, network=network or "none")
+        made = container(launch, binds, user=user, image=image, cpus=os.cpu_count() or 1)
         cid_file, env_file = launch.control_dir / "container.id", launch.control_dir / "container.env"
         cid_file.unlink(missing_ok=True)
         try:
-            if network:
-                engine.remove(None, network)
-                told = [f"--label={name}={value}" for name, value in made.labels.items()]
-                engine.call(
-                    "The container's network can't be made", "network", "create", "--opt=isolate=true", *told, network
-                )
             _run(engine.command(*engine.run_options(made, cid_file, env_file)), launch.log)
-            return PodmanHandle(cid_file.read_text().strip(), launch.log, network)
+            return PodmanHandle(cid_file.read_text().strip(), launch.log)
         except BaseException:
-            engine.remove(cid_file.read_text().strip() if cid_file.exists() else None, network)
+            engine.remove(cid_file.read_text().strip() if cid_file.exists() else None)
             raise
         finally:
             env_file.unlink(missing_ok=True)
@@ -91,25 +84,19 @@ class PodmanSandbox:
         adopted: Handle | None = None
         for item in sorted(_containers(labels(launch.run_id, launch.owner)), key=lambda item: -item["Created"]):
             if adopted is None and item["State"] in ("running", "paused", "exited", "stopped"):
-                adopted = PodmanHandle(item["Id"], launch.log, own_network(launch))
+                adopted = PodmanHandle(item["Id"], launch.log)
             else:
-                engine.remove(item["Id"], None)  # created, but never started
+                engine.remove(item["Id"])  # created, but never started
         return adopted
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """Remove containers and networks of this owner's runs that are not alive any more."""
+        """Remove containers of this owner's runs that are not alive any more."""
         wanted = {OWNER_LABEL: owner}
         removed: dict[str, None] = {}
         for item in _containers(wanted):
             run_id = (item["Labels"] or {}).get(RUN_LABEL, "")
             if not alive(run_id):
-                engine.remove(item["Id"], None)
-                removed[run_id] = None
-        what = "Networks that were left behind can't be listed"
-        for item in engine.records(what, "network", "ls", *_filters(wanted), "--format=json"):
-            run_id = (item.get("labels") or {}).get(RUN_LABEL, "")
-            if not alive(run_id):
-                engine.remove(None, item["name"])
+                engine.remove(item["Id"])
                 removed[run_id] = None
         return list(removed)
 

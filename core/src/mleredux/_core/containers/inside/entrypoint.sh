@@ -1,22 +1,25 @@
 #!/bin/sh
-# Becomes the agent's command, after the forwarder to validation and gateway listens (where the image has Python).
-# Usage: entrypoint.sh VALIDATION GATEWAY COMMAND... with the names of their sockets, `-` where there is none.
+# Becomes the agent's command, after the forwarder to validation, gateway and proxy listens (where the image has Python).
+# Usage: entrypoint.sh VALIDATION GATEWAY PROXY COMMAND... with the names of their sockets, `-` where there is none.
 places=
 [ -S "/mleredux/socket/$1" ] && places="/mleredux/socket/$1 5000"
 [ -S "/mleredux/socket/$2" ] && places="$places /mleredux/socket/$2 4000"
+[ -S "/mleredux/socket/$3" ] && places="$places /mleredux/socket/$3 3128"
 if [ -n "$places" ]; then
     python=$(command -v python3 || command -v python)
     if [ -n "$python" ]; then
         # Names of sockets hold no spaces.
         "$python" -I -S /mleredux/inside/forwarder.py $places </dev/null >/dev/null 2>&1 || :
-    elif [ "$2" != - ]; then
-        echo "mleredux: without Python in the image, the gateway answers only at /mleredux/socket/$2." >&2
+    else
+        for name in "$2" "$3"; do
+            [ "$name" = - ] || echo "mleredux: without Python in the image, it answers only at /mleredux/socket/$name." >&2
+        done
     fi
 fi
 for name in instructions instructions_obfuscated; do
     # They are mounted, and this fails, unless the container's own file system may be written.
     cp /task/instructions.md "/home/$name.txt" 2>/dev/null || :
 done
-shift 2
+shift 3
 unset name places python
 exec "$@"

@@ -6,6 +6,7 @@ from mleredux_client.models.catalogue import Agent, Grader, Sandbox, Task, Techn
 from mleredux_client.models.report import (
     DiskLimit,
     Evidence,
+    HostUse,
     Ledger,
     LlmUse,
     Report,
@@ -49,6 +50,7 @@ __all__ = [
     "ExperimentRecord",
     "FinalMetrics",
     "Grader",
+    "HostUse",
     "Ledger",
     "LlmUse",
     "LogFile",

@@ -45,12 +45,28 @@ class DiskLimit(Model):
     """`volume`: a file system of that size. `walk`: files were counted about once a second."""
 
 
+class HostUse(Model):
+    """A host that an agent or its build reached, or was refused."""
+
+    phase: str
+    """`build` or `run`."""
+    host: str
+    port: int
+    allowed: bool
+    connections: int = 0
+    sent: int = 0
+    """Bytes to the host."""
+    received: int = 0
+    """Bytes from the host."""
+
+
 class Ledger(Model):
     """The signals an agent had: what a result is worth."""
 
     validations: int = 0
     network: str = "none"
     hosts: tuple[str, ...] = ()
+    egress: tuple[HostUse, ...] = ()
     llm_calls: int | None = None
     llm: LlmUse | None = None
     disk: DiskLimit | None = None
