@@ -164,3 +164,19 @@ def test_bad_input_gets_a_sentence(add_run: AddRun, mleredux: Callable[..., Any]
         assert done.exit_code != 0
         assert sentence in str(done.exception) + done.output
     assert "can't be read (AttributeError) and is left out" in mleredux("leaderboard").stderr
+
+
+def test_published_rows_are_peers_of_ones_own(
+    add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLEREDUX_RUNS_DIR", raising=False)
+    (alone,) = json.loads(CliRunner().invoke(root, ["leaderboard", "--published", "--json"]).output)
+    assert alone["splits"]["low"]["any_medal"]["mean"] == pytest.approx(1900 / 22)
+    for seed in range(2):
+        add_run("aerial-cactus-identification", "mine", seed, score=0.99, version="1")
+    names = [one["name"] for one in json.loads(mleredux("leaderboard", "--published", "--json").output)]
+    assert sorted(names) == [alone["name"], "mine"]
+    found = json.loads(mleredux("compare", "mine", alone["name"], "--published", "--json").output)
+    assert (found["wins"], found["difference"], found["left_out"]["tasks of one arm only"]) == (1, 100, 21)
+    assert found["notes"] == [f"The limits of {alone['name']} are unknown, as of all reports."]

@@ -113,29 +113,32 @@ def _short(text: str, most: int = 44) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _lines(analysis: Analysis, curve_of: Callable[[Any], Curve | None], label: str) -> Figure | None:
+def _lines(analysis: Analysis, curve_of: Callable[[Any], Curve | None], label: str, scale: float = 1) -> Figure | None:
     curves = [(arm.name, curve) for arm in analysis.arms if (curve := curve_of(arm)) is not None]
     if not curves:
         return None
     figure, axes = _axes()
     for number, (name, curve) in enumerate(curves):
         color = COLORS[number % len(COLORS)]
-        axes.plot(curve.x, curve.y, color=color, label=name, drawstyle="steps-post")
-        axes.fill_between(curve.x, curve.low, curve.high, color=color, alpha=0.12, step="post", linewidth=0)
+        x = np.array(curve.x) * scale
+        axes.plot(x, curve.y, color=color, label=name, drawstyle="steps-post")
+        axes.fill_between(x, curve.low, curve.high, color=color, alpha=0.12, step="post", linewidth=0)
     axes.set(xlabel=label, ylabel="runs with a medal, %", ylim=(-2, 102))
     axes.legend(frameon=False, fontsize=8)
     return figure
 
 
 def _time(analysis: Analysis) -> Picture | None:
-    figure = _lines(analysis, lambda arm: arm.time, "hours")
+    longest = max((arm.time.x[-1] for arm in analysis.arms if arm.time), default=0)
+    unit, scale = ("hours", 1) if longest >= 1 else ("minutes", 60) if longest >= 1 / 30 else ("seconds", 3600)
+    figure = _lines(analysis, lambda arm: arm.time, unit, scale)
     if figure is None:
         return None
     told = []
     for arm in analysis.arms:
         if arm.time is not None:
             first = arm.first_medal.median if arm.first_medal else None
-            half = f", half of its runs had one after {first:.2g} h" if first is not None else ""
+            half = f", half of its runs had one after {first * scale:.3g} {unit}" if first is not None else ""
             told.append(f"{arm.name} held a medal for {arm.time.area:.0f} % of the time{half}")
     return Picture("time", "How soon do medals come?", f"{'; '.join(told)}.", figure)
 
@@ -202,13 +205,15 @@ def _validation(analysis: Analysis) -> Picture | None:
         axes.scatter(own, test, s=18, color=COLORS[number % len(COLORS)], label=name, alpha=0.8)
     low, high = axes.get_xlim()
     axes.plot([low, high], [low, high], color="#555555", linewidth=0.8)
-    axes.set(xlabel="the agent's own validation (higher is better)", ylabel="test")
+    axes.set(xlabel="the agent's own validation (0: median, 1: gold)", ylabel="test (0: median, 1: gold)")
     axes.legend(frameon=False, fontsize=8)
     told = [
-        f"{name}'s is too {'good' if one.gap > 0 else 'bad'} by {abs(one.gap):.2g}" for name, one in found if one.gap
+        f"{name} is too {'optimistic' if one.gap > 0 else 'pessimistic'} by {abs(one.gap):.0%}"
+        for name, one in found
+        if one.gap
     ]
     answer = "Points below the line are runs that were too optimistic"
-    answer += f"; of the distance from median to gold, {'; '.join(told)}." if told else "."
+    answer += f"; on average, in units of the distance from median to gold, {'; '.join(told)}." if told else "."
     return Picture("validation", "Can the agents trust their own validation?", answer, figure)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from mleredux.errors import MlereduxError
 
-from mleredux_experiments.inference.errors import Array, Interval, clustered_se, mean_interval, seeds_sem
+from mleredux_experiments.inference.errors import Array, Interval, clustered_se, mean_interval, means_of, seeds_sem
 from mleredux_experiments.results import Results, Row, source
 
 SPLITS = ("low", "medium", "high")
@@ -184,7 +184,7 @@ def estimate(values: dict[str, Array], chosen: Measure, alpha: float = 0.05) -> 
     if not values:
         return None
     found = list(values.values())
-    means = np.array([one.mean() for one in found])
+    means = means_of(found)
     interval: Interval | None = mean_interval(means, chosen.bounds, alpha)
     sources = [source(task) for task in values]
     repeated = len(set(sources)) < len(sources)

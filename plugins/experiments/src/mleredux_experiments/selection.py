@@ -13,7 +13,7 @@ from mleredux_experiments.results import Row
 
 @dataclass(frozen=True)
 class Point:
-    """One run's own validation and test score, oriented so that higher is better."""
+    """One run's own validation and test score, from 0 at the median to 1 at gold, so that tasks are comparable."""
 
     task: str
     run: str
@@ -26,7 +26,7 @@ class Selection:
     """How an arm chooses what it submits.
 
     Attributes:
-        points: Runs with a measurement of their own.
+        points: Runs with a measurement of their own, of tasks with thresholds.
         gap: Mean over tasks of (validation − test), in units of gold − median: positive if too optimistic.
         gap_se: Its standard error, clustered by task.
         regret: Mean over tasks of (best version's test score − that of the final one), in the same unit.
@@ -56,10 +56,10 @@ def selection(rows: Sequence[Row]) -> Selection | None:
     for row in counted:
         sign = -1 if row.lower_is_better else 1
         scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else 0.0
-        if row.validation is not None and row.score is not None:
-            points.append(Point(row.task, row.run, sign * row.validation, sign * row.score))
-            if scale:
-                gaps.setdefault(row.task, []).append(sign * (row.validation - row.score) / scale)
+        if row.validation is not None and row.score is not None and row.median is not None and scale:
+            own, test = (sign * (value - row.median) / scale for value in (row.validation, row.score))
+            points.append(Point(row.task, row.run, own, test))
+            gaps.setdefault(row.task, []).append(own - test)
         scores = [sign * version.score for version in row.versions if version.valid and version.score is not None]
         if scores:
             best = max(scores)

@@ -18,6 +18,8 @@ from pydantic_core import from_json
 from mleredux_experiments.results import MEDALS, UNTRUSTED, Facts, Results, Row, Version
 
 SPLITS = ("low", "medium", "high")
+PUBLISHED_FOLDER = Path(__file__).parent / "published"
+"""Published results that come with this package; its README names the sources."""
 _MANY_BYTES = 64 << 20
 
 

@@ -52,6 +52,9 @@ def check_limits(results: Results) -> tuple[str, ...]:
     Raises:
         MlereduxError: Somebody gave arms outside an experiment different limits.
     """
+    unknown = [arm for arm, rows in results.arms.items() if not rows[0].setup.get("limits")]
+    if unknown:
+        return (f"The limits of {' and '.join(unknown)} are unknown, as of all reports.",)
     arms = {arm: rows[0] for arm, rows in results.arms.items()}
     limits = {arm: dict(flat({"limits": row.setup.get("limits") or {}})) for arm, row in arms.items()}
     differing = [

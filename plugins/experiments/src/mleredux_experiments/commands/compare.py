@@ -43,6 +43,7 @@ def command(
     reports: Path | None,
     experiment: str | None,
     where: tuple[str, ...],
+    published: bool,
     measure: str,
     margin: float,
     alpha: float,
@@ -55,7 +56,7 @@ def command(
     """
     from mleredux_experiments.inference.comparison import compare
 
-    results = results_of(ctx, runs_dir, reports, experiment, where)
+    results = results_of(ctx, runs_dir, reports, experiment, where, published)
     found = compare(results, a, b, measure, margin=margin, alpha=alpha)
     note(results)
     if as_json:

@@ -21,6 +21,7 @@ def command(
     reports: Path | None,
     experiment: str | None,
     where: tuple[str, ...],
+    published: bool,
     measure: str,
     as_json: bool,
 ) -> None:
@@ -30,7 +31,7 @@ def command(
     from mleredux_experiments.measures import measure as measure_of
     from mleredux_experiments.tables import echo, leaderboard_tables
 
-    results = results_of(ctx, runs_dir, reports, experiment, where)
+    results = results_of(ctx, runs_dir, reports, experiment, where, published)
     names = tuple(dict.fromkeys((*PUBLISHED, "percentile", measure_of(measure).name)))
     standings = leaderboard(results, names, measure)
     note(results)

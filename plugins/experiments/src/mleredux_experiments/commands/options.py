@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from mleredux.plugin.artifact import default_runs_dir
 from mleredux.plugin.command import backend, runs_dir_option, server_of
 
 from mleredux_experiments.results import Results
-from mleredux_experiments.sources import from_records, load, load_reports
+from mleredux_experiments.sources import PUBLISHED_FOLDER, from_records, load, load_reports
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MOST_RUNS = 20_000
@@ -27,9 +28,12 @@ reports_option = click.option(
 )
 
 
+published_option = click.option("--published", is_flag=True, help="Published results too, as rows like one's own.")
+
+
 def source_options(command: _Command) -> _Command:
-    """`--runs-dir`, `--reports`, `--experiment` and `--where`: which runs."""
-    for option in (where_option, experiment_option, reports_option, runs_dir_option):
+    """`--runs-dir`, `--reports`, `--published`, `--experiment` and `--where`: which runs."""
+    for option in (where_option, experiment_option, published_option, reports_option, runs_dir_option):
         command = option(command)
     return command
 
@@ -40,8 +44,7 @@ def results_of(
     reports: Path | None,
     experiment: str | None,
     where: tuple[str, ...],
-    *,
-    rollouts: bool = False,
+    published: bool = False,
 ) -> Results:
     """The runs that the options select, from this machine or a server."""
     if reports is not None and (runs_dir is not None or experiment is not None):
@@ -53,8 +56,12 @@ def results_of(
         found = from_records(there.view(one).record for one in ids)
     elif reports is not None:
         found = load_reports(reports)
+    elif published and runs_dir is None and not default_runs_dir().is_dir():
+        found, published = load_reports(PUBLISHED_FOLDER), False
     else:
-        found = load(runs_dir, experiment=experiment, rollouts=rollouts)
+        found = load(runs_dir, experiment=experiment)
+    if published:
+        found = found.keep([*found.rows, *load_reports(PUBLISHED_FOLDER).rows])
     return found.where(where) if where else found
 
 

@@ -42,6 +42,7 @@ def command(
     reports: Path | None,
     experiment: str | None,
     where: tuple[str, ...],
+    published: bool,
     measure: str,
     as_json: bool,
 ) -> None:
@@ -54,7 +55,7 @@ def command(
     if len(arms) == 2:
         from mleredux_experiments.inference.comparison import compare
 
-        results = results_of(ctx, runs_dir, reports, experiment, where)
+        results = results_of(ctx, runs_dir, reports, experiment, where, published)
         found = compare(results, *arms, measure, alpha=alpha)
         note(results)
         variance, tasks, seeds = found.variance, tasks or len(found.tasks), seeds or max(round(found.seeds), 1)

@@ -10,9 +10,9 @@ import numpy as np
 from mleredux.errors import MlereduxError
 
 from mleredux_experiments.inference.difference import Comparison, Outcome, Place, TaskDifference
-from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, clustered_se, student
+from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, clustered_se, means_of, student
 from mleredux_experiments.inference.power import Variance, needed
-from mleredux_experiments.inference.resampling import means_of, shuffled, sign_flip, two_level, variance_of
+from mleredux_experiments.inference.resampling import shuffled, sign_flip, two_level, variance_of
 from mleredux_experiments.measures import Measure, cells, deterministic, measure
 from mleredux_experiments.results import Results, Row, source
 from mleredux_experiments.uniformity import check_arms, check_limits
@@ -92,7 +92,7 @@ def compare(
         left_out=left_out,
         notes=notes,
         tasks=told,
-        places=tuple(_places(results, told, alpha)),
+        places=tuple(_places(results, told, alpha, reach)),
     )
 
 
@@ -212,7 +212,7 @@ def _task_differences(
     return told
 
 
-def _places(results: Results, told: Sequence[TaskDifference], alpha: float) -> list[Place]:
+def _places(results: Results, told: Sequence[TaskDifference], alpha: float, reach: float | None) -> list[Place]:
     """Where the differences are: by split, category and metric, if there are several."""
     found = []
     for kind in ("split", "category", "metric"):
@@ -226,6 +226,8 @@ def _places(results: Results, told: Sequence[TaskDifference], alpha: float) -> l
             array = np.array(values)
             interval = _t_interval(array, alpha)
             low, high = interval or (None, None)
+            if interval and reach:
+                low, high = max(interval.low, -reach), min(interval.high, reach)
             found.append(Place(kind, name, len(values), float(array.mean()), low, high, **_record_of(array)))
     return found
 

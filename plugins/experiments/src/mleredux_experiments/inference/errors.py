@@ -24,6 +24,12 @@ class Interval(NamedTuple):
     high: float
 
 
+def means_of(cells: Cells) -> Array:
+    """The mean of each task."""
+    sizes = np.array([len(values) for values in cells])
+    return np.asarray(np.add.reduceat(np.concatenate(cells), np.concatenate([[0], np.cumsum(sizes)[:-1]])) / sizes)
+
+
 def normal(probability: float) -> float:
     """The standard normal quantile."""
     from scipy.special import ndtri

@@ -8,18 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_experiments.inference.errors import Array, Cells, Interval, student
+from mleredux_experiments.inference.errors import Array, Cells, Interval, means_of, student
 from mleredux_experiments.inference.power import Variance
 
 EXACT = 15
 """Up to this many differing tasks, all 2^n sign flips are enumerated."""
 DRAWS = 100_000
 BOOTSTRAPS = 5_000
-
-
-def means_of(cells: Cells) -> Array:
-    """The mean of each task."""
-    return np.array([values.mean() for values in cells])
 
 
 def variance_of(a: Cells, b: Cells) -> Variance:
