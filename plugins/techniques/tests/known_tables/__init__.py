@@ -37,6 +37,7 @@ class Known:
         test: Which rows are the test.
         right, wrong: What documents claim, as their technique's module understands it.
         fields: Of the declaration of the competition.
+        executed: Whether data can't judge the wrong claim, only its effect.
     """
 
     rows: pd.DataFrame
@@ -45,6 +46,7 @@ class Known:
     wrong: Any
     metric: str = "roc-auc"
     fields: dict[str, Any] = field(default_factory=dict)
+    executed: bool = False
 
 
 def kinds(technique: str) -> dict[str, Callable[[Rng], Known]]:

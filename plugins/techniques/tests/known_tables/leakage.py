@@ -229,14 +229,14 @@ def persisting(rng: Rng) -> Known:
 def honest_threshold(rng: Rng) -> Known:
     rows, test = base(rng), random_test(rng)
     rows["y"] = (rows["f0"] > 0.1).astype(int)
-    return Known(rows, test, [], [["f0"]])
+    return Known(rows, test, [], [["f0"]], executed=True)
 
 
 def honest_text(rng: Rng) -> Known:
     rows, test = base(rng), random_test(rng)
     places = rng.integers(0, 60, ROWS)
     rows["y"] = (rng.normal(size=60)[places] + 0.5 * rows["f0"] > 0).astype(int)
-    return Known(_with(rows, "place", [f"Z{place:02d}" for place in places]), test, [], [["place"]])
+    return Known(_with(rows, "place", [f"Z{place:02d}" for place in places]), test, [], [["place"]], executed=True)
 
 
 def honest_new_customers(rng: Rng) -> Known:

@@ -26,7 +26,10 @@ MAX_PAIRED = 12
 WITHIN = 0.95
 """Share of the groups in which all test rows are later than the training rows, if the split is by time within them."""
 _SMOOTH = 30
-_DATE = r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"
+_DATE = (
+    r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{4}[-/]\d{1,2}$|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|^\d{1,2}-\d{1,2}-\d{4}"
+    r"|^\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4}|^[A-Za-z]{3,9} \d{1,2},? \d{4}"
+)
 
 
 @dataclass(frozen=True)
@@ -243,5 +246,8 @@ def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
 
     if values.dtype.kind in "ifub":
         return values.astype(float)
-    moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
+    # 25/03/2021 shows that 04/03/2021 is in March
+    first = values.dropna().astype(str).str.extract(r"^(\d{1,2})[-/.]\d{1,2}[-/.]\d{2,4}", expand=False)
+    days = bool((pd.to_numeric(first) > 12).any())
+    moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed", dayfirst=days)
     return (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds()

@@ -22,7 +22,7 @@ MAX_TOKENS = 30
 FREQUENT = 0.01
 FLAT = 0.95
 _PLACES = (0, 1, 2, 3, 4, 5, -1, -2, -3)
-_PERIODS = {"month": 0, "day": 0, "weekday": 0, "hour": 0, "minute": 0, "second": 0}
+_PERIODS = ("month", "day", "day_of_week", "hour", "minute", "second")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
 from mleredux_techniques._kit.encoders import Encoding
 
-FeatureType = Literal["numeric", "binary", "nominal", "ordinal", "datetime", "text", "identifier", "constant"]
+FeatureType = Literal["numeric", "binary", "nominal", "ordinal", "cyclic", "datetime", "text", "identifier", "constant"]
 
 
 class EncodedFeature(Part):
@@ -38,6 +38,8 @@ class EncodingAnalysis(Document):
             name, distinct = feature.column[:60], feature.cardinality
             if (feature.type == "constant") != (distinct <= 1):
                 raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
-            if (feature.type == "binary" and distinct != 2) or (feature.type == "ordinal" and distinct == 2):
+            if (feature.type == "binary" and distinct != 2) or (
+                feature.type in ("ordinal", "cyclic") and distinct == 2
+            ):
                 raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
         return self

@@ -58,6 +58,8 @@ def _removed(leak: dict[str, object], dropped: set[str], acted: set[str]) -> boo
     columns, kinds = leak["columns"], leak["kinds"]
     assert isinstance(columns, list)
     assert isinstance(kinds, list)
+    if "interaction" in kinds:  # one of the columns tells nothing alone
+        return bool(set(columns) & dropped)
     if columns:
         return set(columns) <= dropped
     return bool(set(kinds) & acted)  # rows, not columns: duplicates, or their order

@@ -18,10 +18,13 @@ class MissingColumn(Part):
     column: Name
     missing: Annotated[int, Field(ge=1)] = Field(description="Number of training rows in which it is missing.")
     mechanism: Mechanism = Field(
-        description="MCAR: completely at random; MAR: depends on other columns; MNAR: depends on the value itself."
+        description="MCAR: completely at random; MAR: depends on other columns or the target; MNAR: depends on the "
+        "value itself."
     )
     depends_on: list[Name] = Field(
-        default=[], max_length=20, description="For MAR: the columns on which it depends, strongest first."
+        default=[],
+        max_length=20,
+        description="For MAR: the columns on which it depends, strongest first; the target may be one.",
     )
     imputation: Imputation
 

@@ -1,0 +1,182 @@
+"""Why values are missing: what predicts the gap, cross-validated, against gaps in random order."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.splits import assign_folds
+from mleredux_techniques._kit.structure import in_time, looks_like_time
+from mleredux_techniques._kit.views import View, in_bins, of_values
+
+Array = np.ndarray[Any, Any]
+ROWS = 4_000
+PERMUTATIONS = 99
+SURE = 1e-3
+LEAST = 0.05
+"""Minimum skill (correlation of the gap with its cross-validated prediction) of a driver."""
+EQUAL = 0.9
+"""A column with this share of the best one's skill, or within two standard errors of it, is as good a driver."""
+JOINT = 0.08
+"""A pair drives a gap together if its skill is higher than that of the best column by this."""
+MAX_PAIRED = 16
+_BINS, _GRID, _FOLDS, _SMOOTH = 16, 6, 5, 5.0
+_FEW = 10
+
+
+@dataclass(frozen=True)
+class _Driver:
+    name: str
+    view: View
+    known: Array
+
+
+def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the mechanism of each column with gaps, as far as the training table shows it.
+
+    MAR: the gap can be predicted by other columns, or by the target, which counts as one: `depends_on` names the best
+    of them, and all that are as good. If the column's own value, predicted by all others, tells as much as the best of
+    them, MNAR is as correct. MCAR: nothing predicts the gap; then data can't tell MNAR, which is not judged.
+    """
+    rows = np.linspace(0, len(dataset.train) - 1, min(len(dataset.train), ROWS)).astype(int)
+    train = dataset.train.iloc[rows].reset_index(drop=True)
+    drivers = []
+    for name in (*dataset.features, dataset.target):
+        values = train[name]
+        if name in dataset.kinds and dataset.kinds[name] == "text" and not looks_like_time(values):
+            if values.nunique() > len(values) // 4:
+                continue
+            texts = values.fillna("").to_numpy(dtype=object)
+            view = of_values(name, texts, texts)
+        elif name == dataset.target and dataset.problem != "regression":
+            view = of_values(name, values.to_numpy(dtype=object), values.to_numpy(dtype=object))
+        else:
+            numbers = in_time(values).to_numpy(dtype=float)
+            view = in_bins(name, numbers, numbers, bins=_BINS)
+        drivers.append(_Driver(name, view, values.notna().to_numpy()))
+    found = {}
+    for column in columns:
+        gap = train[column].isna().to_numpy()
+        others = [driver for driver in drivers if driver.name != column]
+        found[column] = _mechanism(dataset, train, column, gap, others)
+    return found
+
+
+def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: list[_Driver]) -> dict[str, Any]:
+    usable = [one for one in drivers if min((gap & one.known).sum(), (~gap & one.known).sum()) >= _FEW]
+    skills = {one.name: _skill(gap, one.view, one.known) for one in _telling(gap, usable)}
+    skills = {name: skill for name, skill in skills.items() if skill >= LEAST}
+    best = max(skills.values(), default=0.0)
+    together = _together(gap, usable, skills)
+    if together is None and not skills:
+        rest = {"half": [], "accepted": ["MCAR"], "unjudged": ["MNAR"]}
+        return {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, **rest}
+    error = (1 - best**2) / np.sqrt(len(gap))
+    near = sorted(
+        (name for name in skills if skills[name] >= min(EQUAL * best, best - 2 * error)), key=lambda name: -skills[name]
+    )
+    top = best if together is None else together[0]
+    accepted = ["MAR"]
+    if dataset.kinds[column] != "text" and _skill_of_value(dataset, train, column, gap) >= top - 0.01:
+        accepted.append("MNAR")
+    pair = list(together[1]) if together else []
+    return {
+        "column": column,
+        "mechanism": "MAR",
+        "depends_on": [*pair, *(name for name in near if name not in pair)]
+        if not pair or best >= EQUAL * top
+        else pair,
+        "together": pair,
+        "planted": False,
+        "half": ["MNAR"],
+        "accepted": accepted,
+        "unjudged": [],
+    }
+
+
+def _telling(gap: Array, drivers: list[_Driver]) -> list[_Driver]:
+    """Return the drivers that tell more than any does of gaps in random order (the largest of all their statistics)."""
+    from scipy.stats import chi2
+
+    if not drivers:
+        return []
+    rng = np.random.default_rng(0)
+    drawn = np.stack([gap, *(rng.permutation(gap) for _ in range(PERMUTATIONS))], axis=1).astype(float)
+    figures = np.stack([_chi2(drawn, one) for one in drivers])
+    freedom = np.array([max(len(np.unique(one.view.train[one.known])) - 1, 1) for one in drivers])
+    scaled = (figures - freedom[:, None]) / np.sqrt(2 * freedom[:, None])
+    largest = scaled[:, 1:].max()
+    sure = chi2.sf(figures[:, 0], freedom) * len(drivers) < SURE
+    return [one for place, one in enumerate(drivers) if scaled[place, 0] > largest and sure[place]]
+
+
+def _chi2(gaps: Array, driver: _Driver) -> Array:
+    """Return Pearson's statistic of a driver's codes with each column of gaps."""
+    codes = driver.view.train[driver.known]
+    held = gaps[driver.known]
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    sums, sizes = np.add.reduceat(held[order], starts), np.diff([*starts, len(codes)])[:, None]
+    mean = held.mean(axis=0)
+    return np.asarray(((sums - sizes * mean) ** 2 / sizes).sum(axis=0) / np.maximum(mean * (1 - mean), 1e-12))
+
+
+def _skill(gap: Array, view: View, known: Array) -> float:
+    """Return the correlation of a gap with its share among equal codes of other folds, in rows that are known."""
+    codes, y = view.train[known], gap[known].astype(float)
+    folds = assign_folds(y.astype(int), None, _FOLDS, seed=0)
+    cells = folds * view.count + codes
+    sums = np.bincount(cells, y, _FOLDS * view.count).reshape(_FOLDS, -1)
+    sizes = np.bincount(cells, minlength=_FOLDS * view.count).reshape(_FOLDS, -1)
+    means = (sums.sum(axis=0) - sums + _SMOOTH * y.mean()) / (sizes.sum(axis=0) - sizes + _SMOOTH)
+    told = means[folds, codes]
+    told, y = told - told.mean(), y - y.mean()
+    scale = float(np.sqrt((told @ told) * (y @ y)))
+    return float(told @ y) / scale if scale > 1e-12 else 0.0
+
+
+def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> tuple[float, tuple[str, str]] | None:
+    """Return the pair that predicts the gap much better than any column alone, and its skill."""
+    first = sorted(drivers, key=lambda one: -skills.get(one.name, 0.0))[:MAX_PAIRED]
+    least = max(2 * LEAST, *skills.values()) + JOINT if skills else 2 * LEAST + JOINT
+    best: tuple[float, tuple[str, str]] | None = None
+    for a, b in itertools.combinations(first, 2):
+        known = a.known & b.known
+        if min((gap & known).sum(), (~gap & known).sum()) < 2 * _FEW:
+            continue
+        left, right = _coarse(a.view), _coarse(b.view)
+        joint = View("", left * (_GRID + 1) + right, left, (_GRID + 1) ** 2, False)
+        skill = _skill(gap, joint, known)
+        if skill >= least and (best is None or skill > best[0]):
+            best = skill, (a.name, b.name)
+    return best
+
+
+def _coarse(view: View) -> Array:
+    """Return codes in at most `_GRID` + 1 classes of about equally many rows, in the order of the codes."""
+    shares = np.cumsum(np.bincount(view.train, minlength=view.count)) / len(view.train)
+    found = np.minimum((shares * _GRID - 1e-9).astype(int), _GRID)
+    return np.asarray(found[view.train])
+
+
+def _skill_of_value(dataset: Dataset, train: Any, column: str, gap: Array) -> float:
+    """Return the skill of the column's own value, as the other columns and the target predict it by least squares."""
+    value = train[column].to_numpy(dtype=float)
+    parts = [np.ones(len(value))]
+    for name in dataset.of_kind("number", "boolean"):
+        if name != column:
+            numbers = train[name].to_numpy(dtype=float)
+            parts.append(np.nan_to_num((numbers - np.nanmean(numbers)) / (np.nanstd(numbers) or 1.0)))
+    target = train[dataset.target]
+    if dataset.problem == "regression":
+        parts.append(((target - target.mean()) / (target.std() or 1.0)).to_numpy(dtype=float))
+    else:
+        parts += [(target == name).to_numpy(dtype=float) for name in dataset.classes[1:10]]
+    design = np.stack(parts, axis=1)
+    weights = np.linalg.lstsq(design[~gap], value[~gap], rcond=None)[0]
+    told = np.round(design @ weights, 9)
+    return _skill(gap, in_bins("", told, told, bins=_BINS), np.ones(len(gap), dtype=bool))

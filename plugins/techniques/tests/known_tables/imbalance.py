@@ -1,0 +1,36 @@
+"""Classes of known shares. Claims are the counts, as the training table has them or as the whole data have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mleredux_techniques.imbalance.document import SEVERITIES
+from mleredux_techniques.kit import Dataset
+
+from known_tables import ROWS, Known, Rng, base, random_test
+
+
+def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    counts = claims.get("counts", truth["counts"])
+    ratio = max(counts.values()) / min(counts.values())
+    return {
+        "target": truth["target"],
+        "class_counts": counts,
+        "majority_class": max(counts, key=counts.__getitem__),
+        "minority_class": min(counts, key=counts.__getitem__),
+        "imbalance_ratio": ratio,
+        "severity": next(word for bound, word in SEVERITIES if ratio < bound),
+        "strategies": [{"name": "none"}],
+    }
+
+
+def shares_of_training(rng: Rng) -> Known:
+    """The test has other shares of classes; those of the training table count."""
+    rows = base(rng)
+    test = rng.random(ROWS) < np.where(rows["y"] == 1, 0.55, 0.15)
+    whole = {str(name): int(count) for name, count in rows["y"].value_counts().items()}
+    return Known(rows, np.asarray(test), {}, {"counts": whole})
+
+
+KINDS = {kind.__name__: kind for kind in (shares_of_training,)}

@@ -1,0 +1,44 @@
+"""Tables of known truth: the right document wins clearly over a wrong one, and honest columns are not convicted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from known_tables import NAMES, Known, base, dataset_of, facts_of, kinds, made, random_test, scores_of
+from mleredux_techniques.leakage.losses import losses
+
+RIGHT, WRONG = 0.8, 0.5
+
+
+@pytest.mark.parametrize(("technique", "kind"), [(name, kind) for name in NAMES for kind in kinds(name)])
+def test_the_right_document_wins_clearly(technique: str, kind: str, tmp_path: Path) -> None:
+    known = made(technique, kind)
+    right, wrong = (scores_of if known.executed else facts_of)(technique, known, tmp_path / "task")
+    assert right >= RIGHT, f"the right document has {right}"
+    assert wrong <= WRONG, f"the wrong document has {wrong}"
+
+
+def test_fewer_than_two_in_a_hundred_honest_columns_are_convicted(tmp_path: Path) -> None:
+    convicted = judged = 0
+    for seed in range(18):
+        rng = np.random.default_rng(seed)
+        problem = ("binary", "multiclass", "regression")[seed % 3]
+        rows = 400 if seed % 2 else 900
+        table = base(rng, problem, rows)
+        for place in range(8):
+            level = rng.random() * 2 * table[f"f{place % 4}"] + rng.normal(size=rows)
+            table[f"h{place}"] = [
+                level.round(3),
+                np.exp(level).round(2),
+                np.floor(level * 3),
+                pd.Series([f"k{int(value * 20)}" for value in level]),
+            ][place % 4].where(rng.random(rows) > (0.2 if place == 5 else 0))
+        metric = {"binary": "roc-auc", "multiclass": "accuracy", "regression": "rmse"}[problem]
+        dataset, _task = dataset_of(Known(table, random_test(rng, rows), [], [], metric), tmp_path / str(seed))
+        convicted += sum(len(leak.columns) for leak in losses(dataset).leaks)
+        judged += len(dataset.features)
+    assert judged >= 200
+    assert convicted < 0.02 * judged
