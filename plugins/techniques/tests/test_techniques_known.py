@@ -26,7 +26,7 @@ def test_fewer_than_two_in_a_hundred_honest_columns_are_convicted(tmp_path: Path
     for seed in range(18):
         rng = np.random.default_rng(seed)
         problem = ("binary", "multiclass", "regression")[seed % 3]
-        rows = 400 if seed % 2 else 900
+        rows = 300 if seed % 2 else 700
         table = base(rng, problem, rows)
         for place in range(8):
             level = rng.random() * 2 * table[f"f{place % 4}"] + rng.normal(size=rows)

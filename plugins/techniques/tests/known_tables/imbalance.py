@@ -8,7 +8,7 @@ import numpy as np
 from mleredux_techniques.imbalance.document import SEVERITIES
 from mleredux_techniques.kit import Dataset
 
-from known_tables import ROWS, Known, Rng, base, random_test
+from known_tables import ROWS, Known, Rng, base
 
 
 def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:

@@ -206,6 +206,33 @@ def near_rows(rng: Rng) -> Known:
     return Known(rows, test, [ROW_LEAK], [])
 
 
+def near_texts(rng: Rng) -> Known:
+    """Prose of the test is that of training rows with two words changed."""
+    rows, test = base(rng), random_test(rng)
+    words = np.array([f"word{place}" for place in range(900)])
+    texts = [list(rng.choice(words, 30)) for _ in range(ROWS)]
+    copied, copies = rng.permutation(np.flatnonzero(test))[:150], rng.permutation(np.flatnonzero(~test))[:150]
+    for row, twin in zip(copied, copies, strict=True):
+        texts[row] = [*texts[twin][:7], "Other", *texts[twin][8:29], "end."]
+    rows.loc[copied] = rows.loc[copies].to_numpy()
+    rows["id"] = rng.permutation(ROWS)
+    return Known(_with(rows, "prose", [" ".join(text) for text in texts]), test, [ROW_LEAK], [])
+
+
+def constant_in_test(rng: Rng) -> Known:
+    known = stage_text(rng)
+    known.rows.loc[known.test, "late"] = "unknown"
+    return known
+
+
+def letter_of_id(rng: Rng) -> Known:
+    rows, test = base(rng), random_test(rng)
+    letters = np.where(rows["y"] == 1, "K", "P")
+    letters[test] = rng.choice(["K", "P"], int(test.sum()))
+    rows["id"] = [f"{letter}{number:05d}" for letter, number in zip(letters, rng.permutation(ROWS), strict=True)]
+    return Known(rows, test, [["id"]], [])
+
+
 def ids_in_order(rng: Rng) -> Known:
     rows, test = base(rng), random_test(rng)
     order = np.argsort(rows["y"].to_numpy() + rng.normal(0, 0.3, ROWS))
@@ -287,7 +314,19 @@ KINDS = {
     for kind in (
         *(stage_text, class_codes, booked_later, squared, first_letter, letter_inside, word_of_notes, last_digit),
         *(decimals, missing_tells, hour_of_day, mean_of_group, weak_copy, rare_class, empty_in_test, parity_of_two),
-        *(signs_of_two, difference, ratio, equal_texts, near_rows, ids_in_order, declared, persisting),
+        *(
+            signs_of_two,
+            difference,
+            ratio,
+            equal_texts,
+            near_rows,
+            near_texts,
+            constant_in_test,
+            letter_of_id,
+            ids_in_order,
+            declared,
+            persisting,
+        ),
         *(honest_threshold, honest_text, honest_new_customers, honest_drift, honest_shift, honest_rare_in_test),
         honest_pair,
     )

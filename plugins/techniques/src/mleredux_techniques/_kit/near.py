@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -22,9 +25,11 @@ LEAST = 0.005
 SAME = 0.9
 """Share of the other columns that are equal in nearly equal rows."""
 MAX_ROWS = 10_000
+ALIKE = 0.6
 MAX_COLUMNS = 100
 MAX_SEARCHED = 10
 SAMPLED = 1_000
+_FREQUENT = 100
 
 
 def duplicates(dataset: Dataset) -> tuple[int, int]:
@@ -33,8 +38,9 @@ def duplicates(dataset: Dataset) -> tuple[int, int]:
         return 0, 0
     ours, theirs = _plain(dataset, dataset.train), _plain(dataset, dataset.test)
     repeated, shared = ours.duplicated().to_numpy(copy=True), theirs.isin(set(ours)).to_numpy(copy=True)
-    near = _near(dataset)
-    for exact, found in zip((repeated, shared), near, strict=True):
+    near = zip(_near(dataset), _near_texts(dataset), strict=True)
+    for exact, (by_numbers, by_texts) in zip((repeated, shared), near, strict=True):
+        found = by_numbers | by_texts
         if (found & ~exact).sum() >= max(5, LEAST * len(exact)):
             exact |= found
     return int(repeated.sum()), int(shared.sum())
@@ -81,6 +87,40 @@ def _near(dataset: Dataset) -> tuple[Array, Array]:
     rows = np.flatnonzero(np.isfinite(distance))
     rows = rows[np.linalg.norm(theirs[rows] - ours[place[rows]], axis=1) <= bound]
     shared[rows] = _alike(dataset.test.iloc[rows], dataset.train.iloc[place[rows]], others)
+    return repeated, shared
+
+
+def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
+    """As `_near`, by prose: texts that share at least `ALIKE` of their runs of three words (A. Broder, "On the
+    Resemblance and Containment of Documents", 1997).
+    """
+    repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
+    prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])][:1]
+    if not prose or max(len(dataset.train), len(dataset.test)) > MAX_ROWS:
+        return repeated, shared
+    others = [name for name in dataset.features if name not in prose]
+    held: dict[int, list[int]] = {}
+    runs: list[set[int]] = []
+
+    def most_alike(own: set[int]) -> int | None:
+        """Return the known text that shares most runs, if enough."""
+        met = Counter(row for run in own for row in held.get(run, ())[:_FREQUENT])
+        for row, both in met.most_common(1):
+            if both >= ALIKE * (len(own) + len(runs[row]) - both):
+                return row
+        return None
+
+    for frame, marks in ((dataset.train, repeated), (dataset.test, shared)):
+        for row, text in enumerate(frame[prose[0]].fillna("").astype(str)):
+            words = re.findall(r"\w+", text.lower())
+            own = {crc32(" ".join(words[k : k + 3]).encode()) for k in range(len(words) - 2)}
+            twin = most_alike(own)
+            if twin is not None:
+                marks[row] = bool(_alike(frame.iloc[[row]], dataset.train.iloc[[twin]], others)[0])
+            if frame is dataset.train:
+                runs.append(own)
+                for run in own:
+                    held.setdefault(run, []).append(row)
     return repeated, shared
 
 

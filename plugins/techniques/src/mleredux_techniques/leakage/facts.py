@@ -95,6 +95,7 @@ def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[d
         if columns:
             found.append({**_told(columns, told), "explanation": declared["explanation"]})
     lost = losses(sampled(dataset))
+    known_ids = set(dataset.ids)
     for leak in [*_orders(dataset, told), *_rows(dataset, shared)]:
         if not any(set(leak["kinds"]) & set(other["kinds"]) for other in found):
             found.append(leak)
@@ -104,7 +105,10 @@ def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[d
             skill = leaking.skill
             inside, outside, by = skill.inside, skill.outside, skill.view.name
             shown = f"{by!r} tells the target with a skill of {inside:.2f} in training and {outside:.2f} on the test"
-            found.append({**_told(list(leaking.columns), told), "explanation": shown})
+            leak = _told(list(leaking.columns), told)
+            if known_ids & set(leaking.columns):
+                leak["kinds"] = ["id_order", *leak["kinds"]]
+            found.append({**leak, "explanation": shown})
     known = {column for leak in found for column in leak["columns"]}
     return found, [name for name in lost.holding if name not in known]
 

@@ -25,6 +25,8 @@ TELLING = 0.15
 """Minimum skill of a column to be compared with others."""
 STRONG = 0.8
 """A column of this skill that holds on the test may leak there, too, which no data can show."""
+MANY = 20
+"""Fewer values are not names of new things, such as customers, if the test has others."""
 MORE = 0.1
 """A pair tells more than its columns by at least this."""
 MUCH_MORE = 0.3
@@ -54,7 +56,7 @@ class Losses:
 def losses(dataset: Dataset) -> Losses:
     """Judge every feature by its views, then pairs of those that do not leak by themselves."""
     judge = Judge(dataset)
-    found = {name: _skills(judge, name) for name in dataset.features if name != dataset.time}
+    found = {name: _skills(judge, name) for name in (*dataset.ids, *dataset.features) if name != dataset.time}
     best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in found.items() if skills}
     kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= TELLING}
     leaks = []
@@ -98,11 +100,11 @@ def _skills(judge: Judge, name: str) -> list[Skill]:
     data = judge.dataset
     train, test = data.train[name], data.test[name]
     folds, seen = None, None
-    if train.nunique() <= len(train) // 2 and judge.groups is None and not judge.ahead:
+    if train.nunique() <= len(train) // 2 and test.nunique() > 1 and judge.groups is None and not judge.ahead:
         known = test.isin(train.unique()).to_numpy() | test.isna().to_numpy()
-        if known.sum() < max(50, 0.3 * len(known)):
+        if known.sum() < max(50, 0.3 * len(known)) and train.nunique() >= MANY:
             folds = judge.folds_of(np.unique(train.astype(str).to_numpy(dtype=str), return_inverse=True)[1])
-        elif not known.all():
+        elif not known.all() and known.any():
             seen = known
     telling = (view for view in views_of(train, test, data.kinds[name]) if judge.inside(view, folds).max() >= TELLING)
     return [judge.skill(view, folds, seen) for view in telling]

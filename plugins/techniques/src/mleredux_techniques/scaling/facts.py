@@ -113,7 +113,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
         open_ = {name for name, verdict in verdicts.items() if verdict is None}
         said = {name for name, feature in given.items() if getattr(feature, field)}
         counted = (said & set(right)) - open_
-        wrong = said - set(right)
+        wrong = {f"unmeasured {name}" for name in said - set(right)}
         parts.append(
             finding(
                 field,
