@@ -1,4 +1,4 @@
-"""Classes of known shares. Claims are the counts, as the training table has them or as the whole data have."""
+"""Classes of known shares. Claims are the counts, in the training table or in all rows."""
 
 from __future__ import annotations
 
