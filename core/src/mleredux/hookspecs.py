@@ -18,9 +18,22 @@ if TYPE_CHECKING:
     import click
 
     from mleredux._core.cli.backend import Backend
-    from mleredux._core.models import Agent, Artifact, Event, Grader, Outcome, Score, Task, Technique
+    from mleredux._core.models import (
+        Agent,
+        Artifact,
+        Event,
+        Evidence,
+        Grader,
+        Outcome,
+        Report,
+        Score,
+        Task,
+        Technique,
+        Verification,
+    )
     from mleredux._core.plugins import Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
+    from mleredux._core.stages.trial import Trial
     from mleredux._core.store import Run
 
 CONTRACT_VERSION = 2
@@ -50,6 +63,16 @@ def mleredux_run_agent(launch: Launch, session: Session, sandbox: Sandbox) -> Ou
 @hookspec(firstresult=True)
 def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
     """Score a submission file against the private answers; raise `InvalidSubmission` if it can't be scored."""
+
+
+@hookspec
+def mleredux_find_evidence(run: Run, task: Task, report: Report, private: Path) -> Iterable[Evidence] | None:
+    """Return reasons to doubt a result that was just graded; `seen` ones taint it. The answers must not be quoted."""
+
+
+@hookspec(firstresult=True)
+def mleredux_verify(trial: Trial, report: Report) -> Verification | None:
+    """Execute the final code of a run again, on renamed and permuted test data, and compare the scores."""
 
 
 @hookspec

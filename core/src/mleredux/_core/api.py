@@ -40,6 +40,7 @@ def run(
     network: str | None = None,
     grants: Grants | Mapping[str, Any] | None = None,
     obfuscated: bool = False,
+    verify: bool = False,
     context: str | None = None,
     base_image: str | None = None,
     runs_dir: Path | str | None = None,
@@ -61,6 +62,7 @@ def run(
         grants: What else the agent may have: `{"variables": [...], "hosts": [...], "build_hosts": [...],
             "images": [...]}`. An agent found by a reference gets nothing that it asks for unless it is here.
         obfuscated: Whether the agent gets the description without the competition's name and story.
+        verify: Whether to execute the final code again on permuted test data, to verify the result.
         context: Additional text for the agent.
         base_image: Base image, if an image is built.
         runs_dir: Folder for runs; None: `default_runs_dir()`.
@@ -87,7 +89,7 @@ def run(
         network=network,
         grants=grants if isinstance(grants, Grants) else read_grants(**(grants or {})),
     )
-    made = store.create(**asked, data_dir=str(data.path), obfuscated=obfuscated, context=context)
+    made = store.create(**asked, data_dir=str(data.path), obfuscated=obfuscated, verify=verify, context=context)
     pipeline = Pipeline(store, current(), data, base_image=base_image, progress=progress)
     return pipeline.execute([made])[0]
 

@@ -130,10 +130,11 @@ def plan_cells(
 def _fields(catalogue: Catalogue, arm: Arm, task: str, granted: Granted | None) -> dict[str, Any]:
     asked = arm.request(task)
     described = {name: asked.pop(name) for name in ("obfuscated", "context")}
+    verify = bool(asked.pop("verify"))
     if granted is not None:
         agent = catalogue.agent(asked["agent"], asked.get("options") or {})
         asked["grants"], asked["network"] = granted(agent, asked.get("network"))
-    return {**plan(catalogue, **asked), **described}
+    return {**plan(catalogue, **asked), **described, "verify": verify}
 
 
 def _limits(default: Limits, asked: dict[str, Any]) -> Limits:

@@ -25,6 +25,7 @@ from mleredux._core.stages.jsonl import aggregate as aggregate_reports
 from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
 from mleredux._core.stages.prepare import prepare
+from mleredux._core.stages.verify_run import verify_run
 from mleredux._core.submissions.files import submitted
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
@@ -59,5 +60,6 @@ __all__ = [
     "submitted",
     "task_record",
     "validate",
+    "verify_run",
     "write_report",
 ]

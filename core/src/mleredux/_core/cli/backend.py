@@ -31,6 +31,7 @@ class RunRequest:
     limits: Mapping[str, Any]
     options: Mapping[str, Any]
     obfuscated: bool
+    verify: bool | None
     context: str | None
     base_image: str | None
     """This field and the next two apply to this machine only."""
@@ -67,7 +68,8 @@ class RunRequest:
 
         if self.matrix is not None:
             return self.matrix
-        same = {name: getattr(self, name) for name in ("options", "sandbox", "network", "obfuscated", "context")}
+        names = ("options", "sandbox", "network", "obfuscated", "verify", "context")
+        same = {name: getattr(self, name) for name in names}
         return plan_of(self.tasks, self.sets, self.agents, self.seeds, limits=self.limits, **same)
 
 

@@ -24,7 +24,7 @@ _LIMITS = (
 )
 """Options that are limits, by their names in `Limits`."""
 _SAME = (
-    *("tasks", "sets", "agents", "seeds", "sandbox", "network", "obfuscated"),
+    *("tasks", "sets", "agents", "seeds", "sandbox", "network", "obfuscated", "verify"),
     *("base_image", "jobs", "resume", "project", "priority", "name"),
 )
 """Options that are passed to a request unchanged."""
@@ -58,6 +58,11 @@ _SAME = (
 )
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option("--obfuscated", is_flag=True, help="Use the description without the competition's name and story.")
+@click.option(
+    "--verify/--no-verify",
+    default=None,
+    help="Execute the final code again on permuted test data.  [default: no, on a server as configured there]",
+)
 @click.option("--context", type=click.File(encoding="utf-8"), help="A text file to append to the agent's instructions.")
 @local_option(
     "--base-image",

@@ -110,5 +110,8 @@ class Agent(Model):
     tags: tuple[str, ...] = ()
     smoke: Smoke | None = None
     """Must pass once for each environment that is built; None: no smoke run."""
+    verify: tuple[str, ...] = ()
+    """The inference entry point: a command that creates the submission from the data and what `output` holds, run
+    with `output/code` as working directory. For agents whose code trains for long; empty: the code itself is run."""
     reference: str | None = None
     """For an agent that is not registered: the exact reference (`repo:…@<commit>`), stored in the run."""

@@ -75,6 +75,8 @@ class Arm(Model):
     """Base image of the agent's image."""
     obfuscated: bool = False
     """Whether the agent gets descriptions without the competition's name and story."""
+    verify: bool | None = None
+    """Whether the final code is executed again to verify the result; None: no, on a server as configured there."""
     variant: str = ""
     """Variant of every task, e.g. `fixed` or `private`; pairs are formed by the task without it."""
     context: str | None = None
@@ -100,6 +102,7 @@ class Arm(Model):
             "limits": self.limits.model_dump(exclude_none=True),
             "options": options,
             "obfuscated": self.obfuscated,
+            "verify": self.verify,
             "context": self.contexts.get(task, self.contexts.get("*")),
         }
 

@@ -129,6 +129,8 @@ class RunSpec(Model):
     data_dir: str
     context: str | None = None
     """Additional text for the agent, if given."""
+    verify: bool = False
+    """Whether the final code is executed again after grading, to verify the result."""
     project: str | None = None
     """The owner, if several projects share a runs directory: plugins reveal a run only within its project."""
     experiment: str | None = None

@@ -115,6 +115,10 @@ class Task(Model):
     thresholds: Thresholds | None = None
     leaderboard: Path | None = None
     """A CSV with a column `score`, best first (may be compressed)."""
+    known_answers: tuple[str, ...] = ()
+    """Functions of libraries in agents' images that return this task's answers, by their full names:
+    `sklearn.datasets.load_digits`. Calls of them taint a result, and verification withholds the data files of their
+    package."""
     checksums: dict[str, dict[str, str]] = {}
     """MD5 checksums of prepared files, if published: `"public"` or `"private"` → path → sum."""
     resources: Resources = Resources()

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from mleredux._core.data import Prepared
 from mleredux._core.egress import ANY, Egress, Rule
 from mleredux._core.egress import SOCKET as PROXY_SOCKET
 from mleredux._core.egress import variables as proxy_variables
@@ -34,8 +35,11 @@ _NAMED = 20
 _OUTPUT_FOLDERS = ("code", "logs", "rollout")
 
 
-def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
+def run_agent(context: StageContext, built: Built, prepared: Prepared | None = None) -> tuple[Outcome, Submitted]:
     """Run the agent.
+
+    Args:
+        prepared: The data to use; None: the task's own.
 
     Returns:
         How it ended, and the submission to grade, or what is there in its place.
@@ -45,7 +49,7 @@ def run_agent(context: StageContext, built: Built) -> tuple[Outcome, Submitted]:
         SandboxError: The environment broke.
     """
     run, task = context.run, context.task
-    prepared = context.data.find(task)
+    prepared = prepared or context.data.find(task)
     if prepared is None:
         raise SandboxError(f"The prepared data of {task.id} are gone.", hint="Start the run again.")
     context.say("waiting for a free slot")

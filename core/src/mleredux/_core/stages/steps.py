@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
+from mleredux._core.data import Prepared
 from mleredux._core.grants import is_foreign
 from mleredux._core.installation import git_commit
-from mleredux._core.models import HostUse, Outcome, Report, State
-from mleredux._core.models.events import AgentEnded, BuildEnded, GradeEnded, NetworkUse, PrepareEnded, StageEnded
+from mleredux._core.models import Evidence, HostUse, Outcome, Report, State, Verification
+from mleredux._core.models.events import (
+    AgentEnded,
+    BuildEnded,
+    GradeEnded,
+    NetworkUse,
+    PrepareEnded,
+    StageEnded,
+    Warned,
+)
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
 from mleredux._core.stages.context import StageContext
@@ -19,6 +29,7 @@ from mleredux._core.stages.grade_versions import grade_versions
 from mleredux._core.stages.ledger import make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
+from mleredux._core.stages.trial import verify
 from mleredux.errors import ResumeRefused
 
 
@@ -90,9 +101,38 @@ def _grade(context: StageContext) -> StageEnded:
         cancelled=context.cancelled,
     )
     versions = _grade_versions(context, report, prepared.private)
-    reach = () if context.sandbox.capabilities.isolated else (within_reach(context),)
-    run.write_report(report.judged((*exposed, *reach), None))
+    judge(context, prepared, report, exposed, again=run.spec.verify)
     return GradeEnded(score=report.score, valid=report.valid_submission, versions=versions)
+
+
+def judge(
+    context: StageContext, prepared: Prepared, report: Report, exposed: Sequence[Evidence], *, again: bool
+) -> None:
+    """Collect evidence, execute the code again if asked to, and store the report with the verdict.
+
+    Args:
+        exposed: The result of `exposures`.
+        again: Whether to execute the code again.
+    """
+    run, evidence = context.run, list(exposed)
+    if not context.sandbox.capabilities.isolated:
+        evidence.append(within_reach(context))
+    for implementation in context.catalogue.hook("mleredux_find_evidence").get_hookimpls():
+        given = {"run": run, "task": context.task, "report": report, "private": prepared.private}
+        try:
+            found = implementation.function(*(given[name] for name in implementation.argnames))
+            evidence += cast("Iterable[Evidence] | None", found) or ()
+        except Exception as error:  # a plugin may raise anything; the result is judged without it
+            message = f"Finding evidence failed: {type(error).__name__}: {error}"
+            run.emit(Warned(plugin=implementation.plugin_name, message=message))
+    verdict = report.judged(tuple(evidence), report.verdict.verification)
+    run.write_report(verdict)
+    if again:
+        built = _built(context)
+        same = built.identity == run.use.image
+        why = "The environment of the agent is not that of the run any more."
+        result = verify(context, built, prepared, report) if same else Verification(status="not attempted", why=why)
+        run.write_report(verdict.judged(tuple(evidence), result))
 
 
 def _grade_versions(context: StageContext, report: Report, private: Path) -> int:

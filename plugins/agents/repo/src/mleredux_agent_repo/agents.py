@@ -68,6 +68,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         options=manifest.options,
         isolated=True,
         rollout_reader=_reader(manifest),
+        verify=tuple(manifest.verify.command),
         smoke=Smoke(task=manifest.smoke.task, time_limit=manifest.smoke.time_limit, options=manifest.smoke.options),
         reference=source.reference,
         tags=("repo",),

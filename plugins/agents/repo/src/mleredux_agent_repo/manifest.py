@@ -154,6 +154,13 @@ class SmokeTable(_Table):
     options: dict[str, Any] = {}
 
 
+class VerifyTable(_Table):
+    """`[verify]`: how its result is created again without training."""
+
+    command: list[str] = []
+    """Run in `output/code`, with what the output folder holds; empty: the code in it is run."""
+
+
 class Manifest(_Table):
     """All of it."""
 
@@ -165,6 +172,7 @@ class Manifest(_Table):
     options: dict[str, Any] = {}
     logs: LogsTable | None = None
     smoke: SmokeTable = SmokeTable()
+    verify: VerifyTable = VerifyTable()
 
 
 class BadManifest(MlereduxError):

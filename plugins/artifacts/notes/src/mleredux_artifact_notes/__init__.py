@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mleredux.plugin.agent import Agent
-    from mleredux.plugin.artifact import Artifact, Run
+    from mleredux.plugin.artifact import Artifact, Report, Run, Trial, Verification
 
 mleredux_contract = 2
 
@@ -36,5 +36,16 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux runs reproduce`."""
-    return [Ref("runs reproduce", "mleredux_artifact_notes.reproduce_command:command")]
+    """`mleredux runs reproduce` and `mleredux runs verify`."""
+    return [
+        Ref("runs reproduce", "mleredux_artifact_notes.reproduce_command:command"),
+        Ref("runs verify", "mleredux_artifact_notes.verify_command:command"),
+    ]
+
+
+@hookimpl
+def mleredux_verify(trial: Trial, report: Report) -> Verification:
+    """Execute the final code again on permuted test data."""
+    from mleredux_artifact_notes.verify import verify
+
+    return verify(trial, report)

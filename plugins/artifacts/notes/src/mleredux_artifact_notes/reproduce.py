@@ -12,6 +12,7 @@ from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.artifact import Artifact, Run, RunStore, State
 
 from mleredux_artifact_notes.comparison import compare
+from mleredux_artifact_notes.rerun import RUNNER
 from mleredux_artifact_notes.solutions import entry_of, final_code, read_code
 
 if TYPE_CHECKING:
@@ -20,26 +21,6 @@ if TYPE_CHECKING:
 SCHEME = "reproduce:"
 PATH = "reproduction.json"
 TOLERANCE = 1e-6
-# Runs inside the sandbox, where this package is not installed: standard library only.
-_RUNNER = """
-import os, runpy, shutil, sys
-output, data, submission = (os.environ["MLEREDUX_" + name] for name in ("OUTPUT_DIR", "DATA_DIR", "SUBMISSION"))
-entry, name = os.path.join(output, "code", sys.argv[1]), os.path.basename(submission)
-work = os.path.join(os.environ["MLEREDUX_SCRATCH_DIR"], "reproduce")
-for folder in ("working", "submission"):
-    os.makedirs(os.path.join(work, folder))
-os.symlink(data, os.path.join(work, "input"))
-os.chdir(work)
-sys.argv = [entry, data, submission]
-sys.path.insert(0, os.path.dirname(entry))
-try:
-    runpy.run_path(entry, run_name="__main__")
-finally:
-    for place in ("working", "submission", "."):
-        made = os.path.join(work, place, name)
-        if not os.path.exists(submission) and os.path.exists(made):
-            shutil.copyfile(made, submission)
-"""
 
 
 def agent_of(reference: str) -> Agent:
@@ -57,7 +38,7 @@ def agent_of(reference: str) -> Agent:
     return Agent(
         id="reproduce",
         title=f"The final code of run {run.id}",
-        command=("python", "-c", _RUNNER, entry),
+        command=("python", "-c", RUNNER, entry),
         build=Build(image=run.use.image) if image else Build(),
         limits=run.spec.limits,
         network="none",

@@ -80,7 +80,12 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
         hint = "An open network is granted by requesting it; ask the server administrator for anything else."
         raise Problem("forbidden", error.message, hint=hint) from error
     (slots or Slots(service.store.path)).fit(fields["limits"])
-    more = {"obfuscated": request.obfuscated, "context": request.context, "data_dir": str(service.data.path.resolve())}
+    more = {
+        "obfuscated": request.obfuscated,
+        "verify": service.settings.verify if request.verify is None else request.verify,
+        "context": request.context,
+        "data_dir": str(service.data.path.resolve()),
+    }
     sandboxes: tuple[str, ...] = ()
     if request.sandbox is None:
         needs = needs_of(

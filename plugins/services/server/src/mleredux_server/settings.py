@@ -37,6 +37,8 @@ class Settings(BaseModel):
     """Environment variables of the server that agents from repositories get if they ask for them."""
     agent_hosts: tuple[str, ...] = ()
     """Hosts that agents from repositories reach if they ask for them, while they run and in builds."""
+    verify: bool = True
+    """Whether the final code of runs is executed again to verify their results, unless a request says otherwise."""
     min_free_mb: int = Field(default=512, ge=0)
     """With less free space on the disk of the runs directory, the service reports that it is not ready."""
 

@@ -76,6 +76,7 @@ class AsyncClient:
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
         obfuscated: bool = False,
+        verify: bool | None = None,
         context: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
@@ -94,6 +95,7 @@ class AsyncClient:
             options: Options of the agent to change.
             network: `none`, `gateway` or `open`; the agent's own where None.
             obfuscated: Whether the agent gets the description without the competition's name and story.
+            verify: Whether the final code is executed again to verify the result; None: as the server is configured.
             context: Further text for the agent.
             labels: To find it again by.
             priority: From -100 to 100, among one's own runs.
@@ -112,6 +114,7 @@ class AsyncClient:
             options=options,
             network=network,
             obfuscated=obfuscated,
+            verify=verify,
             context=context,
             labels=labels,
             priority=priority,
@@ -189,6 +192,7 @@ class AsyncClient:
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
         obfuscated: bool = False,
+        verify: bool | None = None,
         context: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
@@ -212,6 +216,7 @@ class AsyncClient:
             options=options,
             network=network,
             obfuscated=obfuscated,
+            verify=verify,
             context=context,
             labels=labels,
             priority=priority,

@@ -77,6 +77,7 @@ class Client:
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
         obfuscated: bool = False,
+        verify: bool | None = None,
         context: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
@@ -95,6 +96,7 @@ class Client:
             options: Options of the agent to change.
             network: `none`, `gateway` or `open`; the agent's own where None.
             obfuscated: Whether the agent gets the description without the competition's name and story.
+            verify: Whether the final code is executed again to verify the result; None: as the server is configured.
             context: Further text for the agent.
             labels: To find it again by.
             priority: From -100 to 100, among one's own runs.
@@ -113,6 +115,7 @@ class Client:
             options=options,
             network=network,
             obfuscated=obfuscated,
+            verify=verify,
             context=context,
             labels=labels,
             priority=priority,
@@ -190,6 +193,7 @@ class Client:
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
         obfuscated: bool = False,
+        verify: bool | None = None,
         context: str | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
@@ -213,6 +217,7 @@ class Client:
             options=options,
             network=network,
             obfuscated=obfuscated,
+            verify=verify,
             context=context,
             labels=labels,
             priority=priority,

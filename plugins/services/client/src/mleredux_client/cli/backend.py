@@ -102,7 +102,9 @@ class ServerBackend:
         if not agents:
             names = ", ".join(item["id"] for item in self.service.pages("/v1/agents", {})) or "none is installed there"
             raise click.UsageError(f"Name an agent with --agent; there are: {names}.")
-        same = {name: getattr(request, name) for name in ("sandbox", "network", "project", "priority", "context")}
+        same = {
+            name: getattr(request, name) for name in ("sandbox", "network", "project", "priority", "context", "verify")
+        }
         same |= {name: getattr(request, name) or None for name in ("limits", "options", "obfuscated", "labels")}
         if request.sets or len(tasks) * len(agents) * len(seeds) > 1:
             matrix = {"name": request.name, "tasks": tasks, "sets": list(request.sets) or None, "agents": agents}

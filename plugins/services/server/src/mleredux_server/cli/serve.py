@@ -63,6 +63,12 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     help="Free disk space below which the server reports that it is not ready.",
 )
 @click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Execute the final code of runs again to verify their results, unless a request says otherwise.",
+)
+@click.option(
     "--repo-host",
     "repo_hosts",
     multiple=True,

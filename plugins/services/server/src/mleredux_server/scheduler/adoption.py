@@ -119,5 +119,6 @@ def _request(run: Run) -> RunRequest:
         options=spec.options,
         network=spec.network,
         obfuscated=spec.obfuscated,
+        verify=spec.verify,
         context=spec.context,
     )

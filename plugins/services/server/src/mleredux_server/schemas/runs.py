@@ -43,6 +43,8 @@ class HowToRun(Body):
     options: dict[str, Any] = Field(default={}, max_length=64)
     network: NetworkName | None = None
     obfuscated: bool = False
+    verify: bool | None = None
+    """Whether the final code is executed again to verify the result; None: as the server is configured."""
     context: str | None = Field(default=None, max_length=200_000)
     project: Name | None = None
     """Id or name; None means the caller's own."""

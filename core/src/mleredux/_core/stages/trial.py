@@ -1,0 +1,161 @@
+"""Execution of a run's code again: what plugins need to verify its result."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mleredux._core.data import Prepared, as_prepared
+from mleredux._core.models import Cause, Report, Task, Verification
+from mleredux._core.protocols import Built
+from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.grade import Job, ask_child, make_report
+from mleredux._core.stages.halves import halves
+from mleredux._core.stages.run_agent import run_agent
+from mleredux._core.store import Run, RunStore
+from mleredux._core.store.trees import remove_tree
+from mleredux.errors import Cancelled, MlereduxError
+
+HALVES = 24
+"""Half samples of the test rows that the standard error of a score is estimated from."""
+_FOLDER = ".verify"
+
+
+@dataclass
+class Trial:
+    """A finished run, and the means to execute its code again without access to what the run saw.
+
+    Attributes:
+        run: The run whose result is checked.
+        task: Its task.
+        public: The public files that its agent had.
+    """
+
+    run: Run
+    task: Task
+    public: Path
+    _context: StageContext
+    _prepared: Prepared
+    _built: Built
+
+    def execute(
+        self, command: tuple[str, ...], public: Path, fill: Callable[[Path], None], env: dict[str, str]
+    ) -> Path | str:
+        """Run a command in a fresh environment of the run's agent: same image, seed and limits, no network.
+
+        Args:
+            command: As `Agent.command`; the working directory is the new output folder.
+            public: The data to mount, in place of the run's own.
+            fill: Writes what the command needs into the new output folder.
+            env: Additional environment variables.
+
+        Returns:
+            The submission, or one sentence on why there is none.
+
+        Raises:
+            Cancelled: A user cancelled the run.
+            SandboxError: The environment broke.
+        """
+        context, spec = self._context, self.run.spec
+        store = RunStore(self.run.path / _FOLDER)
+        fields = spec.model_dump(exclude={"id", "created_at", "limits", "network", "verify"})
+        again = store.create(**fields, limits=spec.limits, network="none")
+        fill(again.output_dir)
+        agent = context.agent.model_copy(
+            update={"command": command, "network": "none", "env": {**context.agent.env, **env}}
+            | dict.fromkeys(("pass_env", "secrets"), ())
+        )
+        inner = replace(context, run=again, owner=store.owner, smoke=None)
+        inner.agent = agent
+        try:
+            outcome, submitted = run_agent(inner, self._built, replace(self._prepared, public=public))
+        finally:
+            kept = self.run.logs_dir / "verify"
+            kept.mkdir(exist_ok=True)
+            with contextlib.suppress(OSError):
+                shutil.copyfile(again.agent_log, kept / f"{len(list(kept.iterdir())) + 1}.log")
+        if outcome.cause is Cause.CANCELLED:
+            raise Cancelled("A user cancelled the run.")
+        if isinstance(submitted, Path):
+            return submitted
+        return (outcome.message or f"{self.task.submission.file} {submitted.problem}").rstrip(".") + "."
+
+    def scores(self, submissions: Sequence[Path]) -> list[float | None]:
+        """Score submissions against the answers; None where one is not valid."""
+        jobs = [
+            Job(as_prepared(self.task, self._prepared.private.parent), path, self._prepared.private)
+            for path in submissions
+        ]
+        return self._scores(jobs)
+
+    def standard_error(self, submission: Path, *, seed: int = 0) -> float | None:
+        """Estimate the standard error of a submission's score over the test rows, by half sampling.
+
+        The standard deviation of the scores of random halves, drawn without replacement: the delete-d jackknife with
+        d = n / 2 (Shao and Wu, 1989, A General Theory for Jackknife Variance Estimation). No row occurs twice, so that
+        every grader accepts the samples.
+
+        Returns:
+            None where answers and submission are not two tables with the same ids, or too few samples can be scored.
+        """
+        with tempfile.TemporaryDirectory(prefix="mleredux-halves-") as folder:
+            private, sample = self._prepared.private, self.public / (self.task.submission.sample or "")
+            tables = {"s.csv": submission, self.task.answers: private / self.task.answers, sample.name: sample}
+            jobs = []
+            for number, part in enumerate(halves(self.task, tables, HALVES, random.Random(seed))):
+                home = Path(folder) / str(number)
+                for kind in ("public", "private"):
+                    (home / kind).mkdir(parents=True)
+                (home / "public" / sample.name).write_text(part[sample.name], encoding="utf-8")
+                (home / "private" / self.task.answers).write_text(part[self.task.answers], encoding="utf-8")
+                (home / "s.csv").write_text(part["s.csv"], encoding="utf-8")
+                jobs.append(Job(self.task, home / "s.csv", home / "private"))
+            found = [score for score in self._scores(jobs) if score is not None]
+        return statistics.stdev(found) if len(found) >= HALVES / 2 else None
+
+    def _scores(self, jobs: Sequence[Job]) -> list[float | None]:
+        answers: list[float | None] = []
+        while len(answers) < len(jobs):
+            found = ask_child(jobs[len(answers) :], self._context.catalogue, cancelled=self._context.cancelled)
+            answers += [item["score"]["value"] if "score" in item else None for item in found]
+        rounded = (make_report(job.task, score, path="", exists=True) for job, score in zip(jobs, answers, strict=True))
+        return [report.score for report in rounded]
+
+    def say(self, message: str) -> None:
+        """Report progress.
+
+        Raises:
+            Cancelled: A user cancelled the run.
+        """
+        self._context.say(message)
+
+
+def verify(context: StageContext, built: Built, prepared: Prepared, report: Report) -> Verification:
+    """Let a plugin execute the run's final code again; what can't be attempted says why.
+
+    Raises:
+        Cancelled: A user cancelled the run.
+    """
+    if not report.valid_submission or report.score is None:
+        return Verification(status="not attempted", why="There is no submission with a score.")
+    context.say("executing the final code again")
+    trial = Trial(context.run, context.task, prepared.public, context, prepared, built)
+    place = RunStore(context.run.path / _FOLDER)
+    for _ in context.sandbox.sweep(place.owner, lambda _run: False):
+        continue
+    try:
+        found: Verification | None = context.catalogue.hook("mleredux_verify")(trial=trial, report=report)
+    except Cancelled:
+        raise
+    except MlereduxError as error:  # the environment broke; the grade remains
+        return Verification(status="not attempted", why=f"The code could not be executed again: {error}")
+    finally:
+        remove_tree(place.path)
+    why = "No installed plugin executes code again; `pip install mleredux-artifact-notes`."
+    return found or Verification(status="not attempted", why=why)

@@ -1,0 +1,36 @@
+"""`mleredux runs verify`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from mleredux.plugin.artifact import RunStore
+
+
+@click.command("verify")
+@click.argument("run")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def command(ctx: click.Context, run: str, as_json: bool) -> None:
+    """Execute the final code of a run again on permuted test data, and record the verdict on its result.
+
+    The exit code is 0 if the result is verified, otherwise 1.
+    """
+    from mleredux.plugin.command import current
+    from mleredux.plugin.host import verify_run
+
+    store: RunStore = ctx.obj
+    found = store.get(run)
+    report = verify_run(found, store, current(), progress=lambda message: click.echo(message, err=True))
+    if as_json:
+        click.echo(json.dumps(report.verdict.model_dump(mode="json"), indent=1))
+    else:
+        check = report.verdict.verification
+        click.echo(f"{report.verdict.status}: {report.verdict.why}")
+        if check is not None and check.why != report.verdict.why:
+            click.echo(f"Executed again: {check.status}: {check.why}")
+    ctx.exit(0 if report.verdict.status == "verified" else 1)
