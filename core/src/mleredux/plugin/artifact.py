@@ -44,7 +44,6 @@ from mleredux._core.models import (
 from mleredux._core.sandboxes.timeline import FILE as TIMELINE_FILE
 from mleredux._core.sandboxes.timeline import Sample, read_timeline
 from mleredux._core.stages.produce import add_artifact
-from mleredux._core.stages.trial import Trial
 from mleredux._core.store import Run, RunStore, default_runs_dir
 from mleredux._core.store.run import SCORES_FILE
 from mleredux._core.store.states import FINAL, RunState, SubmissionVersion, final_state
@@ -71,7 +70,6 @@ __all__ = [
     "Sample",
     "State",
     "SubmissionVersion",
-    "Trial",
     "Verification",
     "VersionScore",
     "add_artifact",

@@ -25,6 +25,7 @@ from mleredux._core.stages.jsonl import aggregate as aggregate_reports
 from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
 from mleredux._core.stages.prepare import prepare
+from mleredux._core.stages.trial import Trial
 from mleredux._core.stages.verify_run import verify_run
 from mleredux._core.submissions.files import submitted
 from mleredux._core.submissions.schema import read_schema
@@ -37,6 +38,7 @@ __all__ = [
     "Slot",
     "Slots",
     "Submitted",
+    "Trial",
     "Unusable",
     "agent_record",
     "aggregate_reports",

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mleredux.plugin.agent import Agent
-    from mleredux.plugin.artifact import Artifact, Report, Run, Trial, Verification
+    from mleredux.plugin.artifact import Artifact, Report, Run, Verification
+    from mleredux.plugin.host import Trial
 
 mleredux_contract = 2
 

@@ -6,12 +6,16 @@ import shutil
 import tempfile
 from pathlib import Path
 from random import SystemRandom
+from typing import TYPE_CHECKING
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Report, Trial, Verification
+from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
 from mleredux_artifact_notes.rerun import RUNNER, WITHHELD, copy_output, copy_programs, entry_point
+
+if TYPE_CHECKING:
+    from mleredux.plugin.host import Trial
 
 REPETITIONS = 3
 """Maximum number of executions; one is enough if it achieves the score."""

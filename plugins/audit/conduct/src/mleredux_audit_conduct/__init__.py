@@ -9,7 +9,8 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mleredux.plugin.artifact import Artifact, Run
+    from mleredux.plugin.artifact import Artifact, Evidence, Report, Run
+    from mleredux.plugin.task import Task
 
 mleredux_contract = 2
 
@@ -20,6 +21,14 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
     from mleredux_audit_conduct.check import produce_conduct
 
     return produce_conduct(run)
+
+
+@hookimpl
+def mleredux_find_evidence(run: Run, task: Task, report: Report) -> Iterable[Evidence]:
+    """Signals against a result that was just graded."""
+    from mleredux_audit_conduct.signals import find_evidence
+
+    return list(find_evidence(run, task, report))
 
 
 @hookimpl

@@ -1,16 +1,21 @@
-"""What Python code names, calls and says: its syntax tree with imports resolved, without comments and docstrings."""
+"""What Python code names, calls and says: its syntax tree with names resolved and constants folded."""
 
 from __future__ import annotations
 
 import ast
+import builtins
 import warnings
 from collections.abc import Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from mleredux_audit_conduct.resolve import Scope
 from mleredux_audit_conduct.texts import MAX_LINE, Text
 
 _SHELL = ("os.system(", "os.popen(", "os.exec", "subprocess.", "asyncio.create_subprocess_")
+_EXECUTES = ("exec(", "eval(", "builtins.exec(", "builtins.eval(")
+_DEEPEST = 3
+"""Programs within programs that are followed."""
 _MOST_PARTS = 200
 
 
@@ -48,39 +53,63 @@ def units_of(text: Text) -> list[Unit] | None:
         return None
 
 
-def _units(tree: ast.AST) -> Iterator[Unit]:
-    aliases: dict[str, str] = {}
+def _units(tree: ast.AST, depth: int = 0) -> Iterator[Unit]:
+    scope = Scope(tree)
     docstrings = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            origin = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
-            aliases |= {item.asname or item.name: origin + item.name for item in node.names if item.asname or origin}
             yield Unit(node.lineno, "name", ast.unparse(node)[:MAX_LINE])
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             docstrings.add(node.value)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call | ast.Attribute):
-            name = _written(node, aliases)
+            name = _written(node, scope)
             yield Unit(node.lineno, "name", name)
             if isinstance(node, ast.Call) and name.startswith(_SHELL):
                 yield Unit(node.lineno, "shell", " ".join(part for part in _parts(node) if isinstance(part, str)))
+            if isinstance(node, ast.Call) and name.startswith(_EXECUTES) and node.args:
+                yield from _executed(node, scope, depth)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
             yield Unit(node.lineno, "string", node.value[:MAX_LINE])
+        if isinstance(node, ast.Call | ast.BinOp | ast.JoinedStr) and (value := scope.value(node)):
+            yield Unit(node.lineno, "string", value[:MAX_LINE])
 
 
-def _written(node: ast.expr, aliases: dict[str, str]) -> str:
+def _executed(call: ast.Call, scope: Scope, depth: int) -> Iterator[Unit]:
+    """The pieces of a constant program that is executed."""
+    inner = call.args[0]
+    if isinstance(inner, ast.Call) and scope.name(inner.func) in ("compile", "builtins.compile") and inner.args:
+        inner = inner.args[0]
+    program = scope.value(inner)
+    if program is None or depth >= _DEEPEST:
+        return
+    try:
+        tree = ast.parse(program)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for unit in _units(tree, depth + 1):
+        yield unit._replace(line=call.lineno)
+
+
+def _written(node: ast.expr, scope: Scope) -> str:
     """A name or call with its whole name; of arguments, constants only, those with keywords first."""
+    if isinstance(node, ast.Call) and (name := scope.name(node)) is not None:
+        return name[-MAX_LINE:]
     if isinstance(node, ast.Name):
-        return aliases.get(node.id, node.id)
+        if node.id not in scope.aliases and len(scope.stars) == 1 and not hasattr(builtins, node.id):
+            return f"{scope.stars[0]}.{node.id}"
+        return scope.aliases.get(node.id, node.id)
     if isinstance(node, ast.Attribute):
-        return f"{_written(node.value, aliases)}.{node.attr}"[-MAX_LINE:]
+        return f"{_written(node.value, scope)}.{node.attr}"[-MAX_LINE:]
+    if isinstance(node, ast.Subscript):
+        return scope.name(node) or "_"
     if not isinstance(node, ast.Call):
         return "_"
     keywords = [
         f"{item.arg}={item.value.value!r:.100}" for item in node.keywords if isinstance(item.value, ast.Constant)
     ]
     shown = ", ".join([*keywords, *(f"{part!r:.200}" for part in _parts(node))])
-    return f"{_written(node.func, aliases)}({shown})"[-MAX_LINE:]
+    return f"{_written(node.func, scope)}({shown})"[-MAX_LINE:]
 
 
 def _parts(call: ast.Call) -> Iterator[object]:

@@ -46,15 +46,15 @@ def texts_of(run: Run) -> list[Text]:
     return [*code_of(run), *_actions(run), *_log(run)]
 
 
-def code_of(run: Run) -> list[Text]:
-    """Programs in the output folder; links are not followed."""
-    found = []
-    for item in walk_files(run.output_dir, _LIMITS):
+def code_of(run: Run, folder: Path | None = None) -> list[Text]:
+    """Programs in a folder, by default the output folder; links are not followed."""
+    found, folder = [], folder or run.output_dir
+    for item in walk_files(folder, _LIMITS):
         name = os.fsdecode(item.path)
         if item.reason is not None or not name.endswith(_ENDINGS):
             continue
         try:
-            with open_below(run.output_dir, name) as file:
+            with open_below(folder, name) as file:
                 data = file.read(MAX_TEXT)
         except OSError:
             continue  # gone meanwhile, or a link in its place

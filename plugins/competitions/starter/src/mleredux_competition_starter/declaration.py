@@ -22,6 +22,7 @@ def starter(
     direction: Direction,
     thresholds: Thresholds,
     md5: Mapping[str, str],
+    known_answers: str,
     category: str = "Tabular",
     tags: Sequence[str],
 ) -> Competition:
@@ -33,6 +34,7 @@ def starter(
         targets: Columns of the submission besides `id`.
         grader: Id of its metric.
         md5: Checksum of each prepared file; `answers.csv` is private, the others are public.
+        known_answers: The function of scikit-learn that returns all rows.
         tags: Its tags; `public-answers` is added.
     """
     return Competition(
@@ -44,6 +46,7 @@ def starter(
         prepare=prepare,
         submission=Submission(id_columns=("id",), target_columns=tuple(targets)),
         answers=ANSWERS,
+        known_answers=(known_answers,),
         metric=Metric(grader=grader),
         direction=direction,
         category=category,

@@ -32,6 +32,7 @@ competition = starter(
     "breast-cancer",
     HERE,
     title="Breast cancer diagnosis",
+    known_answers="sklearn.datasets.load_breast_cancer",
     fetch=fetch,
     prepare=prepare,
     targets=("malignant",),

@@ -47,6 +47,7 @@ competition = starter(
     "cell-nuclei",
     HERE,
     title="Most deviant cell nuclei",
+    known_answers="sklearn.datasets.load_breast_cancer",
     fetch=fetch,
     prepare=prepare,
     targets=TARGETS,

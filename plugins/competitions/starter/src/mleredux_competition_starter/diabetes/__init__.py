@@ -39,6 +39,7 @@ competition = starter(
     "diabetes",
     HERE,
     title="Progression of diabetes",
+    known_answers="sklearn.datasets.load_diabetes",
     fetch=fetch,
     prepare=prepare,
     targets=("progression",),

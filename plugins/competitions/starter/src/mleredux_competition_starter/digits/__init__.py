@@ -30,6 +30,7 @@ competition = starter(
     "digits",
     HERE,
     title="Handwritten digits",
+    known_answers="sklearn.datasets.load_digits",
     fetch=fetch,
     prepare=prepare,
     targets=("digit",),

@@ -42,6 +42,7 @@ competition = starter(
     "wine",
     HERE,
     title="Wine cultivars",
+    known_answers="sklearn.datasets.load_wine",
     fetch=fetch,
     prepare=prepare,
     targets=CULTIVARS,
