@@ -167,7 +167,10 @@ def test_predictions_written_by_hand_are_found(make_run: MakeRun) -> None:
     assert [item[:2] for item in found(make_run())] == [("hand-written", "note")], "no code at all"
 
 
-def test_copied_code_is_found_among_references_and_other_runs(make_run: MakeRun, tmp_path: Path) -> None:
+def test_copied_code_is_found_among_references_and_other_runs(
+    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     kernel = "\n".join(
         f"def feature_{n}(frame):\n    frame['x{n}'] = frame['a'] * {n} + frame['b'].fillna({n})\n    return frame\n"
         for n in range(12)
@@ -179,7 +182,10 @@ def test_copied_code_is_found_among_references_and_other_runs(make_run: MakeRun,
     (references / "a-task" / "best.ipynb").write_text(json.dumps({"cells": cells}))
     (references / "other.py").write_text(HONEST)
     run = make_run({"solution.py": renamed + HONEST.replace("Logistic", "Linear")})
-    assert ("copied", "suspicious", "output/code/solution.py", 1) in found(run, references=references)
+    first = found(run, references=references)
+    assert ("copied", "suspicious", "output/code/solution.py", 1) in first
+    assert len(list((tmp_path / "cache/mleredux/tokens").iterdir())) == 2
+    assert found(run, references=references) == first, "with cached tokens"
     assert "copied" not in {item[0] for item in found(run)}
     other = make_run({"main.py": kernel + HONEST}, agent="another")
     checked = check(run)

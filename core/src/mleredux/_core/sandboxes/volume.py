@@ -283,6 +283,8 @@ def _mount(path: Path) -> None:
     for name in _SHOWN:
         (path / name).mkdir(exist_ok=True)
         if not os.path.ismount(path / name):
+            if name == "output":  # what a run starts with, such as code that is executed again
+                move_contents(path / name, volume / name)
             mount_bind(volume / name, path / name)
     if not os.path.ismount(path / "logs" / _LOG):
         mount_bind(volume / _LOG, path / "logs" / _LOG)

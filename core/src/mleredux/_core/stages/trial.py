@@ -64,7 +64,7 @@ class Trial:
         """
         context, spec = self._context, self.run.spec
         store = RunStore(self.run.path / _FOLDER)
-        fields = spec.model_dump(exclude={"id", "created_at", "limits", "network", "verify"})
+        fields = spec.model_dump(exclude={"id", "created_at", "limits", "network", "grants", "verify"})
         again = store.create(**fields, limits=spec.limits, network="none")
         fill(again.output_dir)
         agent = context.agent.model_copy(

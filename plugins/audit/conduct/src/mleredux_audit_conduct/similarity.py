@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import io
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from mleredux.plugin.files import cache_dir, write_atomically
 
 from mleredux_audit_conduct.rules import Finding
 from mleredux_audit_conduct.texts import MAX_TEXT, Text, plain_code
@@ -26,6 +30,8 @@ class Known:
 
     name: str
     content: str
+    cached: bool = False
+    """Whether its tokens are kept, as it is compared with many runs."""
 
 
 def references_in(folder: Path, task: str) -> list[Known]:
@@ -37,7 +43,7 @@ def references_in(folder: Path, task: str) -> list[Known]:
     paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
     paths += sorted(path for path in own.rglob("*") if path.is_file()) if own.is_dir() else []
     return [
-        Known(str(path.relative_to(folder)), plain_code(path.name, path.read_bytes()[:MAX_TEXT]))
+        Known(str(path.relative_to(folder)), plain_code(path.name, path.read_bytes()[:MAX_TEXT]), cached=True)
         for path in paths[:MOST_REFERENCES]
         if path.suffix in (*_ENDINGS, ".ipynb")
     ]
@@ -50,7 +56,10 @@ def similar(code: Sequence[Text], known: Sequence[Known]) -> Iterator[Finding]:
     import copydetect
 
     ours = [(text, _fingerprint(text.where, text.content)) for text in code]
-    theirs = [(item, _fingerprint(item.name, item.content)) for item in known]
+    theirs = [
+        (item, _fingerprint_from_cache(item) if item.cached else _fingerprint(item.name, item.content))
+        for item in known
+    ]
     found: list[tuple[float, Finding]] = []
     for text, mine in ours:
         for item, other in theirs:
@@ -69,7 +78,24 @@ def similar(code: Sequence[Text], known: Sequence[Known]) -> Iterator[Finding]:
     yield from (finding for _, finding in sorted(found, key=lambda pair: -pair[0])[:20])
 
 
-def _fingerprint(name: str, content: str) -> Any | None:
+def _fingerprint_from_cache(known: Known) -> Any | None:
+    """The fingerprint of a reference. Its tokens are cached; hashes can't be, since they differ between processes."""
+    import copydetect
+
+    key = hashlib.sha256(f"{copydetect.__version__} {_language(known.name)}\0{known.content}".encode()).hexdigest()
+    path = cache_dir() / "tokens" / f"{key}.txt"
+    try:
+        tokens = path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        made = _fingerprint(known.name, known.content)
+        tokens = made.filtered_code if made else ""
+        with contextlib.suppress(OSError, UnicodeError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, tokens)
+    return _fingerprint(known.name, tokens, tokenised=True)
+
+
+def _fingerprint(name: str, content: str, *, tokenised: bool = False) -> Any | None:
     import copydetect
 
     if not content.strip():
@@ -77,7 +103,9 @@ def _fingerprint(name: str, content: str) -> Any | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return copydetect.CodeFingerprint(name, NOISE, GUARANTEE, fp=io.StringIO(content), language=_language(name))
+            return copydetect.CodeFingerprint(
+                name, NOISE, GUARANTEE, fp=io.StringIO(content), language=_language(name), filter=not tokenised
+            )
         except (ValueError, UnicodeError, IndexError):
             return None  # nothing in it that can be told apart
 
