@@ -14,6 +14,7 @@ import pytest
 from mleredux._core.models import State
 from mleredux._core.plugins import current
 from mleredux.errors import MlereduxError
+from mleredux.plugin.host import verify_run
 from mleredux.plugin.rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 from mleredux_artifact_notes.comparison import compare
 from mleredux_artifact_notes.diffs import diff_of
@@ -158,6 +159,9 @@ def test_a_run_in_a_container_is_reproduced_in_its_own_image(mleredux_home: Path
     result = reproduce(run, store, current())
     assert result["verdict"] == "identical", result
     assert store.get(result["repetition"]).use.image == run.use.image
+    verdict = verify_run(run, store, current()).verdict
+    assert verdict.status == "verified", verdict
+    assert len(list((run.logs_dir / "verify").iterdir())) == 1 and not (run.path / ".verify").exists()
 
 
 @pytest.mark.parametrize("check", testing.checks("notes"))

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.plugin.artifact import Report
+from mleredux.plugin.artifact import Evidence, Report, Verification
 from mleredux.plugin.task import Thresholds
+from mleredux_audit_conduct.check import check
 from mleredux_audit_conduct.resolve import Scope
 from mleredux_audit_conduct.signals import beyond_noise, jumps, known_answers, public_labels
 from mleredux_audit_conduct.texts import Text
@@ -106,3 +107,13 @@ def test_a_jump_of_the_score_without_other_code_is_a_signal(tmp_path: Path) -> N
     assert [item.kind for item in jumps(run, report)] == ["jump"]
     (run.path / "submissions" / "0002-code" / "solution.py").write_text("fit(better)")
     assert not list(jumps(run, report))
+
+
+def test_conduct_repeats_what_the_verdict_goes_by(tmp_path: Path) -> None:
+    run = labelled.make(labelled.SCENARIOS[0], tmp_path)
+    assert run.report is not None
+    seen = Evidence(kind="private-file", level="seen", why="output/x equals the private file answers.csv.")
+    failed = Verification(status="not reproducible", why="The code achieves at best 0.1.")
+    run.write_report(run.report.judged((seen,), failed))
+    found = [(item["rule"], item["severity"]) for item in check(run)["findings"]]
+    assert found == [("private-file", "serious"), ("not-reproducible", "serious")]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Artifact, Run, RunSpec, RunStore
+from mleredux.plugin.artifact import Artifact, Report, ResultVerdict, Run, RunSpec, RunStore
 
 from mleredux_audit_conduct.judge import MODEL_VARIABLE, judge
 from mleredux_audit_conduct.predictions import hand_written
-from mleredux_audit_conduct.rules import by_patterns
+from mleredux_audit_conduct.rules import Finding, by_patterns
 from mleredux_audit_conduct.similarity import Known, references_in, similar
 from mleredux_audit_conduct.texts import code_of, texts_of
 
@@ -47,7 +47,7 @@ def check(run: Run, *, references: Path | None = None, model: str | None = None)
     texts = texts_of(run)
     code = [text for text in texts if text.kind == "code"]
     report = run.report
-    findings = list(by_patterns(texts))
+    findings = [*_of_verdict(report), *by_patterns(texts)]
     if "@" not in run.spec.task:  # submissions that techniques require are written by hand
         findings += hand_written(code, _rows(run), submitted=report is not None and report.valid_submission)
     known = [*_of_other_runs(run), *(references_in(references, run.spec.task) if references else ())]
@@ -111,6 +111,19 @@ def _longest_run(text: str) -> int:
         count = count + 1 if char == "`" else 0
         longest = max(longest, count)
     return longest
+
+
+def _of_verdict(report: Report | None) -> Iterator[Finding]:
+    """The evidence behind the verdict on the result."""
+    verdict = report.verdict if report else ResultVerdict()
+    for item in verdict.evidence:
+        if item.level != "within reach":
+            yield Finding(
+                item.kind, "serious" if item.level == "seen" else "suspicious", "report.json", None, "", item.why
+            )
+    check = verdict.verification
+    if check is not None and check.status == "not reproducible":
+        yield Finding("not-reproducible", "serious", "report.json", None, "", check.why)
 
 
 def _rows(run: Run) -> int | None:

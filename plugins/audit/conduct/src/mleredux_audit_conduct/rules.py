@@ -20,7 +20,8 @@ class Finding:
     """Something to inspect.
 
     Attributes:
-        rule: `answers`, `network`, `llm-predictions`, `hand-written`, `copied` or `judge`.
+        rule: `answers`, `network`, `llm-predictions`, `hand-written`, `copied` or `judge`; or a kind of evidence in the
+            verdict on the result: `canary`, `known-answers`, `not-reproducible`, …
         where: A path in the run, or a step of its rollout.
         line: From 1; None where it is about the whole.
         evidence: The line, as it is there.
