@@ -287,6 +287,24 @@ def test_a_planted_leak_is_found_and_severe(plant: Plant, kind: str, words: str,
     assert not report.clean
 
 
+@pytest.mark.parametrize("kind", ["codes", "texts", "empty"])
+def test_columns_that_tell_the_target_in_training_only_are_reported(kind: str, toy: Any) -> None:
+    rng = np.random.default_rng(5)
+    for frame, label in ((toy.train, toy.train["label"].to_numpy()), (toy.test, rng.integers(3, size=len(toy.test)))):
+        numbers = rng.integers(100, 999, len(frame))
+        told = {
+            "codes": np.array([7, 2, 5])[label],
+            "texts": [f"{'kpz'[k]}{n}" for k, n in zip(label, numbers, strict=True)],
+        }
+        frame["stage"] = told.get(kind, label)
+    if kind == "empty":
+        toy.test["stage"] = ""
+    report = toy.audit()
+    assert [(one.kind, one.severity) for one in report.findings] == [("column", "medium")], report.text()
+    assert "'stage' tells 'label' in train.csv, but not in test.csv" in report.findings[0].message
+    assert report.clean, "it tells nothing about the answers"
+
+
 def test_group_overlap_without_like_labels_is_only_mentioned(toy: Any) -> None:
     rng = np.random.default_rng(8)
     toy.train["patient_id"], toy.test["patient_id"] = rng.integers(50, size=200), rng.integers(50, size=200)

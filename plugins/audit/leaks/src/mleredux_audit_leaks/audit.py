@@ -20,6 +20,7 @@ from mleredux_audit_leaks.checks.outlines import check_outlines
 from mleredux_audit_leaks.checks.raw import check_raw
 from mleredux_audit_leaks.checks.sample import check_sample
 from mleredux_audit_leaks.checks.texts import check_texts
+from mleredux_audit_leaks.checks.train_columns import check_train_columns
 from mleredux_audit_leaks.checks.values import check_values
 from mleredux_audit_leaks.checks.windows import check_windows
 from mleredux_audit_leaks.inventory import PublicFile, take_inventory
@@ -75,6 +76,7 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
             findings += check_header_groups(truth, readable, notes)
             findings += check_texts(truth, joined, tables, findings, seed)
             findings += check_sample(truth, tables, seed)
+            findings += check_train_columns(truth, joined, known, seed)
         else:
             notes.append("All answers are equal, so nothing can predict them.")
     return AuditReport(

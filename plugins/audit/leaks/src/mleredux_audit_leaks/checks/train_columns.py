@@ -1,0 +1,105 @@
+"""Columns that tell the target in the training table and not in the test, where what a model learns from them fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from mleredux_audit_leaks.report import AuditFinding, Statistic
+from mleredux_audit_leaks.statistics import Floats, Ints, Labels, as_numbers, lookup_skill, skill, transfer
+from mleredux_audit_leaks.truth import Joined, Known, Truth, normal_values
+
+LOST = 0.25
+"""Skill that is lost on the test; half of it at least."""
+LEAST_ROWS = 100
+MOST_COLUMNS = 300
+ROWS = 4000
+ROWS_A_BIN = 25
+LEAST_GROUPS = 20
+_RANGES = 5
+_SHIFTED = 0.5
+"""Share of the test rows whose values are elsewhere than in training: then the test is another population."""
+
+
+def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
+    """Compare how well each column tells the target within the training table and from there on the test."""
+    for one in joined:
+        if truth.is_sample(one.table.name) or any(one.table.name == train.table.name for train in known):
+            continue
+        for train in known:
+            names = [name for name in train.features if name in one.table.frame and name not in truth.id_columns]
+            rng = np.random.default_rng(seed)
+            ours, theirs = (_some(len(frame), rng) for frame in (train.table.frame, one.table.frame))
+            if min(len(ours), len(theirs)) < LEAST_ROWS:
+                continue
+            values = train.labels.take(ours), train.target.labels.take(one.rows[theirs])
+            labels, asked = _classes(*values) if values[0].kind == "number" else values
+            for name in names[:MOST_COLUMNS]:
+                columns = train.table.frame[name].iloc[ours], one.table.frame[name].iloc[theirs]
+                if _of_groups(*columns):
+                    continue
+                lost = [_skills(a, b, labels, asked) for a, b in _codes(*columns)]
+                inside, outside = max(lost, key=lambda found: found[0] - found[1], default=(0.0, 0.0))
+                if inside - outside >= LOST and outside < inside / 2:
+                    yield AuditFinding(
+                        kind="column",
+                        severity="medium",
+                        message=f"Column {name!r} tells {train.target.name!r} in {train.table.name}, but not in "
+                        f"{one.table.name}: it may be filled after the target is known.",
+                        statistic=Statistic(name="skill in training", value=inside, baseline=outside, threshold=LOST),
+                        figures={"training rows": len(ours), "test rows": len(theirs)},
+                        examples=(f"{train.table.name}: {name}",),
+                    )
+
+
+def _of_groups(ours: pd.Series, theirs: pd.Series) -> bool:
+    """Whether values repeat, and the test has others: names of groups, which the split keeps apart."""
+    values = ours.unique()
+    repeated = LEAST_GROUPS <= len(values) <= len(ours) / 2
+    return bool(repeated and theirs.nunique() > 1 and theirs.isin(values).mean() < _SHIFTED)
+
+
+def _some(count: int, rng: np.random.Generator) -> Ints:
+    return np.sort(rng.permutation(count)[:ROWS])
+
+
+def _classes(ours: Labels, theirs: Labels) -> tuple[Labels, Labels]:
+    """Numbers as ranges of equally many training rows, so that any dependence counts."""
+    edges = np.quantile(ours.values, np.linspace(0, 1, _RANGES + 1)[1:-1])
+    codes = [np.searchsorted(edges, labels.values, "right").astype(float) for labels in (ours, theirs)]
+    return Labels("class", codes[0]), Labels("class", codes[1])
+
+
+def _skills(ours: Ints, theirs: Ints, labels: Labels, asked: Labels) -> tuple[float, float]:
+    """Skill within the training table, and from there on the test; (0, 0) if the test has other values."""
+    count = int(ours.max(initial=-1)) + 1
+    shares = [np.bincount(codes[codes >= 0], minlength=count) / len(codes) for codes in (ours, theirs)]
+    constant = np.bincount(theirs + 1).max() > 0.95 * len(theirs)
+    if not constant and 1 - np.minimum(*shares).sum() > _SHIFTED:
+        return 0.0, 0.0
+    found: Floats = transfer(ours, labels, theirs)
+    return lookup_skill(ours, labels), max(skill(asked, found), 0.0)
+
+
+def _codes(ours: pd.Series, theirs: pd.Series) -> Iterator[tuple[Ints, Ints]]:
+    """The ways to read a column: numbers in ranges; equal values; the first and last characters of texts."""
+    known, asked = as_numbers(ours), as_numbers(theirs)
+    if known is not None and asked is not None:
+        bins = int(np.clip(len(known) // ROWS_A_BIN, 4, 32))
+        edges = np.unique(np.quantile(known, np.linspace(0, 1, bins + 1)[1:-1]))
+        yield _ranges(known, edges), _ranges(asked, edges)
+    texts = normal_values(ours), normal_values(theirs)
+    for part in (None, 0, -1):
+        if part is not None and known is not None:
+            return
+        a, b = (values if part is None else values.str[part].fillna("") for values in texts)
+        codes, names = pd.factorize(a)
+        if len(names) <= len(codes) // 3:
+            yield codes.astype(np.int64), pd.Index(names).get_indexer(pd.Index(b)).astype(np.int64)
+
+
+def _ranges(values: Floats, edges: Floats) -> Ints:
+    """The range of each value; one that fills several quantiles has a range of its own."""
+    return np.asarray(np.searchsorted(edges, values, "left") + np.searchsorted(edges, values, "right"), dtype=np.int64)
