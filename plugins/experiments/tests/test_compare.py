@@ -159,11 +159,25 @@ def test_bad_input_gets_a_sentence(add_run: AddRun, mleredux: Callable[..., Any]
         (("compare", "x", "y"), "no task in common"),
         (("compare", "x", "y", "--measure", "luck"), "There is no measure 'luck'"),
         (("leaderboard", "--where", "seed"), "is not a condition"),
+        (("leaderboard", "--measure", "any_medal@soon"), "'soon' is not a time"),
     ]:
         done = mleredux(*arguments)
         assert done.exit_code != 0
         assert sentence in str(done.exception) + done.output
     assert "can't be read (AttributeError) and is left out" in mleredux("leaderboard").stderr
+
+
+def test_raw_scores_of_different_metrics_are_not_averaged(add_run: AddRun, tmp_path: Path) -> None:
+    for task, metric in (("a", "rmse"), ("b", "roc-auc")):
+        for agent in ("x", "y"):
+            report = add_run(task, agent, 0, score=0.9 if agent == "y" else 0.8) / "report.json"
+            report.write_text(json.dumps({**json.loads(report.read_text()), "metric": metric}))
+    results = load(tmp_path / "runs")
+    with pytest.raises(MlereduxError, match="2 different metrics can't be averaged"):
+        compare(results, "x", "y", "score")
+    with pytest.raises(MlereduxError, match="2 different metrics can't be averaged"):
+        leaderboard(results, ("score",), "score")
+    assert compare(results.where(["task=a"]), "x", "y", "score").difference == pytest.approx(0.1)
 
 
 def test_published_rows_are_peers_of_ones_own(
@@ -179,4 +193,4 @@ def test_published_rows_are_peers_of_ones_own(
     assert sorted(names) == [alone["name"], "mine"]
     found = json.loads(mleredux("compare", "mine", alone["name"], "--published", "--json").output)
     assert (found["wins"], found["difference"], found["left_out"]["tasks of one arm only"]) == (1, 100, 21)
-    assert found["notes"] == [f"The limits of {alone['name']} are unknown, as of all reports."]
+    assert found["notes"] == [f"The limits of {alone['name']} are not known."]

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mleredux_experiments.measures import MEASURES, PUBLISHED, SPLITS, Estimate, deterministic, summarise, universe
+from mleredux_experiments.measures import (
+    PUBLISHED,
+    SPLITS,
+    Estimate,
+    check_metrics,
+    deterministic,
+    measure,
+    summarise,
+    universe,
+)
 from mleredux_experiments.results import Results
 from mleredux_experiments.uniformity import check_arms
 
@@ -60,12 +69,13 @@ def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str =
     A row's `all` is over the splits that it covers; `complete` says whether these are all.
     """
     check_arms(results)
+    check_metrics(measure(by), results.rows)
     splits = universe(results)
     standings = [_standing(results, arm, splits, measures) for arm in results.arms]
 
     def rank(one: Standing) -> tuple[bool, float]:
         found = one.splits.get("all", {}).get(by)
-        return not one.complete, -found.mean * (-1 if MEASURES[by].lower else 1) if found else float("inf")
+        return not one.complete, -found.mean * (-1 if measure(by).lower else 1) if found else float("inf")
 
     return sorted(standings, key=rank)
 
@@ -82,7 +92,7 @@ def _standing(results: Results, arm: str, splits: dict[str, list[str]], measures
         everything = results.tasks
     found: dict[str, dict[str, Estimate]] = {}
     for split, names in {"all": everything, **tasks}.items():
-        estimates = {name: summarise(results, rows, MEASURES[name], names) for name in measures}
+        estimates = {name: summarise(results, rows, measure(name), names) for name in measures}
         if kept := {name: one for name, one in estimates.items() if one is not None}:
             found[split] = kept
     seeds = {row.seed for row in rows if row.counts}

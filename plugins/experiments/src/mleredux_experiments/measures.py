@@ -124,6 +124,20 @@ def measure(name: str) -> Measure:
     )
 
 
+def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
+    """Refuse to average raw scores of different metrics.
+
+    Raises:
+        MlereduxError: The measure is a raw score, and the tasks have several metrics.
+    """
+    metrics = {row.metric for row in rows}
+    if not chosen.averaged and len(metrics) > 1 and len({row.task for row in rows}) > 1:
+        raise MlereduxError(
+            f"Scores of {len(metrics)} different metrics can't be averaged over tasks.",
+            hint="Use --measure percentile or any_medal, or choose one task with --where task=TASK.",
+        )
+
+
 def cells(rows: Iterable[Row], chosen: Measure, key: Callable[[Row], str] = lambda row: row.task) -> dict[str, Array]:
     """Values of each task's counted runs, in order of seeds; tasks that the measure does not apply to are absent."""
     found: dict[str, list[tuple[int, float]]] = {}

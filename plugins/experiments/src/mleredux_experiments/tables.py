@@ -146,7 +146,7 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
             if estimate is not None and estimate.low is not None:
                 intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks))
     optional = ("runs", *(name for name in ("high", "medium", "low") if name in splits))
-    return [
+    tables = [
         Table(
             f"{title.capitalize()} (± these tasks again, over seeds)",
             ("name", *splits, "runs"),
@@ -160,6 +160,7 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
             ("tasks", "mean"),
         ),
     ]
+    return [table for table in tables if table.rows]
 
 
 def comparison_tables(found: Comparison) -> list[Table]:

@@ -54,7 +54,7 @@ def check_limits(results: Results) -> tuple[str, ...]:
     """
     unknown = [arm for arm, rows in results.arms.items() if not rows[0].setup.get("limits")]
     if unknown:
-        return (f"The limits of {' and '.join(unknown)} are unknown, as of all reports.",)
+        return (f"The limits of {' and '.join(unknown)} are not known.",)
     arms = {arm: rows[0] for arm, rows in results.arms.items()}
     limits = {arm: dict(flat({"limits": row.setup.get("limits") or {}})) for arm, row in arms.items()}
     differing = [

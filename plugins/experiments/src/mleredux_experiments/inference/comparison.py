@@ -13,7 +13,7 @@ from mleredux_experiments.inference.difference import Comparison, Outcome, Place
 from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, clustered_se, means_of, student
 from mleredux_experiments.inference.power import Variance, needed
 from mleredux_experiments.inference.resampling import shuffled, sign_flip, two_level, variance_of
-from mleredux_experiments.measures import Measure, cells, deterministic, measure
+from mleredux_experiments.measures import Measure, cells, check_metrics, deterministic, measure
 from mleredux_experiments.results import Results, Row, source
 from mleredux_experiments.uniformity import check_arms, check_limits
 
@@ -116,12 +116,7 @@ def _paired(
         )
     if alone := len(set(found_a) ^ set(found_b)):
         left_out["tasks of one arm only"] = alone
-    metrics = {row.metric for row in both.rows if row.task in common}
-    if not what.averaged and len(common) > 1 and len(metrics) > 1:
-        raise MlereduxError(
-            f"{what.title.capitalize()}s of different metrics can't be averaged over tasks ({len(metrics)} metrics).",
-            hint="Use --measure percentile or any_medal, or choose one task with --where task=TASK.",
-        )
+    check_metrics(what, [row for row in both.rows if row.task in common])
     return {task: (found_a[task], found_b[task]) for task in common}, left_out
 
 

@@ -122,7 +122,7 @@ class Comparison:
             case "not worse":
                 return f"not worse by more than {self.margin:g} {self.unit}"
         if self.needed is None:
-            return "undecided"
+            return "undecided" if self.difference or self.margin else "undecided; give a margin to test for equivalence"
         return f"undecided; {self.needed.sentence(separated=self.variance.separated)}"
 
     def record(self) -> dict[str, Any]:
