@@ -108,7 +108,7 @@ def test_a_build_has_limits_and_reaches_what_was_granted_alone(sandbox, tmp_path
     ("step", "more", "sentence"),
     [
         ("python3 -c 'x = bytearray(2**36)'", {}, "failed at step"),
-        ("dd if=/dev/zero of=/big bs=1M count=4000; sleep 30", {"max_image_mb": 200}, "MB of disk|No space"),
+        ("dd if=/dev/zero of=/big bs=1M count=600; sleep 30", {"max_image_mb": 200}, "MB of disk|No space"),
     ],
 )
 def test_a_recipe_that_takes_too_much_is_the_agents_failure(sandbox, tmp_path, step, more, sentence):

@@ -6,6 +6,7 @@ import platform
 import tempfile
 from pathlib import Path
 
+from mleredux._core.grants import is_foreign
 from mleredux._core.models import CAUSES, State
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest
@@ -46,7 +47,8 @@ def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_
     if build and used.image and not differing:
         with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
             agent, sandbox = catalogue.agent(spec.agent, spec.options), catalogue.sandbox(spec.sandbox)
-            request = BuildRequest(agent, Path(folder) / "build.log", base_image=base_image)
+            hosts = spec.grants.build_hosts if is_foreign(agent) else None
+            request = BuildRequest(agent, Path(folder) / "build.log", base_image=base_image, hosts=hosts)
             if (image := sandbox.build(request).identity) != used.image:
                 differing.append(f"the agent's environment was {used.image}, is {image}")
     if differing:

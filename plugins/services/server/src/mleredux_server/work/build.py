@@ -6,12 +6,13 @@ from typing import Any
 
 from mleredux.errors import BuildFailed, MlereduxError
 from mleredux.plugin.command import Catalogue
+from mleredux.plugin.host import is_foreign
 from mleredux.plugin.sandbox import BuildRequest, choose
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import BuildRow, Job, now
 from mleredux_server.problems import Problem
-from mleredux_server.references import check_made
+from mleredux_server.references import check_made, granted
 from mleredux_server.work import WorkContext
 
 LOG_FILE = "build.log"
@@ -38,7 +39,13 @@ def work(context: WorkContext) -> dict[str, Any]:
     agent = catalogue.agent(reference, options)
     choose(agent, catalogue.capabilities(), asked["sandbox"])
     log = context.folder / LOG_FILE
-    request = BuildRequest(agent, log, base_image=context.settings.base_image, time_limit=agent.build.time_limit)
+    request = BuildRequest(
+        agent,
+        log,
+        base_image=context.settings.base_image,
+        time_limit=agent.build.time_limit,
+        hosts=granted(catalogue, context.settings, agent).build_hosts if is_foreign(agent) else None,
+    )
     try:
         built = catalogue.sandbox(asked["sandbox"]).build(request)
     except BuildFailed as error:
