@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from mleredux._core.api import grade, prepare, run, tasks, validate
+    from mleredux._core.api import experiment, grade, prepare, run, tasks, validate
     from mleredux._core.models import (
         Agent,
         Artifact,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
 
 _HOME = {
-    "mleredux._core.api": ("grade", "prepare", "run", "tasks", "validate"),
+    "mleredux._core.api": ("experiment", "grade", "prepare", "run", "tasks", "validate"),
     "mleredux.errors": ("InvalidSubmission", "MlereduxError"),
     "mleredux.hookspecs": ("CONTRACT_VERSION", "hookimpl"),
     "mleredux._core.plugins": ("Ref",),
@@ -63,6 +63,7 @@ __all__ = [
     "Task",
     "Thresholds",
     "__version__",
+    "experiment",
     "grade",
     "hookimpl",
     "prepare",

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
+    from typing import Any
 
     import click
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         Technique,
         Verification,
     )
+    from mleredux._core.models.experiment import Plan
     from mleredux._core.plugins import Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
     from mleredux._core.stages.trial import Trial
@@ -125,6 +127,11 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 
 
 @hookspec(firstresult=True)
+def mleredux_list_history(reference: str, good: str, bad: str) -> list[str] | None:
+    """List the references of an agent's versions from `good` to `bad`, oldest first; None for other schemes."""
+
+
+@hookspec(firstresult=True)
 def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway | None:
     """Open the LLM gateway of one run with network `gateway`; it also listens on a Unix socket."""
 
@@ -137,6 +144,11 @@ def mleredux_protected_variables() -> Iterable[str] | None:
 @hookspec(firstresult=True)
 def mleredux_open_backend(url: str) -> Backend | None:
     """Open the server at a URL as the back end of commands with `--server`; None if it is another type of server."""
+
+
+@hookspec(firstresult=True)
+def mleredux_analyse_runs(runs: Sequence[Path], plan: Plan | None, measure: str | None) -> dict[str, Any] | None:
+    """Analyse the runs in these directories as an experiment's, and return a document for JSON."""
 
 
 # Observation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mleredux._core.plans import plan
 from mleredux._core.plugins import current
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
+from mleredux.errors import MlereduxError
 
 BYTES_PER_GRADER = 64 * 2**20
 """Bytes of submissions per grading process; below this, a second process is not worth its imports."""
@@ -92,6 +94,35 @@ def run(
     made = store.create(**asked, data_dir=str(data.path), obfuscated=obfuscated, verify=verify, context=context)
     pipeline = Pipeline(store, current(), data, base_image=base_image, progress=progress)
     return pipeline.execute([made])[0]
+
+
+def experiment(
+    plan: Mapping[str, Any] | Path | str,
+    *,
+    runs_dir: Path | str | None = None,
+    data_dir: Path | str | None = None,
+) -> Any:
+    """Freeze the plan of an experiment, or open the experiment of its name: `experiment(plan).run().analyse()`.
+
+    Args:
+        plan: Its fields as in a plan file, the path of one, or a folder or name of an experiment.
+        runs_dir: Folder for runs; None: `default_runs_dir()`.
+        data_dir: Folder for data; None: `default_data_dir()`.
+
+    Returns:
+        A `mleredux_experiments.sdk.Experiment`.
+
+    Raises:
+        MlereduxError: mleredux-experiments is not installed, or the plan is not possible here.
+    """
+    try:
+        import_module("mleredux_experiments")
+    except ModuleNotFoundError:
+        raise MlereduxError(
+            "Experiments need mleredux-experiments, which is not installed.",
+            hint="Install it: `pip install mleredux-experiments`.",
+        ) from None
+    return import_module("mleredux_experiments.sdk").experiment(plan, runs_dir=runs_dir, data_dir=data_dir)
 
 
 def prepare(task: str, *, data_dir: Path | str | None = None, force: bool = False) -> Prepared:

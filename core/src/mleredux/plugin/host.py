@@ -25,6 +25,7 @@ from mleredux._core.stages.jsonl import aggregate as aggregate_reports
 from mleredux._core.stages.jsonl import read_listed as read_jsonl
 from mleredux._core.stages.jsonl import write_report
 from mleredux._core.stages.prepare import prepare
+from mleredux._core.stages.regrade import regrade
 from mleredux._core.stages.trial import Trial
 from mleredux._core.stages.verify_run import verify_run
 from mleredux._core.submissions.files import submitted
@@ -57,6 +58,7 @@ __all__ = [
     "protected_variables",
     "read_jsonl",
     "read_schema",
+    "regrade",
     "score_in_children",
     "set_current",
     "submitted",

@@ -5,6 +5,8 @@
 | `plan`, `record` | plan files, and `experiment.json`: the frozen plan with its deviations |
 | `experiment`, `execution` | starting, extending and executing an experiment |
 | `estimate` | what a plan will take, and what it can detect |
+| `sdk` | the Python API: `mleredux.experiment` |
+| `bisection`, `familiarity` | which commit changed a score; whether known tasks are done better |
 | `results` | the table of runs: one row a run, from a runs folder, an experiment, a server or MLE-bench's reports |
 | `measures`, `attempts`, `curves`, `selection` | what is measured: medals, pass@k, medals over time, agents' choices |
 | `analysis` | all of it as one value, which reports and exports show |
@@ -14,9 +16,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mleredux.plugin import Ref, hookimpl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mleredux.plugin.experiment import Plan
 
 mleredux_contract = 2
 
@@ -32,6 +40,9 @@ _COMMANDS = {
     "experiment run": ("commands.plan:run", "Run an experiment, or continue it."),
     "experiment status": ("commands.plan:status", "Show how far an experiment is."),
     "experiment extend": ("commands.plan:extend", "Add seeds or tasks to an experiment."),
+    "experiment familiarity": ("commands.familiarity:command", "Correlate familiarity of tasks with performance."),
+    "regrade": ("commands.regrade:command", "Grade finished runs again, after a fix; all reports are kept."),
+    "bisect": ("commands.bisect:command", "Find the commit of an agent that changed its score."),
     "experiment retry": ("commands.plan:retry", "Run again what the environment or the task broke."),
     "experiment analyse": ("commands.analyse:analyse_command", "Analyse an experiment, or a folder of runs."),
     "experiment report": ("commands.analyse:report_command", "Write a page with all pictures."),
@@ -49,3 +60,11 @@ def mleredux_register_commands() -> Iterable[Ref]:
         Ref(name, f"{__name__}.{where}", {"title": title, "place": "both" if name in _SERVER else "here"})
         for name, (where, title) in _COMMANDS.items()
     ]
+
+
+@hookimpl
+def mleredux_analyse_runs(runs: Sequence[Path], plan: Plan | None, measure: str | None) -> dict[str, Any]:
+    """Analyse runs, for services."""
+    from mleredux_experiments.sdk import analyse_runs
+
+    return analyse_runs(runs, plan, measure)

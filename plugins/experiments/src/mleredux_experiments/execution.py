@@ -119,18 +119,19 @@ class Execution:
         latest = runs[0] if runs else None
         return "broken" if latest is not None and latest["cause"] != Cause.CANCELLED and latest["cause"] else "missing"
 
-    def run(self, *, jobs: int = 1, broken: bool = False) -> None:
+    def run(self, *, jobs: int = 1, broken: bool = False, only: Callable[[Cell], bool] = lambda _cell: True) -> None:
         """Execute all cells that have not ended, until a budget or the stopping rule ends it, or `stop` is set.
 
         Args:
             jobs: Maximum number of concurrent runs.
             broken: Run the cells again that the environment or the task broke; their runs are kept.
+            only: Which cells to execute.
 
         Raises:
             MlereduxError: Another process executes the experiment.
         """
         with self.claim():
-            self._run(jobs, broken)
+            self._run(jobs, broken, only)
 
     @contextmanager
     def claim(self) -> Iterator[None]:
@@ -149,8 +150,8 @@ class Execution:
         finally:
             lock.release()
 
-    def _run(self, jobs: int, broken: bool) -> None:
-        places = self.places()
+    def _run(self, jobs: int, broken: bool, only: Callable[[Cell], bool]) -> None:
+        places = [place for place in self.places() if only(place.cell)]
         wanted = {"missing", "interrupted", *(("broken",) if broken else ())}
         todo = [(place, self._resumable(place)) for place in places if place.state in wanted]
         resumed = [run for _, run in todo if run is not None]

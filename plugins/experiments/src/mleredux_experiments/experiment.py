@@ -53,11 +53,21 @@ def open_experiment(folder: Path, catalogue: Catalogue) -> Execution:
     return Execution(record, folder, RunStore((folder / record.runs).resolve()), catalogue)
 
 
-def start(plan: Plan, catalogue: Catalogue, *, runs_dir: Path | str | None, data_dir: Path | str | None) -> Execution:
+def start(
+    plan: Plan,
+    catalogue: Catalogue,
+    *,
+    runs_dir: Path | str | None,
+    data_dir: Path | str | None,
+    grow: bool = False,
+) -> Execution:
     """Freeze a plan, or continue the experiment of its name.
 
     A plan that was changed before the first result replaces the frozen one. After it, changes are recorded as
     deviations; only arms that have runs may not change.
+
+    Args:
+        grow: Add the plan's arms and seeds to those of the experiment, instead of replacing its plan.
 
     Raises:
         MlereduxError: The plan is not possible here, or changes an arm that has runs.
@@ -66,6 +76,8 @@ def start(plan: Plan, catalogue: Catalogue, *, runs_dir: Path | str | None, data
     folder = store.path / FOLDER / plan.experiment.name
     if (folder / RECORD_FILE).is_file():
         found = open_experiment(folder, catalogue)
+        if grow:
+            plan = _grown(found.record.plan, plan)
         if digest_of(plan) != found.record.file_digest:
             check_plan(plan, catalogue)
             with found.claim():
@@ -113,6 +125,12 @@ def extend(found: Execution, *, tasks: Iterable[str] = (), seeds: Iterable[int] 
         record.save(found.folder)
     found.__dict__.pop("planned", None)
     return words
+
+
+def _grown(old: Plan, new: Plan) -> Plan:
+    seeds = tuple(dict.fromkeys((*old.experiment.seeds, *new.experiment.seeds)))
+    design = old.experiment.model_copy(update={"seeds": seeds})
+    return old.model_copy(update={"experiment": design, "arms": {**old.arms, **new.arms}})
 
 
 def _replace(found: Execution, written: Plan) -> None:

@@ -39,6 +39,12 @@ class Picture:
     answer: str
     figure: Figure
 
+    def _repr_png_(self) -> bytes:
+        """For notebooks."""
+        content = io.BytesIO()
+        self.figure.savefig(content, format="png", dpi=90)
+        return content.getvalue()
+
     def svg(self) -> str:
         """The picture as SVG, the same bytes for the same data."""
         import matplotlib as mpl

@@ -40,17 +40,22 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if (folder / "experiment.json").is_file():
         told = _object(folder / "experiment.json")
         experiment, folder = experiment or str(told["name"]), (folder / str(told.get("runs", "."))).resolve()
-    rows, notes = [], []
-    for record in sorted(folder.glob("*/run.json")):
-        try:
-            row = _read_run(record.parent, rollouts)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            notes.append(f"{record.parent.name} can't be read ({type(error).__name__}) and is left out.")
-            continue
-        if experiment is None or row.experiment == experiment:
-            rows.append(row)
-    if not rows and experiment is None and next(folder.glob("*/*.json"), None):
+    found = load_runs((record.parent for record in sorted(folder.glob("*/run.json"))), rollouts=rollouts)
+    if experiment is not None:
+        found = found.keep(row for row in found.rows if row.experiment == experiment)
+    elif not found.rows and next(folder.glob("*/*.json"), None):
         return load_reports(folder)
+    return found
+
+
+def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
+    """The results of some runs, by their directories; those that can't be read are left out with a note."""
+    rows, notes = [], []
+    for folder in folders:
+        try:
+            rows.append(_read_run(folder, rollouts))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            notes.append(f"{folder.name} can't be read ({type(error).__name__}) and is left out.")
     return Results(tuple(rows), task_facts(), notes=tuple(notes))
 
 

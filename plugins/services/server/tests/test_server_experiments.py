@@ -11,9 +11,10 @@ import pytest
 import structlog
 from mleredux._core.models import RunSpec
 from mleredux._core.store import Run, RunStore
+from mleredux.plugin.artifact import Cause, State
 from mleredux.plugin.experiment import Plan, plan_tasks
 from mleredux_server.creation import drop_uncreated
-from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow
+from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow, now
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import func, select, update
 
@@ -77,6 +78,27 @@ def test_a_plan_is_expanded_as_it_is_locally(local: LocalServer, ann: httpx.Clie
     assert made["name"] == "first" and made["plan"]["arms"]["v2"]["agent"] == "baseline"
     spec = Run(local.service.store.path / made["runs"][0]["id"]).spec
     assert (spec.experiment, spec.context) == (made["id"], "Be brief.") and spec.arm == made["runs"][0]["arm"]
+
+
+def test_an_experiment_is_analysed_by_its_plan(local: LocalServer, ann: httpx.Client) -> None:
+    arms = {name: {"agent": "dummy", "sandbox": "docker"} for name in ("v1", "v2")}
+    plan = {"experiment": {"name": "first", "tasks": ["wine", "digits"], "primary": "valid"}, "arms": arms}
+    made = ann.post("/v1/experiments", json={"plan": plan}).json()
+    url = f"/v1/experiments/{made['id']}/analysis"
+    assert (ann.get(url).status_code, ann.get("/v1/experiments/none/analysis").status_code) == (422, 404)
+    for run in made["runs"]:
+        folder = Run(local.service.store.path / run["id"])
+        for state in (State.PREPARING, State.PRODUCING):
+            folder.enter(state)
+        folder.enter(State.FAILED, cause=Cause.AGENT_CRASHED, message="It crashed.")
+    with local.service.database.writing() as session:
+        ids = [run["id"] for run in made["runs"]]
+        session.execute(update(RunRow).where(RunRow.id.in_(ids)).values(status="failed", ended_at=now()))
+    found = ann.get(url)
+    assert found.status_code == 200, found.text
+    told = found.json()
+    assert (told["measure"], told["baseline"], [arm["runs"] for arm in told["arms"]]) == ("valid", "v1", [2, 2])
+    assert ann.get(url, params={"measure": "nonsense"}).status_code == 422
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_re
 _OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
 _AGENT_FOLDERS = ("output", "attempts")
 _STILL_WRITTEN = "events.jsonl"
-_OWN_FILES = ("run.json", _STILL_WRITTEN, "report.json", "scores.json")
+_OWN_FILES = ("run.json", _STILL_WRITTEN, "report.json", "scores.json", "grades.json")
 _MASKED_FOLDERS = ("output", "logs", "submissions", "attempts", "llm")
 _BLOCK = 1 << 20
 _ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)

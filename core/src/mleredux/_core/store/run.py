@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SCORES_FILE = "scores.json"
 """The file of a run with the scores of each version of its submission."""
+GRADES_FILE = "grades.json"
+"""The file of a run that was graded again: all its reports with their versions, oldest first."""
 _RECORD_FILE = "run.json"
 _CANCEL_FILE = ".cancel"
 
@@ -236,6 +238,12 @@ class Run:
             "experiment": self.spec.experiment,
             "arm": self.spec.arm,
         }
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from mleredux._core.display import run_html
+
+        return run_html(self)
 
 
 def _write(path: Path, record: RunRecord) -> None:

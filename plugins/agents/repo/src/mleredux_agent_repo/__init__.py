@@ -24,6 +24,16 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 
 
 @hookimpl
+def mleredux_list_history(reference: str, good: str, bad: str) -> list[str] | None:
+    """List the commits between two of a repository."""
+    if not reference.startswith(SCHEME):
+        return None
+    from mleredux_agent_repo.history import history
+
+    return history(reference, good, bad)
+
+
+@hookimpl
 def mleredux_register_commands() -> list[Ref]:
     """`mleredux agent check`."""
     return [Ref("agent check", "mleredux_agent_repo.check_command:command")]

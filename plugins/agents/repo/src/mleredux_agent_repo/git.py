@@ -37,14 +37,15 @@ def new_store(path: Path, *, sha256: bool = False) -> Path:
     return path
 
 
-def fetch(store: Path, origin: str, wanted: str, *, shown: str) -> str:
-    """Fetch one commit without its history; its name.
+def fetch(store: Path, origin: str, wanted: str, *, shown: str, history: bool = False) -> str:
+    """Fetch one commit, without its history or with the names of all before it; its name.
 
     Args:
         store: Made by `new_store`.
         origin: A URL, or the path of another store of ours.
         wanted: A branch, tag or commit.
         shown: What the origin is called in errors.
+        history: Whether to fetch all commits before it, without their files.
 
     Raises:
         MlereduxError: It can't be fetched, takes too long or is too large.
@@ -52,7 +53,13 @@ def fetch(store: Path, origin: str, wanted: str, *, shown: str) -> str:
     local = origin.startswith("/")
     allowed = ("file",) if local else ("https", "http", "ssh", "git")
     arguments = [*(part for name in allowed for part in ("-c", f"protocol.{name}.allow=always"))]
-    arguments += ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules"]
+    arguments += [
+        "fetch",
+        "--quiet",
+        "--filter=tree:0" if history else "--depth=1",
+        "--no-tags",
+        "--no-recurse-submodules",
+    ]
     arguments += ["--", f"file://{origin}" if local else origin, wanted]
     _run(arguments, store, remote=not local, failure=f"{wanted} of {shown} can't be fetched")
     return run(["rev-parse", "FETCH_HEAD^{commit}"], store).decode().strip()

@@ -68,15 +68,15 @@ def parse(reference: str) -> Reference:
         start = place.index("/", place.index("://") + 3) if "/" in place.partition("://")[2] else len(place)
         url, ref = _split(place, start)
         _check_url(url, scheme)
-        return Reference(url, None, _checked(ref), subdir)
+        return Reference(url, None, checked(ref), subdir)
     if found := _SCP.match(place):
         url, ref = _split(place, found.start("path"))
         _check_host(found["host"], url)
-        return Reference(url, None, _checked(ref), subdir)
+        return Reference(url, None, checked(ref), subdir)
     path, ref = (place, None) if Path(place).expanduser().exists() else _split_last(place)
     whole = Path(path).expanduser().resolve()
     _check_path(whole)
-    return Reference(None, whole, _checked(ref), subdir)
+    return Reference(None, whole, checked(ref), subdir)
 
 
 def _split(place: str, start: int) -> tuple[str, str | None]:
@@ -90,7 +90,7 @@ def _split_last(place: str) -> tuple[str, str | None]:
     return (path, ref) if at else (place, None)
 
 
-def _checked(ref: str | None) -> str | None:
+def checked(ref: str | None) -> str | None:
     if ref is not None and (not _REF.match(ref) or ".." in ref):
         raise MlereduxError(
             f"{ref!r} is not a branch, tag or commit.", hint="Write one after `@`, like @main or @v1.2."

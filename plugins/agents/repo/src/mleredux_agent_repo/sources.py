@@ -91,7 +91,7 @@ def _find(wanted: Reference, commit: str | None) -> str:
 
 
 @contextmanager
-def _scratch(origin: str) -> Iterator[Path]:
+def scratch_of(origin: str) -> Iterator[Path]:
     """A folder of ours in the cache, while nobody else fetches the same."""
     cache = cache_dir() / _FOLDER
     cache.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def _fetch(wanted: Reference, commit: str | None, local: Local | None = None) ->
         known = local.commit(asked)
         if known is not None and _place(wanted, known).is_dir():
             return known
-    with _scratch(shown) as scratch:
+    with scratch_of(shown) as scratch:
         store = git.new_store(scratch / "store.git", sha256=local.sha256 if local else False)
         origin = str(local.stage(scratch / "origin.git")) if local else shown
         found = git.fetch(store, origin, asked, shown=shown)
@@ -129,7 +129,7 @@ def _changed(wanted: Reference, local: Local, commit: str) -> bool:
     tree = _place(wanted, commit)
 
     def ignored(names: list[str]) -> set[str]:
-        with _scratch(f"{wanted.place}\0ignored") as scratch:
+        with scratch_of(f"{wanted.place}\0ignored") as scratch:
             store = git.new_store(scratch / "store.git", sha256=local.sha256)
             given = b"".join(os.fsencode(name) + b"\0" for name in names)
             said = git.run(["check-ignore", "--no-index", "-z", "--stdin"], store, tree=tree, given=given)
@@ -143,7 +143,7 @@ def _copy(wanted: Reference) -> str:
     """Copy a folder into the cache; a name made of its content."""
     path = wanted.path
     assert path is not None
-    with _scratch(str(path)) as scratch:
+    with scratch_of(str(path)) as scratch:
         tree = scratch / "tree"
         trees.copy(path, tree, str(path), trees.LEFT_OUT)
         trees.check(tree, str(path))

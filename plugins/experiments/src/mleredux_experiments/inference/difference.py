@@ -11,6 +11,8 @@ from mleredux_experiments.inference.power import Needed, Variance
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mleredux_experiments.figures import Picture
+
 Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided"]
 
 
@@ -139,6 +141,12 @@ class Comparison:
             **told,
             **{name: one._asdict() if one else None for name, one in intervals.items()},
         }
+
+    def plot(self) -> Picture:
+        """The differences of the tasks; notebooks show it, and `figure` is matplotlib's."""
+        from mleredux_experiments.figures import Picture, forest
+
+        return Picture("difference", f"On which tasks is {self.b} better than {self.a}?", self.sentence, forest(self))
 
     @property
     def frame(self) -> pd.DataFrame:

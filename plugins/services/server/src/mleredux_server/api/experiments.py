@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from mleredux.plugin.experiment import Plan
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -78,6 +79,29 @@ def list_experiments(
 def get_experiment(experiment_id: str, caller: Reader, request: Request) -> ExperimentDetail:
     """Get an experiment with all its runs, in the requested order."""
     return _detail(service_of(request), caller, experiment_id)
+
+
+@router.get("/{experiment_id}/analysis")
+def get_analysis(
+    experiment_id: str,
+    caller: Reader,
+    request: Request,
+    measure: Annotated[str | None, Query(max_length=64, description="Another than the plan's.")] = None,
+) -> dict[str, Any]:
+    """Analyse the runs of an experiment that have ended: arms, comparisons with the first one, errors."""
+    service = service_of(request)
+    detail = _detail(service, caller, experiment_id)
+    plan = Plan.model_validate(detail.plan) if detail.plan else None
+    folders = [service.store.path / run.id for run in detail.runs if run.ended_at is not None]
+    analyse = service.catalogue.hook("mleredux_analyse_runs")
+    found: dict[str, Any] | None = analyse(runs=folders, plan=plan, measure=measure)
+    if found is None:
+        raise Problem(
+            "not-found",
+            "This server can't analyse experiments.",
+            hint="Its administrator installs mleredux-experiments.",
+        )
+    return found
 
 
 @router.post("/{experiment_id}/cancel", status_code=202, responses={200: {"model": ExperimentDetail}})

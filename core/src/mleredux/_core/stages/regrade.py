@@ -1,0 +1,88 @@
+"""Grading a finished run again, after its task or grader was fixed; every report is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.data import DataStore
+from mleredux._core.models import Report, Task
+from mleredux._core.plugins import Catalogue
+from mleredux._core.resume import versions_of
+from mleredux._core.stages.grade import grade
+from mleredux._core.stages.grade_versions import grade_versions
+from mleredux._core.stages.prepare import prepare
+from mleredux._core.stages.produce import produce
+from mleredux._core.stages.run_agent import agent_started
+from mleredux._core.store import Run
+from mleredux._core.store.files import write_atomically
+from mleredux._core.store.run import GRADES_FILE
+from mleredux.errors import MlereduxError
+
+
+def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tuple[Report, Report]:
+    """Grade the submission of a finished run, and all its versions, with the installed task and grader.
+
+    Reports are kept in `grades.json`, oldest first, each with the versions of task, data and packages. The evidence for
+    the verdict is that of the run.
+
+    Args:
+        data: None: the folder that the run used.
+
+    Returns:
+        The report before, and the new one.
+
+    Raises:
+        MlereduxError: The run has no report, is being executed, or does not fit the task's data of today.
+    """
+    if not run.lock.acquire():
+        raise MlereduxError(f"Run {run.id} is being executed.", hint="Wait for it.")
+    try:
+        old, ran = run.report, run.log.state.ran
+        if old is None or ran is None:
+            raise MlereduxError(f"Run {run.id} has no report.", hint="Resume it with `mleredux run --resume`.")
+        task = catalogue.task(run.spec.task)
+        prepared = prepare(task, catalogue, data or DataStore(run.spec.data_dir))
+        given = run.path / ran.submitted if isinstance(ran.submitted, Path) else ran.submitted
+        same: dict[str, Any] = {"shown_path": ran.submission, "limit": old.limit, "ledger": old.ledger}
+        found = grade(task, given, prepared.private, catalogue, **same)
+        if old.valid_submission and not found.valid_submission and prepared.digest != run.use.task_data:
+            raise MlereduxError(
+                f"Run {run.id} was made with other data of {task.id}: {found.message}",
+                hint="Its report is unchanged; prepare the data of then, or run the agent again.",
+            )
+        new = found.judged(old.verdict.evidence, old.verdict.verification)
+        _keep(run, catalogue, task, old, new, prepared.digest)
+        if versions := run.submissions():
+            graded = {given: new} if isinstance(given, Path) else {}
+            started = agent_started(run)
+            run.write_scores(
+                grade_versions(task, versions, prepared.private, catalogue, started_at=started, graded=graded)
+            )
+        run.write_report(new)
+        produce(run, catalogue)
+    finally:
+        run.lock.release()
+    return old, new
+
+
+def _keep(run: Run, catalogue: Catalogue, task: Task, old: Report, new: Report, data: str) -> None:
+    path = run.path / GRADES_FILE
+    use, now = run.use, versions_of(run, catalogue)
+    grader = catalogue.entries("graders").get(str(task.metric.grader))
+    if grader is not None and grader.plugin.distribution and grader.plugin.version:
+        now[grader.plugin.distribution] = grader.plugin.version
+    kept = json.loads(path.read_bytes()) if path.exists() else [_entry(old, use.task_data, use.packages)]
+    kept.append(_entry(new, data, now))
+    write_atomically(path, json.dumps(kept, indent=1) + "\n")
+
+
+def _entry(report: Report, data: str | None, packages: dict[str, str]) -> dict[str, Any]:
+    return {
+        "graded_at": report.created_at.isoformat(),
+        "task_version": report.task_version,
+        "task_data": data,
+        "packages": packages,
+        "report": report.model_dump(mode="json"),
+    }

@@ -1,0 +1,102 @@
+"""`mleredux bisect`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from mleredux.errors import NotFound
+from mleredux.plugin.command import (
+    Duration,
+    catalogue,
+    data_dir_option,
+    json_option,
+    print_json,
+    read_options,
+    runs_dir_option,
+)
+
+from mleredux_experiments.bisection import Bisection, commit_of
+
+
+@click.command("bisect")
+@click.argument("agent")
+@click.argument("good")
+@click.argument("bad")
+@click.option("--task", "tasks", multiple=True, required=True, metavar="ID", help="A task to run; can be repeated.")
+@click.option("--measure", default="gap_to_gold", show_default=True, help="What is compared.")
+@click.option(
+    "--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Chance of an error."
+)
+@click.option("--seeds", type=click.IntRange(2, 1000), default=8, show_default=True, help="Maximum number of seeds.")
+@click.option("--sandbox", metavar="ID", help="Sandbox to run in.")
+@click.option("--time-limit", type=Duration(), help="Time limit for the agent: 90s, 30m, 2h.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Concurrent runs.")
+@runs_dir_option
+@data_dir_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    agent: str,
+    good: str,
+    bad: str,
+    tasks: tuple[str, ...],
+    measure: str,
+    alpha: float,
+    seeds: int,
+    sandbox: str | None,
+    time_limit: float | None,
+    options: tuple[str, ...],
+    jobs: int,
+    runs_dir: str | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Find the commit of a repository agent (repo:URL) that changed its score between two commits.
+
+    Each step runs one commit, seed by seed, until a sequential test assigns it to GOOD or BAD. Runs are kept as an
+    experiment, so that the command continues after an interruption.
+    """
+    history = catalogue(ctx).hook("mleredux_list_history")(reference=agent, good=good, bad=bad)
+    if history is None:
+        raise NotFound(f"{agent} has no history.", hint="Give a repository, as repo:https://host/team/agent.git.")
+    if len(history) < 2:
+        raise click.UsageError("GOOD and BAD are the same commit.", ctx)
+    limits = {} if time_limit is None else {"time_limit": time_limit}
+    arm = {"sandbox": sandbox, "limits": limits, "options": read_options(options)}
+    found = Bisection(
+        history=history,
+        tasks=catalogue(ctx).task_names(tasks),
+        arm={key: value for key, value in arm.items() if value},
+        catalogue=catalogue(ctx),
+        chosen=measure,
+        alpha=alpha,
+        least=min(3, seeds),
+        most=seeds,
+        jobs=jobs,
+        runs_dir=runs_dir,
+        data_dir=data_dir,
+        tell=lambda text: None if as_json else click.echo(text, err=True),
+    )
+    last, first = found.find()
+    between = history.index(first) - history.index(last) - 1
+    if as_json:
+        print_json(
+            {
+                "last_good": commit_of(last),
+                "first_bad": commit_of(first),
+                "undecided": between,
+                "commits": len(history),
+                "experiment": found.name,
+                "steps": [asdict(step) for step in found.steps],
+            }
+        )
+    elif between:
+        click.echo(
+            f"The change is after {commit_of(last)}, at the latest in {commit_of(first)}; "
+            f"{between} commits between are undecided."
+        )
+    else:
+        click.echo(f"The first bad commit is {commit_of(first)}.")

@@ -1,0 +1,45 @@
+"""`mleredux experiment familiarity`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from mleredux.plugin.command import json_option, print_json
+
+from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
+
+
+@click.command("familiarity")
+@click.argument("arm")
+@click.option(
+    "--table",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="A CSV with the columns task and familiarity.",
+)
+@source_options
+@measure_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    arm: str,
+    table: Path,
+    runs_dir: str | None,
+    reports: Path | None,
+    experiment: str | None,
+    where: tuple[str, ...],
+    measure: str,
+    as_json: bool,
+) -> None:
+    """Correlate how familiar tasks are to an arm's model with how well the arm does on them."""
+    from mleredux_experiments.familiarity import familiarity, read_table
+
+    results = results_of(ctx, runs_dir, reports, experiment, where)
+    found = familiarity(results, arm, read_table(table), measure)
+    note(results)
+    if as_json:
+        print_json(found.record())
+    else:
+        click.echo(found.sentence)

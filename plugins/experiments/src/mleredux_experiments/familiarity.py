@@ -1,0 +1,102 @@
+"""Familiarity against performance: does an agent do better on tasks that its model knows?"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mleredux.errors import MlereduxError
+
+from mleredux_experiments.inference.errors import Interval, normal
+from mleredux_experiments.measures import cells, measure
+from mleredux_experiments.results import Results
+
+_LEAST_TASKS = 4
+
+
+@dataclass(frozen=True)
+class Familiarity:
+    """The rank correlation of familiarity and performance over tasks.
+
+    Attributes:
+        rho: Spearman's correlation.
+        low, high: Its interval, by Fisher's transformation with the variance of Bonett and Wright (2000).
+        p: Two-sided p-value.
+    """
+
+    arm: str
+    measure: str
+    tasks: int
+    rho: float
+    low: float
+    high: float
+    p: float
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        told = "related" if self.low > 0 or self.high < 0 else "no relation shown"
+        return (
+            f"Familiarity and {self.measure} of {self.arm} over {self.tasks} tasks: Spearman's ρ = {self.rho:+.2f} "
+            f"({self.low:+.2f} to {self.high:+.2f}), p = {self.p:.2g}: {told}."
+        )
+
+    def record(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {"sentence": self.sentence, **asdict(self)}
+
+
+def familiarity(
+    results: Results, arm: str, table: Mapping[str, float], chosen: str = "any_medal", alpha: float = 0.05
+) -> Familiarity:
+    """Correlate familiarity with the mean performance of an arm on each task.
+
+    Args:
+        table: Familiarity by task, of any scale; a variant of a task has that of its competition.
+
+    Raises:
+        MlereduxError: Fewer than four tasks have both, or one of them does not vary.
+    """
+    from scipy.stats import spearmanr
+
+    values = cells(results.arm(arm), measure(chosen), lambda row: row.task if row.task in table else row.base)
+    tasks = sorted(values.keys() & table.keys())
+    if len(tasks) < _LEAST_TASKS:
+        raise MlereduxError(
+            f"Only {len(tasks)} tasks have both runs of {arm} and a familiarity; {_LEAST_TASKS} are needed.",
+            hint="Add tasks to the table, or run more.",
+        )
+    known, scores = np.array([table[task] for task in tasks]), np.array([values[task].mean() for task in tasks])
+    if not (np.ptp(known) and np.ptp(scores)):
+        raise MlereduxError("Familiarity or performance is the same on all tasks.", hint="Choose another --measure.")
+    found = spearmanr(known, scores)
+    interval = _interval(float(found.statistic), len(tasks), alpha)
+    return Familiarity(arm, chosen, len(tasks), float(found.statistic), *interval, p=float(found.pvalue))
+
+
+def _interval(rho: float, count: int, alpha: float) -> Interval:
+    if abs(rho) >= 1:
+        return Interval(rho, rho)
+    half = normal(1 - alpha / 2) * math.sqrt((1 + rho**2 / 2) / (count - 3))
+    return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
+
+
+def read_table(path: Path) -> dict[str, float]:
+    """A CSV with the columns `task` and `familiarity`.
+
+    Raises:
+        MlereduxError: A column is missing, or a value is not a number.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return {row["task"]: float(row["familiarity"]) for row in csv.DictReader(file)}
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise MlereduxError(
+            f"{path} is not a table of familiarity ({type(error).__name__}: {error}).",
+            hint="Write a CSV with the columns task and familiarity.",
+        ) from None

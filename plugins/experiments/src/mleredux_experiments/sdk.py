@@ -1,0 +1,170 @@
+"""The Python API: `mleredux.experiment(plan).run().analyse().compare("v1", "v2")`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux.plugin.command import current
+from mleredux.plugin.experiment import Plan
+
+from mleredux_experiments.execution import STATES, Execution
+from mleredux_experiments.experiment import extend, find, start
+from mleredux_experiments.plan import make_plan, with_contexts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mleredux_experiments.analysis import Analysis
+    from mleredux_experiments.results import Results
+
+
+class Experiment:
+    """An experiment in a runs folder: what `mleredux experiment` does, as values.
+
+    Attributes:
+        plan: The frozen plan.
+        path: The folder with `experiment.json`.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+
+    @property
+    def plan(self) -> Plan:
+        """The frozen plan, extensions included."""
+        return self._execution.record.plan
+
+    @property
+    def path(self) -> Path:
+        """The experiment's folder."""
+        return self._execution.folder
+
+    def run(self, *, jobs: int = 1) -> Experiment:
+        """Execute all cells that have no result, each once; return the experiment.
+
+        Raises:
+            MlereduxError: Another process executes it.
+        """
+        self._execution.stop.clear()
+        self._execution.run(jobs=jobs)
+        return self
+
+    def retry(self, *, jobs: int = 1) -> Experiment:
+        """Run again what the environment or the task broke, and all that has no result."""
+        self._execution.stop.clear()
+        self._execution.run(jobs=jobs, broken=True)
+        return self
+
+    def extend(self, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> Experiment:
+        """Add tasks (or sets as `set:NAME`) and seeds; `run` then makes the new runs."""
+        extend(self._execution, tasks=tasks, seeds=seeds)
+        return self
+
+    def status(self) -> dict[str, Any]:
+        """How far it is, as `mleredux experiment status --json` prints it."""
+        return self._execution.status()
+
+    @property
+    def results(self) -> Results:
+        """The table of its runs."""
+        from mleredux_experiments.sources import load
+
+        return load(self.path, rollouts=True)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a run."""
+        return self.results.frame
+
+    def analyse(self, measure: str | None = None) -> Analysis:
+        """Analyse the runs so far; the first arm of the plan is the baseline.
+
+        Args:
+            measure: Another than the plan's primary measure.
+
+        Raises:
+            MlereduxError: There are no runs, or they are not comparable.
+        """
+        changes = [f"After {change.results} results: {change.what}" for change in self._execution.record.deviations]
+        return _analysed(self.results, self.plan, measure, changes)
+
+    def __repr__(self) -> str:
+        told = self.status()
+        return f"Experiment({told['name']!r}, {told['ended']} of {told['total']} runs ended)"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the runs by arm."""
+        told = self.status()
+        columns = ("arm", "total", *(state for state in STATES if state == "ended" or told[state]))
+        head = "".join(f"<th>{name}</th>" for name in columns)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(str(arm[name]))}</td>' for name in columns)}</tr>" for arm in told["arms"]
+        )
+        title = f"<b>{escape(told['name'])}</b> {escape(told['question'])}"
+        ended = f"{told['ended']} of {told['total']} runs ended"
+        return f"<div>{title}<br>{ended}<table><tr>{head}</tr>{rows}</table></div>"
+
+
+def experiment(
+    plan: Plan | Mapping[str, Any] | Path | str,
+    *,
+    runs_dir: Path | str | None = None,
+    data_dir: Path | str | None = None,
+) -> Experiment:
+    """Freeze a plan, or open the experiment of its name.
+
+    Args:
+        plan: A plan, its fields as in the file, the path of a plan file, or a folder or name of an experiment.
+        runs_dir: Folder for runs; None: the default one.
+        data_dir: Folder for data; None: the default one.
+
+    Raises:
+        NotFound: There is no such file, experiment, task or agent.
+        MlereduxError: The plan is not possible here.
+    """
+    if isinstance(plan, Mapping):
+        plan = with_contexts(make_plan(plan), current(), Path.cwd())
+    found = plan if isinstance(plan, Plan) else find(str(plan), str(runs_dir) if runs_dir else None, current())
+    if isinstance(found, Plan):
+        found = start(found, current(), runs_dir=runs_dir, data_dir=data_dir)
+    return Experiment(found)
+
+
+def analyse_runs(runs: Iterable[Path], plan: Plan | None, measure: str | None) -> dict[str, Any]:
+    """The analysis of the runs in these directories, as a document for JSON.
+
+    Args:
+        plan: The plan of their experiment, if it has one; then its first arm is the baseline.
+        measure: Another than the plan's primary measure.
+
+    Raises:
+        MlereduxError: There are no runs, or they are not comparable.
+    """
+    from pydantic_core import from_json, to_json
+
+    from mleredux_experiments.sources import load_runs
+
+    found = _analysed(load_runs(runs), plan, measure, ())
+    document: dict[str, Any] = from_json(to_json(found.record(), inf_nan_mode="null", fallback=str))
+    return document
+
+
+def _analysed(results: Results, plan: Plan | None, measure: str | None, changes: Sequence[str]) -> Analysis:
+    from mleredux_experiments.analysis import analyse
+
+    if plan is None:
+        return analyse(results, measure or "any_medal")
+    design = plan.experiment
+    return analyse(
+        results,
+        measure or design.primary,
+        arms=list(plan.all_arms()),
+        margin=design.margin,
+        alpha=design.alpha,
+        name=design.name,
+        question=design.question,
+        changes=changes,
+    )

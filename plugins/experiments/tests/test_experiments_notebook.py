@@ -1,0 +1,45 @@
+"""The notebook of the documentation runs as it is written; familiarity is correlated with performance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mleredux
+import nbformat
+import pytest
+from mleredux.errors import MlereduxError
+from mleredux_experiments.familiarity import familiarity, read_table
+from mleredux_experiments.results import Results, Row
+from nbclient import NotebookClient
+
+NOTEBOOK = Path(__file__).parents[3] / "docs" / "how-to" / "experiments.ipynb"
+
+
+def test_the_notebook_runs_and_shows_its_values() -> None:
+    book = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+    NotebookClient(book, timeout=300, kernel_name="python3").execute()
+    shown = "".join(str(cell.get("outputs")) for cell in book.cells)
+    assert "0 of 4 runs ended" in shown and "4 of 4 runs ended" in shown
+    assert "blend wins 2 and loses 0 of 2 tasks" in shown
+    assert "image/png" in shown
+    assert "Extended by seeds 1." in shown
+
+
+def test_without_the_distribution_one_sentence_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "mleredux_experiments", None)
+    with pytest.raises(MlereduxError, match="which is not installed"):
+        mleredux.experiment("plan.toml")
+
+
+def test_familiarity_is_related_by_rank_and_by_competition(tmp_path: Path) -> None:
+    path = tmp_path / "known.csv"
+    path.write_text("task,familiarity\n" + "".join(f"t{number},{-number}\n" for number in range(12)))
+    rows = (
+        Row(f"r{number}", "a", "a", f"t{number}+fixed", 0, valid=True, percentile=float(number)) for number in range(12)
+    )
+    found = familiarity(Results(tuple(rows)), "a", read_table(path), "percentile")
+    assert (found.tasks, found.rho) == (12, pytest.approx(-1.0))
+    assert "related" in found.sentence
+    path.write_text("task,known\nt1,1\n")
+    with pytest.raises(MlereduxError, match="is not a table of familiarity"):
+        read_table(path)
