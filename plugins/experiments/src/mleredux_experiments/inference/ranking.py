@@ -10,7 +10,7 @@ import numpy as np
 
 from mleredux_experiments.inference.errors import Array, Cells, Interval
 
-_BOOTSTRAPS = 300
+_BOOTSTRAPS = 200
 _MOST_RUNS = 2_000
 """Of the hierarchical model, whose matrices grow with the square."""
 _TIE = 1e-12
