@@ -23,7 +23,9 @@ AREAS = {
     "submissions: files and races": "core/tests/test_core_intake.py core/tests/test_core_documents.py",
     "validation": "core/tests/test_core_endpoint.py tests/containers/test_container_validation.py",
     "rollouts": "core/tests/test_core_rollout_hostile.py",
-    "budgets": "plugins/services/gateway/tests/test_gateway_budgets.py",
+    "budgets": (
+        "plugins/services/gateway/tests/test_gateway_attacks.py plugins/services/gateway/tests/test_gateway_budgets.py"
+    ),
     "screening of requests": "plugins/services/gateway/tests/test_gateway_screening.py",
     "repositories": "plugins/agents/repo/tests/test_repo_attacks.py plugins/agents/repo/tests/test_repo_sources.py",
     "grants": "plugins/agents/repo/tests/test_repo_grants.py",
