@@ -54,8 +54,10 @@ def run(server: ServerProcess, client: Client, tmp_path_factory: pytest.TempPath
     return client.get_run(names["run"].id)
 
 
-def test_the_ten_lines_of_the_readme_work(run: Run) -> None:
+def test_the_ten_lines_of_the_readme_work(client: Client, run: Run) -> None:
     assert (run.status, run.task, run.valid, run.medal) == ("done", "digits", True, None)
+    assert run.verdict == "verified", "the server's default"
+    assert run.id in [found.id for found in client.runs(verdict="verified")]
 
 
 def test_a_run_over_http_says_what_its_directory_says(server: ServerProcess, run: Run, tmp_path: Path) -> None:
