@@ -35,11 +35,13 @@ class Trial:
         run: The run whose result is checked.
         task: Its task.
         public: The public files that its agent had.
+        folder: For files that are needed until the end; sandboxes can mount what lies in it.
     """
 
     run: Run
     task: Task
     public: Path
+    folder: Path
     _context: StageContext
     _prepared: Prepared
     _built: Built
@@ -63,7 +65,7 @@ class Trial:
             SandboxError: The environment broke.
         """
         context, spec = self._context, self.run.spec
-        store = RunStore(self.run.path / _FOLDER)
+        store = RunStore(self.folder)
         fields = spec.model_dump(exclude={"id", "created_at", "limits", "network", "grants", "verify"})
         again = store.create(**fields, limits=spec.limits, network="none")
         fill(again.output_dir)
@@ -145,10 +147,12 @@ def verify(context: StageContext, built: Built, prepared: Prepared, report: Repo
     if not report.valid_submission or report.score is None:
         return Verification(status="not attempted", why="There is no submission with a score.")
     context.say("executing the final code again")
-    trial = Trial(context.run, context.task, prepared.public, context, prepared, built)
     place = RunStore(context.run.path / _FOLDER)
     for _ in context.sandbox.sweep(place.owner, lambda _run: False):
         continue
+    remove_tree(place.path)  # of a program that was killed
+    place.path.mkdir()
+    trial = Trial(context.run, context.task, prepared.public, place.path, context, prepared, built)
     try:
         found: Verification | None = context.catalogue.hook("mleredux_verify")(trial=trial, report=report)
     except Cancelled:

@@ -101,8 +101,7 @@ def _repeat(
         else:
             script = copy_programs(run, output, entry)
 
-    # Beside the run, where the sandbox can mount it, and on the disk of the data, if possible.
-    with tempfile.TemporaryDirectory(prefix=".permuted-", dir=run.path) as folder:
+    with tempfile.TemporaryDirectory(prefix="permuted-", dir=trial.folder) as folder:
         public = Path(folder) / "public"
         public.mkdir()
         Path(folder).chmod(0o755)
