@@ -361,7 +361,7 @@ def test_variants_are_made_when_asked_for_and_mistakes_are_named(site: Site) -> 
     site.good("alpha")
     odd, bad, none, near = got(site, "alpha-task+odd", "alpha-task+bad", "alpha-task+none", "alpha-tsk")
     assert "has the id 'alpha-task'" in odd
-    assert "Variant 'bad' of task alpha-task can't be created (ZeroDivisionError" in bad
+    assert "The task 'alpha-task+bad' can't be created (ZeroDivisionError" in bad
     assert none == "NotFound Task alpha-task has no variant 'none'. It has: alpha-task+bad, alpha-task+odd."
     assert "Did you mean alpha-task?" in near
 

@@ -122,6 +122,14 @@ def mleredux_register_commands() -> Iterable[click.Command | Ref]:
 
 
 @hookspec(firstresult=True)
+def mleredux_find_task(name: str, base: Task | None) -> Task | None:
+    """Return a task that is not registered, because there are many like it (`wine+planted-7`); None for other names.
+
+    `base` is the registered task before the `+`.
+    """
+
+
+@hookspec(firstresult=True)
 def mleredux_find_agent(reference: str) -> Agent | None:
     """Resolve a reference with a scheme (`repo:https://…@REF`) to a pinned agent; None for other schemes."""
 

@@ -38,7 +38,7 @@ def run_analyst(public: Path, output: Path, technique: str) -> subprocess.Comple
 def test_it_answers_each_question_in_a_document_that_is_read(
     technique: str, prepared: Preparer, tmp_path: Path
 ) -> None:
-    task = prepared(f"{technique}+planted-3@shop")
+    task = prepared(f"{technique}+planted-public-1@wine")
     ended = run_analyst(task.public, tmp_path, technique)
     assert ended.returncode == 0, ended.stderr
     text = (tmp_path / f"{technique}_analysis.json").read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def test_it_answers_each_question_in_a_document_that_is_read(
 
 
 def test_the_same_data_gives_the_same_document(prepared: Preparer, tmp_path: Path) -> None:
-    public = prepared("leakage+planted-3@shop").public
+    public = prepared("leakage+planted-public-1@wine").public
     texts = set()
     for number in range(2):
         run_analyst(public, tmp_path / str(number), "leakage")

@@ -35,7 +35,7 @@ def test_the_declaration_is_checked_before_anything_is_prepared(name: str, why: 
         ("encoding@wine", "all features of its tables are numbers"),
         ("encoding@photos", "its tables have no features"),
         ("scaling@photos", "no numeric feature"),
-        ("missing+planted-1@photos", "it needs 3 numeric features"),
+        ("missing+planted-1@photos", "its tables have no features"),
         ("missing@wine", "no feature of its training table has missing values"),
     ],
 )
@@ -47,11 +47,11 @@ def test_the_data_is_checked_when_it_is_prepared(name: str, why: str, prepared: 
 def test_planted_instances_are_there_where_the_data_as_they_are_have_nothing(
     prepared: Callable[[str], Prepared],
 ) -> None:
-    for name in ("encoding+planted-1@wine", "missing+planted-1@wine"):
+    for name in ("encoding+planted-public-1@wine", "missing+planted-public-1@wine"):
         assert (prepared(name).public / "train.csv").is_file()
 
 
-@pytest.mark.parametrize("variant", ["planted", "planted--1", "planted-01", "planted-x", "fixed"])
+@pytest.mark.parametrize("variant", ["planted", "planted--1", "planted-01", "planted-x", "planted-public", "fixed"])
 def test_other_variants_are_not_known(variant: str, bench: Any) -> None:
     with pytest.raises(NotFound, match="has no variant"):
         bench.task(f"cv+{variant}@wine")

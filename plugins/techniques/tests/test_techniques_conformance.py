@@ -14,9 +14,15 @@ from mleredux_techniques import kit
 from technique_documents import TECHNIQUES
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder: planted instances of the toy task are prepared once for all techniques."""
+    return tmp_path_factory.mktemp("conformance")
+
+
 @pytest.mark.parametrize("check", testing.checks("techniques"))
-def test_conforms(check: Any, tmp_path: Path) -> None:
-    check(tmp_path)
+def test_conforms(check: Any, shared: Path) -> None:
+    check(shared)
 
 
 def test_every_technique_has_its_parts() -> None:

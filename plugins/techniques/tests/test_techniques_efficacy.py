@@ -328,7 +328,7 @@ def test_large_tables_are_sampled_and_the_sample_is_said() -> None:
 
 
 def test_leaks_left_out_count_against_honest_columns_left_out(prepared: Preparer) -> None:
-    private = prepared("leakage+planted-1@shop").private
+    private = prepared("leakage+planted-public-1@wine").private
     dataset = load(private)
     best = perfect("leakage", private)
     assert isinstance(best, LeakageAnalysis)
@@ -352,7 +352,7 @@ def test_leaks_left_out_count_against_honest_columns_left_out(prepared: Preparer
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
 def test_the_strong_choice_is_strong(technique: str, prepared: Preparer) -> None:
-    private = prepared(f"{technique}+planted-2@{'wine' if technique == 'imbalance' else 'shop'}").private
+    private = prepared(f"{technique}+planted-public-1@wine").private
     dataset = load(private)
     truth = json.loads((private / TRUTH_FILE).read_bytes())
     part = measure(technique, perfect(technique, private), dataset, truth)

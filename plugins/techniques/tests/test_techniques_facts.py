@@ -99,13 +99,13 @@ def test_copying_the_example_gets_next_to_nothing(technique: str, prepared: Prep
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
 def test_empty_answers_get_next_to_nothing(technique: str, prepared: Preparer) -> None:
-    for name in (f"{technique}@shop", f"{technique}+planted-1@shop"):
+    for name in (f"{technique}@shop", f"{technique}+planted-public-1@wine"):
         found = prepared(name)
         assert facts_score(technique, read(technique, empty(technique)), found) < BLIND_BOUND
 
 
 def test_listing_everything_gets_little(prepared: Preparer) -> None:
-    found = prepared("leakage+planted-3@shop")
+    found = prepared("leakage+planted-public-1@wine")
     dataset = load(found.private)
     listed = {
         **empty("leakage"),

@@ -1,8 +1,10 @@
-"""Planted instances: known truth, another one for each seed, equal bytes for equal seeds, and nothing that tells."""
+"""Planted instances: shared by a competition and its techniques, drawn from a secret, and decided."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,20 +12,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux._core.checksums import tree_digest
 from mleredux._core.data import Prepared
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.stages.grade import make_report
 from mleredux.errors import NotApplicable
-from mleredux_techniques import kit
+from mleredux_techniques._kit import planting, seeds, synthetic
 from mleredux_techniques._kit.discovery import discover
+from mleredux_techniques._kit.instances import LEVEL
 from mleredux_techniques.kit import Dataset, load, strengths
 from mleredux_techniques.leakage.instances import KINDS as LEAKS
 from technique_documents import TECHNIQUES
 
 Preparer = Callable[[str], Prepared]
-
-
-def plant(dataset: Dataset, technique: str, seed: int) -> Dataset:
-    return kit.plant(dataset, TECHNIQUES[technique], seed)
+SEED = "planted-public-1"
 
 
 @pytest.fixture(scope="module")
@@ -31,116 +32,154 @@ def shop(prepared: Preparer, bench: Any) -> Dataset:
     return discover(bench.task("shop"), prepared("shop").public.parent)[0]
 
 
-@pytest.mark.parametrize("technique", TECHNIQUES)
-def test_equal_seeds_give_equal_bytes_and_other_seeds_other_data(technique: str, bench: Any) -> None:
-    name = f"{technique}+planted-5@shop"
-    first = tree_digest(bench.prepare(name).public.parent)
-    assert tree_digest(bench.prepare(name, force=True).public.parent) == first
-    other = bench.prepare(f"{technique}+planted-6@shop")
-    assert (other.public / "train.csv").read_bytes() != (bench.prepare(name).public / "train.csv").read_bytes()
+@pytest.fixture(scope="module")
+def drafts(shop: Dataset) -> list[Dataset]:
+    """One attempt each of several public seeds."""
+    return [planting.draft(shop, seeds.Seed(number, public=True).generator("shop", 0)) for number in range(10)]
 
 
-@pytest.mark.parametrize("technique", TECHNIQUES)
-def test_the_public_side_tells_nothing_of_the_kind(technique: str, bench: Any) -> None:
-    texts, files = set(), set()
-    for seed in (1, 2, 3, 4):
-        name = f"{technique}+planted-{seed}@shop"
-        prepared = bench.prepare(name)
-        texts.add(bench.task(name).describe())
-        files.add(tuple(sorted(path.name for path in prepared.public.iterdir())))
-        assert "returned" not in pd.read_csv(prepared.public / "test.csv").columns
-    assert len(texts) == 1
-    assert files == {("question.json", "test.csv", "train.csv")}
+def test_a_competition_and_its_techniques_share_the_public_files(prepared: Preparer, bench: Any) -> None:
+    competition = prepared(f"wine+{SEED}")
+    for name in (f"leakage+{SEED}@wine", f"cv@wine+{SEED}"):
+        asked = prepared(name)
+        for path in competition.public.iterdir():
+            assert (asked.public / path.name).read_bytes() == path.read_bytes()
+        assert load(asked.private).planted["leaks"]
+    task = bench.task(f"wine+{SEED}")
+    assert (task.kind, task.metric.id, task.base.id) == ("competition", "log-loss", "wine")
+    assert "x01" not in task.describe() and "leak" not in task.describe()
+    assert {path.name for path in competition.private.iterdir()} == {"answers.csv", "leaderboard.csv", "planted"}
 
 
-def test_all_kinds_of_leaks_occur_and_are_leaks(shop: Dataset) -> None:
-    met: set[str] = set()
-    for seed in range(24):
-        made = plant(shop, "leakage", seed)
-        told = strengths(made)
-        new = set(made.features) - set(shop.features)
-        leaking = {column for leak in made.planted["leaks"] for column in leak["columns"]}
-        assert new - leaking, "there are harmless new columns, too"
-        for leak in made.planted["leaks"]:
-            met.add(leak["kinds"][0])
-            for column in leak["columns"]:
-                assert told[column] > 0.5
-                honest = max(value for name, value in told.items() if name not in leaking)
-                assert told[column] > honest
-    assert met == set(LEAKS)
+def test_a_planted_competition_is_graded_against_reference_pipelines(prepared: Preparer, bench: Any) -> None:
+    found = prepared(f"wine+{SEED}")
+    task, answers = bench.task(f"wine+{SEED}"), found.private / "answers.csv"
+    from mleredux._core.stages.grade import grade
+
+    set_current(bench.catalogue)
+    best = grade(task, answers, found.private, bench.catalogue)
+    assert (best.score, best.teams, best.percentile) == (pytest.approx(0.0, abs=1e-5), 9, 100.0)
+    sample = grade(task, found.public / "sample_submission.csv", found.private, bench.catalogue)
+    assert sample.score == pytest.approx(np.log(3), abs=1e-4)
+    assert "public seed 1" in (best.note or "")
+    commitment = f"sha256:{seeds.commitment(seeds.planting_salt())}"
+    secret = bench.task("leakage+planted-1@wine")
+    assert commitment in make_report(secret, None, path="", exists=False).note and commitment[7:19] in secret.version
 
 
-def test_a_leaking_column_tells_nothing_in_the_test_table(shop: Dataset) -> None:
-    for seed in range(12):
-        made = plant(shop, "leakage", seed)
-        for leak in made.planted["leaks"]:
-            for column in set(leak["columns"]) - set(made.ids):
-                truth = (made.test["returned"] == "1").to_numpy()
-                assert abs(np.corrcoef(made.test[column].to_numpy(float), truth)[0, 1]) < 0.35
-
-
-def test_mechanisms_are_as_planted(shop: Dataset) -> None:
-    met: set[str] = set()
-    for seed in range(8):
-        made = plant(shop, "missing", seed)
-        for fact in made.planted["missing"]:
-            met.add(fact["mechanism"])
-            gap = made.train[fact["column"]].isna().to_numpy()
-            assert 0.04 < gap.mean() < 0.5
-            cause = fact["depends_on"][0] if fact["mechanism"] == "MAR" else fact["column"]
-            values = shop.train[cause].to_numpy(float)
-            low, high = np.nanmean(values[gap]), np.nanmean(values[~gap])
-            apart = abs(low - high) / np.nanstd(values)
-            assert (apart > 0.4) == (fact["mechanism"] != "MCAR"), fact
-    assert met == {"MCAR", "MAR", "MNAR"}
-
-
-def test_groups_stay_together_and_time_progresses(shop: Dataset) -> None:
-    met = set()
-    for seed in range(12):
-        made = plant(shop, "cv", seed)
-        met.add(tuple(made.planted["kinds"]))
-        assert sorted(made.train.columns) == sorted(made.test.columns)
-        truth = TECHNIQUES["cv"].truth(made)
-        if made.group is not None:
-            assert truth["groups"]["shared_groups"] == 0
-            assert made.group.of(made.train).value_counts().mean() > 2
-        if made.time is not None:
-            assert made.train[made.time].max() <= made.test[made.time].min()
-        dates = [name for name in made.features if str(made.train[name].iloc[0]).startswith("20")]
-        assert len(dates) == 2, "a date that says nothing stands beside"
-    assert met == {("groups",), ("drift",), ()}
-
-
-def test_classes_are_thinned_in_the_training_table_only(shop: Dataset) -> None:
-    before = shop.train["returned"].value_counts().min() / len(shop.train)
-    for seed in range(4):
-        made = plant(shop, "imbalance", seed)
-        assert len(made.train) <= len(shop.train)
-        assert len(made.test) == len(shop.test)
-        assert made.train["returned"].value_counts().min() >= 12
-    assert before > 0
-
-
-def test_categories_and_scales_are_as_planted(shop: Dataset) -> None:
-    made = plant(shop, "encoding", 1)
-    truth = TECHNIQUES["encoding"].truth(made)
-    for item in made.planted["categories"]:
-        assert truth["features"][item["column"]]["types"] == [item["type"]]
-    spread = TECHNIQUES["scaling"].truth(shop)["spread"]
-    assert TECHNIQUES["scaling"].truth(plant(shop, "scaling", 1))["spread"] > 10 * spread
-
-
-def test_the_truth_is_private(prepared: Preparer) -> None:
-    found = prepared("leakage+planted-3@shop")
-    assert load(found.private).planted["leaks"]
-    public = "".join(path.read_text() for path in found.public.iterdir() if path.suffix == ".json")
-    assert "leaks" not in json.loads(public)
-
-
-def test_too_little_to_change_is_reported(tmp_path: Path, shop: Dataset) -> None:
-    texts = Dataset(
-        **{**vars(shop), "features": ("city", "size"), "train": shop.train.drop(columns=["price", "weight"])}
+def test_equal_seeds_give_equal_data_and_others_other_data(shop: Dataset) -> None:
+    first, again, other, public = (
+        planting.draft(shop, seed.generator("shop", 0))
+        for seed in (seeds.Seed(5), seeds.Seed(5), seeds.Seed(6), seeds.Seed(5, public=True))
     )
-    with pytest.raises(NotApplicable, match="needs 3 numeric features"):
-        plant(texts, "missing", 1)
+    pd.testing.assert_frame_equal(first.train, again.train)
+    assert first.planted == again.planted
+    for different in (other, public):
+        assert not first.train.equals(different.train)
+
+
+def test_who_knows_source_code_task_and_data_is_at_chance(shop: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attacker plants with another secret: the truth agrees as often as it does with that of other seeds."""
+    monkeypatch.setattr(planting, "generated", lambda dataset, rng, rows: dataset)  # rows tell nothing of the plan
+    monkeypatch.setattr(planting, "techniques", lambda: {"leakage": TECHNIQUES["leakage"]})
+
+    def drawn(key: bytes, number: int) -> tuple[frozenset[str], frozenset[str]]:
+        planted = planting.draft(small, seeds.generator(key, number, "shop", 0)).planted
+        leaking = frozenset(name for leak in planted["leaks"] for name in leak["columns"])
+        return frozenset(kind for leak in planted["leaks"] for kind in leak["kinds"]), leaking
+
+    small = Dataset(**{**vars(shop), "train": shop.train.head(120), "test": shop.test.head(60), "ids": ()})
+    truth = [drawn(seeds.planting_salt(), number) for number in range(100)]
+    guesses = [drawn(b"", number) for number in range(100)]
+    for part in (0, 1):
+        right = sum(truth[number][part] == guesses[number][part] for number in range(100))
+        chance = np.mean([truth[a][part] == guesses[b][part] for a in range(100) for b in range(100) if a != b])
+        assert right <= 100 * chance + 4 * math.sqrt(100 * chance * (1 - chance)) + 1, (part, right, chance)
+        assert right < 40
+    assert truth[:5] == [drawn(seeds.planting_salt(), number) for number in range(5)]
+
+
+def test_names_places_and_types_of_columns_do_not_tell_what_was_planted(drafts: list[Dataset]) -> None:
+    places: list[float] = []
+    for made in drafts:
+        assert list(made.features) == [f"x{place:02d}" for place in range(1, len(made.features) + 1)]
+        assert list(made.train.columns) == ["id", *made.features, made.target] and LEVEL not in made.train
+        leaking = {name for leak in made.planted["leaks"] for name in leak["columns"]} - {"id"}
+        places += [made.features.index(name) / (len(made.features) - 1) for name in leaking]
+    assert abs(np.mean(places) - 0.5) < 4 * math.sqrt(1 / 12 / len(places))
+
+
+def test_the_commitment_opens_to_the_secret_and_not_to_the_salt() -> None:
+    from mleredux._core.installation import installation_salt
+
+    secret = seeds.planting_salt()
+    assert seeds.commitment(secret) == hashlib.sha256(secret).hexdigest()
+    assert secret != installation_salt() and installation_salt().hex() not in seeds.Seed(7).note
+    assert secret.hex() not in seeds.Seed(7).note and "can be computed by anyone" in seeds.Seed(7, public=True).note
+
+
+def test_good_advice_on_what_was_planted_is_significantly_better(prepared: Preparer) -> None:
+    planted = json.loads((prepared(f"wine+{SEED}").private / "planted" / "dataset.json").read_bytes())["planted"]
+    assert set(planted["gaps"]) == {"cv", "imbalance", "encoding", "scaling", "missing"}
+    assert all(ratio >= planting.DECIDED for ratio in planted["gaps"].values()), planted["gaps"]
+
+
+def test_a_question_that_advice_does_not_decide_is_refused(shop: Dataset) -> None:
+    undecided = Dataset(**{**vars(shop), "planted": {"gaps": {"scaling": 1.2}}})
+    with pytest.raises(NotApplicable, match="good advice is not significantly better than naive advice"):
+        planting.refuse_undecided(undecided, "scaling")
+    planting.refuse_undecided(undecided, "cv")
+
+
+def test_a_synthetic_competition_has_known_structure(bench: Any) -> None:
+    task = bench.task("synthetic-easy-public-4")
+    easy, hard = (synthetic.table(task, np.random.default_rng(4), noise) for noise in (0.5, 2.0))
+    assert max(strengths(easy).values()) > max(strengths(hard).values())
+    made = planting.draft(easy, np.random.default_rng(5))
+    assert made.planted["leaks"] and made.planted["missing"] and made.planted["categories"]
+    assert bench.task("leakage@synthetic-easy-public-4").base.id == task.id and "synthetic" in task.tags
+    assert bench.task("synthetic-4").version != bench.task("synthetic-public-4").version
+
+
+def test_all_kinds_of_leaks_occur_and_tell_nothing_in_the_test(drafts: list[Dataset]) -> None:
+    met: set[str] = set()
+    for made in drafts:
+        told = strengths(made)
+        truth = (made.test["returned"] == "1").to_numpy()
+        for leak in made.planted["leaks"]:
+            met.update(leak["kinds"][:1])
+            for column in set(leak["columns"]) - {"id"}:
+                if made.kinds[column] == "number":
+                    assert told[column] > 0.3
+                    assert abs(np.corrcoef(made.test[column].to_numpy(float), truth)[0, 1]) < 0.35
+    assert met | {"duplicate_rows"} == set(LEAKS) - {"text_value"}
+
+
+def test_structure_mechanisms_categories_and_ratios_are_as_planted(drafts: list[Dataset]) -> None:
+    mechanisms: set[str] = set()
+    for made in drafts:
+        if made.group is not None:
+            ours, theirs = made.group.of(made.train), made.group.of(made.test)
+            assert not set(ours) & set(theirs) and ours.value_counts().mean() > 2
+        else:
+            assert made.time is None or made.train[made.time].max() <= made.test[made.time].min()
+        for fact in made.planted["missing"]:
+            mechanisms.add(fact["mechanism"])
+            assert 0.04 < made.train[fact["column"]].isna().mean() < 0.5
+        for item in made.planted["categories"]:
+            assert made.train[item["column"]].nunique() > 1
+        counts = made.train["returned"].value_counts()
+        assert counts.max() / counts.min() > 2.5
+    assert mechanisms == {"MCAR", "MAR", "MNAR"}
+
+
+def test_data_with_too_few_rows_is_refused(shop: Dataset) -> None:
+    with pytest.raises(NotApplicable, match="too few rows"):
+        planting.draft(Dataset(**{**vars(shop), "train": shop.train.head(20)}), np.random.default_rng(0))
+
+
+def test_the_truth_and_the_secret_are_private(prepared: Preparer) -> None:
+    found = prepared(f"leakage+{SEED}@wine")
+    public = "".join(path.read_text() for path in Path(found.public).iterdir())
+    assert "leaks" not in public and seeds.planting_salt().hex() not in public
+    assert all(kind not in public for kind in TECHNIQUES if kind != "leakage")

@@ -65,13 +65,13 @@ def test_documents_are_validated_and_graded_by_file(
     cli: Cli, prepared: Callable[[str], Prepared], tmp_path: Path
 ) -> None:
     path = tmp_path / "leakage_analysis.json"
-    path.write_text(perfect("leakage", prepared("leakage+planted-3@shop").private).model_dump_json())
-    assert cli("validate", str(path), "leakage+planted-3@shop").returncode == 0
-    reports = [json.loads(cli("grade", str(path), "leakage+planted-3@shop", "--json").stdout) for _ in range(2)]
+    path.write_text(perfect("leakage", prepared("leakage+planted-public-1@wine").private).model_dump_json())
+    assert cli("validate", str(path), "leakage+planted-public-1@wine").returncode == 0
+    reports = [json.loads(cli("grade", str(path), "leakage+planted-public-1@wine", "--json").stdout) for _ in range(2)]
     assert reports[0]["score"] == 1
     assert reports[0]["details"] == reports[1]["details"]
     path.write_text(path.read_text().replace('"shared_rows":', '"shared_rows":"7","shared_rows":'))
-    refused = cli("validate", str(path), "leakage+planted-3@shop")
+    refused = cli("validate", str(path), "leakage+planted-public-1@wine")
     assert refused.returncode == 1
     assert refused.stdout == "leakage_analysis.json has the field 'shared_rows' twice in one object.\n"
 

@@ -294,10 +294,12 @@ class DataStore:
 def as_prepared(task: Task, prepared: Path) -> Task:
     """Return the task with information about its prepared files.
 
-    That is the downloaded leaderboard, if there is one, and a note if the files differ from the published ones.
+    That is the downloaded leaderboard, if there is one, else the one that its preparation wrote next to the answers,
+    and a note if the files differ from the published ones.
     """
-    fresh = prepared.parent / LEADERBOARD_FILE
-    changes: dict[str, Any] = {"leaderboard": fresh} if fresh.is_file() else {}
+    boards = [prepared.parent / LEADERBOARD_FILE, prepared / "private" / LEADERBOARD_FILE]
+    found = next((path for path in (boards if task.leaderboard is None else boards[:1]) if path.is_file()), None)
+    changes: dict[str, Any] = {"leaderboard": found} if found else {}
     with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
         if json.loads((prepared / "prepared.json").read_bytes()).get("differences"):
             changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))

@@ -10,6 +10,7 @@ from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Artifact, Run
+    from mleredux.plugin.task import Task
 
 mleredux_contract = 2
 
@@ -22,10 +23,29 @@ def mleredux_register_techniques() -> Iterable[Ref]:
 
 
 @hookimpl
+def mleredux_find_task(name: str, base: Task | None) -> Task | None:
+    """`wine+planted-7` and `synthetic-7`: generated competitions with known truth."""
+    if base is None and not name.startswith("synthetic-"):
+        return None
+    from mleredux_techniques._kit.competition import planted_competition
+    from mleredux_techniques._kit.seeds import parse
+    from mleredux_techniques._kit.synthetic import synthetic_competition
+
+    if base is None:
+        return synthetic_competition(name)
+    seed = parse(name.partition("+")[2])
+    return None if seed is None else planted_competition(base, seed)
+
+
+@hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The command `curriculum`."""
+    """The commands `curriculum` and `planted`."""
     title = "Collect the findings of technique runs on a task, for `mleredux run --context`."
-    return [Ref("curriculum", f"{__name__}.command:command", {"title": title})]
+    opened = "Commit to the secret of planted seeds, and open it when the results are published."
+    return [
+        Ref("curriculum", f"{__name__}.command:command", {"title": title}),
+        Ref("planted", f"{__name__}.planted:command", {"title": opened}),
+    ]
 
 
 @hookimpl

@@ -1,6 +1,8 @@
 """Findings of technique runs on a competition, best first: a text for the next agent.
 
 It contains only facts that were graded as correct, in the grader's words: free text of an agent is never passed on.
+Nothing in it depends on labels of private test rows, by which the next run is graded: neither the findings, nor the
+efficacies, nor the order of runs. Of planted data the truth is known without them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import current
+
+from mleredux_techniques._kit.grader import combined
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Report, Run, RunStore
@@ -40,7 +44,7 @@ class Lesson:
 
 
 def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
-    """Collect the lessons of all graded technique runs on a competition, except planted instances (other data).
+    """Collect the lessons of all graded technique runs on a competition, or on a planted instance of one.
 
     Args:
         store: The runs.
@@ -52,7 +56,7 @@ def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
     """
     graded: dict[str, list[tuple[Run, Report]]] = defaultdict(list)
     for technique in current().entries("techniques"):
-        for row in store.rows(task=f"{technique}@{task}"):
+        for row in _rows(store, technique, task):
             try:
                 run = store.get(row["id"])
                 report = run.report
@@ -68,22 +72,50 @@ def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
     return [_lesson(technique, runs, most) for technique, runs in graded.items()]
 
 
+def _rows(store: RunStore, technique: str, task: str) -> Iterator[dict[str, Any]]:
+    """Yield the runs of a technique on a task; `leakage+planted-7@wine` and `leakage@wine+planted-7` are the same."""
+    yield from store.rows(task=f"{technique}@{task}")
+    base, plus, variant = task.partition("+")
+    if plus:
+        yield from store.rows(task=f"{technique}+{variant}@{base}")
+
+
+def _parts(report: Report) -> list[dict[str, Any]]:
+    """Return the components of the facts whose truth needs no label of a private test row."""
+    kept_back = report.details.get("private", ())
+    return [part for part in report.details["facts"]["parts"] if part["name"] not in kept_back and part["weight"] > 0]
+
+
+def _public_score(report: Report) -> float:
+    """Return the score without what needs labels of private test rows."""
+    parts = _parts(report)
+    weight = sum(part["weight"] for part in parts)
+    facts = sum((part["score"] or 0.0) * part["weight"] for part in parts) / weight if weight else 0.0
+    return round(combined(facts, report.details["efficacy"].get("training")), 6)
+
+
 def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson:
     title = current().entries("techniques")[technique].ref.summary.get("title", technique)
     lesson = Lesson(technique, str(title))
     names, choices = set(), set()
-    for run, report in sorted(runs, key=lambda item: (-(item[1].score or 0.0), item[0].id)):
-        source = {"run": run.id, "agent": run.spec.agent, "score": report.score}
+    for run, report in sorted(runs, key=lambda item: (-_public_score(item[1]), item[0].id)):
+        source = {"run": run.id, "agent": run.spec.agent, "score": _public_score(report)}
         lesson.runs.append(source)
-        for part in report.details["facts"]["parts"]:
-            if (part["score"] or 0.0) >= RIGHT and part["weight"] > 0 and part["name"] not in names:
+        for part in _parts(report):
+            if (part["score"] or 0.0) >= RIGHT and part["name"] not in names:
                 names.add(part["name"])
                 lesson.findings.append({"name": part["name"], "explanation": part["explanation"], **source})
-        efficacy, lines = report.details["efficacy"], tuple(report.details.get("recommendation") or ())
-        enough = efficacy["score"] is None or efficacy["score"] >= WORTH_TELLING
+        if report.details.get("private"):
+            continue  # whether a recommendation is right was told by labels of the test
+        efficacy, lines = report.details["efficacy"].get("training"), tuple(report.details.get("recommendation") or ())
+        enough = efficacy is None or efficacy >= WORTH_TELLING
         if lines and lines not in choices and enough and len(lesson.recommendations) < most:
             choices.add(lines)
-            told = {"lines": list(lines), "efficacy": efficacy["score"], "uncertainty": efficacy["uncertainty"]}
+            told = {
+                "lines": list(lines),
+                "efficacy": efficacy,
+                "uncertainty": report.details["efficacy"]["uncertainty"],
+            }
             lesson.recommendations.append({**told, **source})
     return lesson
 
@@ -95,8 +127,8 @@ def text(task: str, lessons: list[Lesson]) -> str:
 
 def _lines(task: str, lessons: list[Lesson]) -> Iterator[str]:
     yield f"# Findings of technique runs on {task}\n"
-    yield "Findings were graded against the data; recommendations were executed with reference models and compared"
-    yield "with a naive choice (efficacy 0) and a strong one (efficacy 1).\n"
+    yield "Findings were graded against the data; recommendations were executed on training rows with reference models"
+    yield "and compared with a naive choice (efficacy 0) and a strong one (efficacy 1). Scores use no private labels.\n"
     for lesson in lessons:
         best = lesson.runs[0]
         yield f"## {lesson.title}\n"

@@ -15,7 +15,7 @@ from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, 
 from mleredux_techniques._kit.encoders import DropFeature, Encoding
 from mleredux_techniques._kit.grader import combined, grade, score
 from mleredux_techniques._kit.imputers import Imputation
-from mleredux_techniques._kit.instances import fresh_names, lively, need, plant, renumbered, resized, with_columns
+from mleredux_techniques._kit.instances import fresh_names, lively, need, renumbered, resized, with_columns
 from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, soft_f1, versus
 from mleredux_techniques._kit.memory import remembered
 from mleredux_techniques._kit.near import duplicates
@@ -84,7 +84,6 @@ __all__ = [
     "losses",
     "need",
     "once",
-    "plant",
     "pool",
     "remembered",
     "renumbered",

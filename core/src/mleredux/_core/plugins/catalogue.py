@@ -6,7 +6,7 @@ import difflib
 import os
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -153,26 +153,23 @@ class Catalogue:
             task: Task = self.get("tasks", name)
             return task
         base, plus, variant = name.partition("+")
-        if not plus:
-            raise NotFound(f"There is no task {name!r}.", hint=self._suggest("tasks", name))
-        task = self.get("tasks", base)
-        if variant not in task.variants:
-            known = ", ".join(f"{base}+{key}" for key in sorted(task.variants))
-            raise NotFound(
-                f"Task {base} has no variant {variant!r}.",
-                hint=f"It has: {known}." if known else "It has no variants.",
-            )
-        try:
-            changed: Task = task.variants[variant](task)
-        except Exception as error:  # a task's code may raise anything
-            raise PluginError(
-                f"Variant {variant!r} of task {base} can't be created ({type(error).__name__}: "
-                f"{' '.join(str(error).split())}).",
-                hint="Fix the variant's function.",
-            ) from error
-        if changed.id != name:  # else it would share the data of another task
-            raise PluginError(f"The variant {name!r} has the id {changed.id!r}.", hint="Set its id to its name.")
-        return changed
+        declared: Task | None = self.get("tasks", base) if plus and base in self.entries("tasks") else None
+        make = declared.variants.get(variant) if declared is not None else None
+        if make is not None:
+            found = _checked(name, lambda: make(declared), "the variant's function")
+        else:
+            fault = "the plugin's `mleredux_find_task`"
+            found = _checked(name, lambda: self.hook("mleredux_find_task")(name=name, base=declared), fault)
+        if found is not None:
+            return found
+        if declared is None:
+            missing = base if plus else name
+            raise NotFound(f"There is no task {missing!r}.", hint=self._suggest("tasks", missing))
+        variants = ", ".join(f"{base}+{key}" for key in sorted(declared.variants))
+        raise NotFound(
+            f"Task {base} has no variant {variant!r}.",
+            hint=f"It has: {variants}." if variants else "It has no variants.",
+        )
 
     def technique(self, name: str) -> Technique:
         """A technique by id."""
@@ -184,17 +181,8 @@ class Catalogue:
         question, _, base = name.partition("@")
         asked, plus, variant = question.partition("+")
         technique, task = self.technique(asked), self.task(base)
-        try:
-            derived = technique.derive(task, variant if plus else None)
-        except MlereduxError:
-            raise
-        except Exception as error:  # a plugin's code may raise anything
-            raise PluginError(
-                f"Technique {asked} fails on task {base} ({type(error).__name__}: {' '.join(str(error).split())}).",
-                hint="Fix its function `derive`.",
-            ) from error
-        if derived.id != name:
-            raise PluginError(f"The task {name!r} has the id {derived.id!r}.", hint="Fix the technique's `derive`.")
+        derived = _checked(name, lambda: technique.derive(task, variant if plus else None), "the technique's `derive`")
+        assert derived is not None
         return derived
 
     def task_names(self, names: Iterable[str], sets: Iterable[str] = ()) -> list[str]:
@@ -410,3 +398,19 @@ def set_current(catalogue: Catalogue | None) -> None:
     """Replace the catalogue of this process (the command line does, with its options)."""
     global _current
     _current = catalogue
+
+
+def _checked(name: str, make: Callable[[], Task | None], fault: str) -> Task | None:
+    """Return the task that a plugin makes, which must have the id that was asked for: else data would be shared."""
+    try:
+        made = make()
+    except MlereduxError:
+        raise
+    except Exception as error:  # a plugin's code may raise anything
+        raise PluginError(
+            f"The task {name!r} can't be created ({type(error).__name__}: {' '.join(str(error).split())}).",
+            hint=f"Fix {fault}.",
+        ) from error
+    if made is not None and made.id != name:
+        raise PluginError(f"The task {name!r} has the id {made.id!r}.", hint=f"Fix {fault}.")
+    return made

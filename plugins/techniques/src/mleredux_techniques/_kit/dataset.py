@@ -112,12 +112,6 @@ class Dataset:
         """Features of these kinds."""
         return [name for name in self.features if self.kinds[name] in kinds]
 
-    @property
-    def usable(self) -> list[str]:
-        """Features on which strategies are executed: all but those that were planted as leaks."""
-        leaking = {name for leak in self.planted.get("leaks", ()) for name in leak["columns"]}
-        return [name for name in self.features if name not in leaking]
-
 
 @dataclass(frozen=True)
 class Instance:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,11 +51,16 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
     from itertools import islice
 
     from mleredux_techniques._kit.dataset import Instance, load
+    from mleredux_techniques._kit.planting import view
 
     truth = json.loads((given.private / TRUTH_FILE).read_bytes())
     dataset = load(given.private)
     facts = technique.assess(document, truth)
-    efficacy = carry_out(technique, document, Instance(dataset, truth, given.task.base or given.task))
+    efficacy = carry_out(
+        technique, document, Instance(view(dataset, technique.id), truth, given.task.base or given.task)
+    )
+    if dataset.planted and technique.private_parts:  # what was planted is known without labels of the test
+        efficacy = replace(efficacy, training=efficacy.score)
     details: dict[str, Any] = {
         "technique": technique.id,
         "score": (name := FACTS_ONLY if efficacy.score is None else BOTH),
@@ -62,6 +68,7 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
         "facts": as_json(facts),
         "efficacy": as_json(efficacy),
         "recommendation": list(islice(technique.recommend(document, dataset), MOST_LINES)),
+        "private": [] if dataset.planted else list(technique.private_parts),
         "sample": dataset.sample or None,
         "planted": dataset.planted.get("kinds") if dataset.planted else None,
     }

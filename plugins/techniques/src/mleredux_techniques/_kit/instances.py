@@ -1,8 +1,7 @@
-"""Planted instances: a seeded random generator, neutral names, columns to change, and pooled rows."""
+"""Helpers for planting: neutral names, columns to change, new columns that tell of the target, and pooled rows."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,36 +13,20 @@ from mleredux_techniques._kit.dataset import Dataset, Kind
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mleredux_techniques._kit.spec import TechniqueSpec
-
 Array = np.ndarray[Any, Any]
 WORDS = ("batch", "series", "unit", "lot", "case", "panel", "station", "cohort", "channel", "rack", "line", "source")
 TEST_SHARE = 0.3
-
-
-def plant(dataset: Dataset, technique: TechniqueSpec, seed: int) -> Dataset:
-    """Return the instance of a seed: the data with changes recorded in `planted`; equal seeds give equal data.
-
-    Raises:
-        NotApplicable: The technique plants nothing, or the data has too little to change; the message says what.
-    """
-    if technique.plant is None:
-        raise NotApplicable(f"Technique {technique.id} has no planted instances.")
-    return technique.plant(dataset, chance(technique.id, seed, dataset))
-
-
-def chance(technique: str, seed: int, dataset: Dataset) -> np.random.Generator:
-    """Return the random generator of one instance, unique to its technique, seed and task."""
-    digest = hashlib.sha256(f"{technique}:{seed}:{dataset.task}".encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
+LEVEL = "level of the target"
+"""A column that planted columns are made of; it is not among the features, and never written."""
+COMMON_NOISE = 0.6
 
 
 def fresh_names(dataset: Dataset, rng: np.random.Generator, count: int) -> list[str]:
     """Return neutral names that are not in use."""
     taken = {name.lower() for name in dataset.train.columns}
-    names = [word for word in rng.permutation(WORDS) if word not in taken]
-    names += [f"{word}_{number}" for number in range(2, 5) for word in names]
-    return [str(name) for name in names[:count]]
+    words = [str(word) for word in rng.permutation(WORDS)]
+    names = [*words, *(f"{word}_{number}" for number in range(2, 6) for word in words)]
+    return [name for name in names if name not in taken][:count]
 
 
 def lively(dataset: Dataset, *, distinct: int = 8, most: float = 0.7) -> list[str]:
@@ -56,6 +39,12 @@ def lively(dataset: Dataset, *, distinct: int = 8, most: float = 0.7) -> list[st
         if values.value_counts(normalize=True).iloc[0] <= most:
             found.append(name)
     return found
+
+
+def of_the_base(dataset: Dataset) -> list[str]:
+    """Return the lively features that nothing was planted in: those of the competition."""
+    planted = {name for names in dataset.planted.get("about", {}).values() for name in names}
+    return [name for name in lively(dataset) if name not in planted]
 
 
 def need(dataset: Dataset, technique: str, found: list[str], count: int, what: str) -> None:
@@ -84,7 +73,8 @@ def with_columns(dataset: Dataset, columns: dict[str, tuple[Any, Any, Kind]], rn
         train[name], test[name] = ours, theirs
         features.insert(int(rng.integers(len(features) + 1)), name)
     kinds = {**dataset.kinds, **{name: kind for name, (_ours, _theirs, kind) in columns.items()}}
-    order = [*dataset.ids, *features, *dataset.targets]
+    hidden = [LEVEL] if LEVEL in train else []
+    order = [*dataset.ids, *features, *dataset.targets, *hidden]
     return replace(dataset, train=train[order], test=test[order], features=tuple(features), kinds=kinds)
 
 
@@ -112,6 +102,36 @@ def resized(dataset: Dataset) -> Dataset:
     """Update the row counts and reset the index."""
     train, test = dataset.train.reset_index(drop=True), dataset.test.reset_index(drop=True)
     return replace(dataset, train=train, test=test, train_rows=len(train), test_rows=len(test))
+
+
+def merged(dataset: Dataset, kinds: list[str], **facts: Any) -> Dataset:
+    """Record what was planted, besides what was planted before."""
+    known = {*dataset.planted.get("kinds", ()), *kinds}
+    return replace(dataset, planted={**dataset.planted, **facts, "kinds": sorted(known)})
+
+
+def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> tuple[Array, Array]:
+    """Return numbers that tell of the target in both tables alike, with mean 0 and standard deviation 1.
+
+    All columns of an instance share a part of their noise (`LEVEL`), so that many of them do not tell all.
+
+    Args:
+        noise: Standard deviation of the noise of its own, in that of what the target contributes.
+    """
+    whole = pooled(dataset)
+    level = whole[LEVEL].to_numpy() if LEVEL in whole else noisy_target(dataset, whole, rng)
+    made = standardised(level + noise * rng.standard_normal(len(whole)))
+    return made[: len(dataset.train)], made[len(dataset.train) :]
+
+
+def noisy_target(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> Array:
+    """Return what levels have in common: the target, or its classes in random order, with noise."""
+    if dataset.problem == "regression":
+        signal = standardised(frame[dataset.target].to_numpy(dtype=float)) * float(rng.choice([-1, 1]))
+    else:
+        names, codes = np.unique(frame[dataset.target].to_numpy(dtype=str), return_inverse=True)
+        signal = standardised(rng.permutation(len(names)).astype(float))[codes]
+    return standardised(signal + COMMON_NOISE * rng.standard_normal(len(frame)))
 
 
 def target_signal(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> Array:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux.plugin.task import Task
 
+from mleredux_techniques._kit.competition import TEST, TRAIN, write_tables
 from mleredux_techniques._kit.dataset import Dataset, save
 from mleredux_techniques._kit.discovery import Source, discover
-from mleredux_techniques._kit.instances import plant
+from mleredux_techniques._kit.planting import ORDER, anonymous, kept, refuse_undecided
 from mleredux_techniques._kit.sample import sampled
+from mleredux_techniques._kit.seeds import Seed
 from mleredux_techniques._kit.tables import ENDINGS, MAX_ROWS
 
 if TYPE_CHECKING:
@@ -26,31 +28,47 @@ TRUTH_FILE = "truth.json"
 _COPIED_BYTES = 1 << 20
 
 
-def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: TechniqueSpec, seed: int | None) -> None:
+def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: TechniqueSpec, seed: Seed | None) -> None:
     """Write the public and private files of a technique task.
 
     Args:
         raw: The base's prepared folder, with `public` and `private`.
-        public: Receives the base's public files, or the planted tables, and `question.json`.
+        public: Receives the base's public files and `question.json`.
         private: Receives the truth, and the (sampled) data with the labels of the test rows.
-        base: The competition.
+        base: The competition; a planted one, if the task is a planted instance.
         technique: The technique.
         seed: Seed of the planted instance; None for the unchanged data.
 
     Raises:
         NotApplicable: The question does not apply to the data; the message says why.
     """
-    dataset, source = discover(base, raw)
-    if seed is not None:
-        dataset, source = plant(dataset, technique, seed), Source("train.csv", "test.csv")
-    truth = technique.truth(dataset)
-    if seed is None:
-        _share(raw / "public", public)
+    dataset = kept(raw)
+    source = Source(TRAIN, TEST)
+    if dataset is None:
+        dataset, source = discover(base, raw)
     else:
-        _write_tables(dataset, public)
+        dataset = replace(dataset, task=base.id)
+        refuse_undecided(dataset, technique.id)
+    own = seed is not None and technique.id not in ORDER
+    if own and seed is not None:
+        dataset = _planted_by(technique, dataset, seed)
+    truth = technique.truth(dataset)
+    if own:
+        write_tables(dataset, public)
+    else:
+        _share(raw / "public", public)
     _write_question(dataset, source, public / QUESTION_FILE, technique.id)
     (private / TRUTH_FILE).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     save(sampled(dataset), private)
+
+
+def _planted_by(technique: TechniqueSpec, dataset: Dataset, seed: Seed) -> Dataset:
+    """Return a planted instance with what another package's technique plants besides."""
+    assert technique.plant is not None
+    rng = seed.generator(technique.id, dataset.task)
+    made = technique.plant(dataset, rng)
+    kinds = sorted({*dataset.planted["kinds"], *made.planted.get("kinds", ())})
+    return anonymous(replace(made, planted={**dataset.planted, **made.planted, "kinds": kinds}), rng)
 
 
 def _write_question(dataset: Dataset, source: Source, path: Path, technique: str) -> None:
@@ -65,14 +83,6 @@ def _write_question(dataset: Dataset, source: Source, path: Path, technique: str
         "rows_at_most": MAX_ROWS,
     }
     path.write_text(json.dumps(question, indent=1) + "\n", encoding="utf-8")
-
-
-def _write_tables(dataset: Dataset, public: Path) -> None:
-    """Write the planted tables; booleans are written as True and False."""
-    booleans = [name for name, kind in dataset.kinds.items() if kind == "boolean"]
-    for name, frame in (("train", dataset.train), ("test", dataset.test.drop(columns=list(dataset.targets)))):
-        told = frame.assign(**{column: frame[column].map({1.0: "True", 0.0: "False"}) for column in booleans})
-        told.to_csv(public / f"{name}.csv", index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 
 
 def _share(source: Path, target: Path) -> None:

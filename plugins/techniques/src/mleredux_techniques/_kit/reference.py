@@ -25,8 +25,8 @@ TREES_OF_MANY_CLASSES = 4
 """Number of trees above `MANY_CLASSES`, where each tree is slow."""
 TREE_ROWS = 1_000
 """Maximum number of rows of each tree."""
-LEAF_ROWS = 5
-NEIGHBORS = 15
+LEAF_ROWS = 3
+NEIGHBORS = 7
 HIDDEN = 16
 ITERATIONS = 40
 """Maximum number of iterations of the solvers of the linear model and of the network."""

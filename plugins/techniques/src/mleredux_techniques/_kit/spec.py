@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -13,17 +12,20 @@ from mleredux.errors import NotApplicable, NotFound
 from mleredux.plugin.task import Metric, Submission, Task
 from mleredux.plugin.technique import Technique
 
+from mleredux_techniques._kit.comparison import Difference
+from mleredux_techniques._kit.competition import planted_competition
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.description import compose
 from mleredux_techniques._kit.document import Document
 from mleredux_techniques._kit.grader import grader
 from mleredux_techniques._kit.preparation import prepare
 from mleredux_techniques._kit.results import Efficacy, Facts
+from mleredux_techniques._kit.seeds import parse
 
 WITH_TABLES = ("Tabular", "Text Classification", "Text (Other)", "Forecasting", "Training LLMs", "Signal Processing")
 """Categories of tasks with a table of features of all kinds."""
 _WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
-_PLANTED = re.compile(r"planted-(0|[1-9][0-9]{0,8})")
+VARIANTS = ("planted-SEED", "planted-public-SEED")
 
 
 class TechniqueSpec(Technique):
@@ -50,6 +52,12 @@ class TechniqueSpec(Technique):
     results."""
     recommend: Callable[[Any, Dataset], Iterable[str]]
     """`recommend(document, dataset)`: the document's recommendations, one line each, without free text of the agent."""
+    private_parts: tuple[str, ...] = ()
+    """Components of `assess` whose truth uses the labels of private test rows in data that is not planted: they are not
+    passed on to runs that are graded by these labels."""
+    gap: Callable[[Instance], Difference] | None = None
+    """`gap(instance)`: what good advice gains over naive advice, by the training rows alone; planted instances are
+    drawn again until it is large enough."""
     plant: Callable[[Dataset, np.random.Generator], Dataset] | None = None
     """`plant(dataset, rng)`: the data with changes recorded in `planted`; all randomness comes from `rng`. Raises
     `NotApplicable` if there is too little to change."""
@@ -61,7 +69,7 @@ class TechniqueSpec(Technique):
         """The registered technique, with its `derive` and variants."""
         self.__dict__["derive"] = partial(_derive, self)
         if self.plant is not None:
-            self.__dict__["variants"] = ("planted-SEED",)
+            self.__dict__["variants"] = VARIANTS
 
 
 class TechniqueTask(Task):
@@ -92,18 +100,21 @@ def _derive(technique: TechniqueSpec, base: Task, variant: str | None) -> Task:
     """
     seed = None
     if variant is not None:
-        match = _PLANTED.fullmatch(variant)
-        if match is None or technique.plant is None:
-            hint = "Its variants are planted-0, planted-1, …" if technique.plant else "It has no variants."
+        seed = parse(variant)
+        if seed is None or technique.plant is None:
+            hint = f"Its variants are {', '.join(VARIANTS)}." if technique.plant else "It has no variants."
             raise NotFound(f"Technique {technique.id} has no variant {variant!r}.", hint=hint)
-        seed = int(match[1])
     if base.kind == "technique":
         raise NotApplicable(f"{base.id} is already a technique task.", hint="Apply the technique to a competition.")
-    if technique.refuse is not None and (why := technique.refuse(base, seed is not None)):
+    generated = seed is not None or "planted" in base.tags
+    if technique.refuse is not None and (why := technique.refuse(base, generated)):
         raise NotApplicable(why)
+    asked = base.id
+    if seed is not None:
+        base = planted_competition(base, seed)
     description = technique.folder / "description.md"
     return TechniqueTask(
-        id=f"{technique.id}{f'+{variant}' if variant else ''}@{base.id}",
+        id=f"{technique.id}{f'+{variant}' if variant else ''}@{asked}",
         version=f"{technique.version}.{base.version}",
         kind="technique",
         title=f"{technique.title} ({base.title})",
@@ -116,7 +127,7 @@ def _derive(technique: TechniqueSpec, base: Task, variant: str | None) -> Task:
         direction="maximize",
         category=base.category,
         complexity=base.complexity,
-        tags=("technique", technique.id, *(("planted",) if seed is not None else ())),
+        tags=("technique", technique.id, *(("planted",) if generated else ())),
         note=base.note,
         base=base,
         technique=technique,

@@ -9,11 +9,14 @@ import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Kind
 from mleredux_techniques._kit.instances import (
+    LEVEL,
     TEST_SHARE,
     fresh_names,
+    levels,
     lively,
+    merged,
+    noisy_target,
     pooled,
-    renumbered,
     resized,
     with_columns,
 )
@@ -26,8 +29,8 @@ START = np.datetime64("2019-01-01")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Plant groups (4 of 9 seeds), drift over time (4 of 9), or neither; each with similar harmless columns."""
-    kind = str(rng.choice(["groups"] * 4 + ["drift"] * 4 + ["none"]))
+    """Plant groups (2 of 5), drift over time (2 of 5) or neither; the time is a date or a number."""
+    kind = str(rng.choice(["groups", "groups", "drift", "drift", "none"]))
     rows = pooled(dataset)
     group = time = None
     names = fresh_names(dataset, rng, 2)
@@ -44,56 +47,51 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         test[rng.permutation(len(rows))[: round(TEST_SHARE * len(rows))]] = True
     moments = rng.random(len(rows))
     if kind == "drift":
-        rows = _drifted(dataset, rows, moments, rng)
         test = moments >= np.quantile(moments, 1 - TEST_SHARE)
         time = dates[0]
-    order = rng.permutation(len(rows))
+    order, numbered = rng.permutation(len(rows)), bool(rng.random() < 0.5)
     columns: dict[str, tuple[Any, Kind]] = {
         names[0]: (members, "text"),
         names[1]: (_labels(rng.integers(0, max(8, len(rows) // 8), len(rows)), rng), "text"),
-        dates[0]: (_dates(moments), "text"),
-        dates[1]: (_dates(rng.random(len(rows))), "text"),
+        dates[0]: _moments(moments, numbered),
+        dates[1]: _moments(rng.random(len(rows)), numbered),
     }
+    if kind == "drift":
+        drifting = fresh_names(dataset, rng, 5)[2:]
+        columns |= {name: (_drifting(dataset, rows, moments, rng), "number") for name in drifting}
     ours, theirs = order[~test[order]], order[test[order]]
     made = replace(dataset, train=rows.iloc[ours].reset_index(drop=True), test=rows.iloc[theirs].reset_index(drop=True))
     made = with_columns(
         made, {name: (values[ours], values[theirs], held) for name, (values, held) in columns.items()}, rng
     )
-    made = replace(
-        made,
-        group=GroupColumn(group) if group else None,
-        time=time,
-        planted={"kinds": [] if kind == "none" else [kind]},
-    )
-    return resized(renumbered(made, rng))
+    level = noisy_target(made, pooled(made), rng)
+    made.train[LEVEL], made.test[LEVEL] = level[: len(made.train)], level[len(made.train) :]
+    made = replace(made, group=GroupColumn(group) if group else None, time=time)
+    return merged(resized(made), [] if kind == "none" else [kind])
 
 
 def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, Any]:
     """Repeat measurements of fewer objects: a row's features with a little noise, its target unchanged."""
-    size = int(rng.integers(3, 7))
+    size = int(rng.integers(5, 9))
     things = rng.permutation(len(rows))[: max(12, len(rows) // size)]
     sizes = np.maximum(2, rng.poisson(size, len(things)))
     codes = np.repeat(np.arange(len(things)), sizes)
     made = rows.iloc[things[codes]].reset_index(drop=True)
     for name in lively(dataset):
         values = made[name].to_numpy(dtype=float)
-        noisy = values + rng.normal(0, 0.1 * (float(np.nanstd(values)) or 1.0), len(values))
+        noisy = values + rng.normal(0, 0.05 * (float(np.nanstd(values)) or 1.0), len(values))
         whole = bool((dataset.train[name].dropna() % 1 == 0).all())
         made[name] = np.round(noisy) if whole else np.round(noisy, 6)
     return made, codes
 
 
-def _drifted(dataset: Dataset, rows: pd.DataFrame, moments: Any, rng: np.random.Generator) -> pd.DataFrame:
-    """Let up to half of the features drift with time, each at its own rate; the targets stay."""
-    made = rows.copy()
-    usable = lively(dataset)
-    for name in [str(name) for name in rng.permutation(usable)[: max(1, len(usable) // 2)]]:
-        values = made[name].to_numpy(dtype=float)
-        pace = float(rng.uniform(1.0, 2.5)) * float(rng.choice([-1, 1]))
-        moved = values + pace * float(np.nanstd(values)) * moments**2
-        whole = bool((dataset.train[name].dropna() % 1 == 0).all())
-        made[name] = np.round(moved) if whole else np.round(moved, 6)
-    return made
+def _drifting(dataset: Dataset, rows: pd.DataFrame, moments: Any, rng: np.random.Generator) -> Any:
+    """Return a column whose relation with the target turns around as time passes."""
+    apart = replace(dataset, train=rows, test=rows.iloc[:0])
+    level = levels(apart, rng, noise=0.3)[0]
+    pace = float(rng.uniform(0.9, 1.0))
+    turned = level * np.cos(np.pi * pace * moments) + 0.3 * rng.standard_normal(len(rows))
+    return np.round(turned * float(rng.uniform(0.5, 20)) + float(rng.uniform(-30, 30)), 3)
 
 
 def _labels(codes: Any, rng: np.random.Generator) -> Any:
@@ -101,6 +99,11 @@ def _labels(codes: Any, rng: np.random.Generator) -> Any:
     shuffled = rng.permutation(int(codes.max()) + 1)
     letter = str(rng.choice(list("ABCDEFGHKLMNPRST")))
     return np.array([f"{letter}{shuffled[code]:05d}" for code in codes], dtype=object)
+
+
+def _moments(moments: Any, numbered: bool) -> tuple[Any, Kind]:
+    """Return times from 0 to 1 as numbers of seconds, or as dates."""
+    return (np.round(moments * 1e6), "number") if numbered else (_dates(moments), "text")
 
 
 def _dates(moments: Any) -> Any:

@@ -25,6 +25,7 @@ technique = TechniqueSpec(
     truth=facts.truth,
     assess=facts.assess,
     measure=efficacy.measure,
+    gap=efficacy.gap,
     recommend=_recommend,
     plant=instances.plant,
 )

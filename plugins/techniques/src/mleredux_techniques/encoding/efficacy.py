@@ -6,8 +6,9 @@ each by cardinality and by the type of the texts.
 
 from __future__ import annotations
 
+from mleredux_techniques._kit import plans
 from mleredux_techniques._kit.columns import is_free_text
-from mleredux_techniques._kit.comparison import undecided
+from mleredux_techniques._kit.comparison import Difference, undecided
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.encoders import (
     DatetimeEncoder,
@@ -62,6 +63,12 @@ def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
     panel = {name: _columns(plan) for name, plan in panel_of(instance.dataset).items()}
     best = choose(instance, panel)
     return (NAIVE, _columns(naive(instance.dataset))), (best, panel[best])
+
+
+def gap(instance: Instance) -> Difference:
+    """Return what good advice gains over the naive one: encodings by cardinality over OrdinalEncoder."""
+    panel = [_columns(plan) for plan in panel_of(instance.dataset).values()]
+    return plans.gap(instance, panel[0], panel[1])
 
 
 def panel_of(dataset: Dataset) -> dict[str, dict[str, Encoding]]:

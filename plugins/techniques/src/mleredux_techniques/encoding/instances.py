@@ -1,63 +1,51 @@
-"""Categories derived from numbers: ordinal scales, codes, many codes, and binary values."""
+"""Categories that tell of the target: nominal codes in texts and numbers, ordinal scales, and others."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset, Kind
-from mleredux_techniques._kit.instances import Array, lively, need
+from mleredux_techniques._kit.instances import Array, fresh_names, levels, merged, with_columns
 
-SCALE = ("very low", "low", "medium", "high", "very high")
-MOST = 0.15
-KINDS = ("ordinal", "nominal", "many", "binary")
+SCALES = (
+    ("very low", "low", "medium", "high", "very high"),
+    ("bad", "poor", "fair", "average", "good", "very good", "excellent"),
+    ("never", "rarely", "sometimes", "often", "always"),
+    ("beginner", "intermediate", "advanced", "expert"),
+)
+KINDS = ("ordinal", "codes", "binary", "nominal")
+LETTERS = list("ABCDEFGHKLMNPRST")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Convert three to five numeric features to categories; the first ones are of three different kinds."""
-    usable = lively(dataset)
-    need(dataset, "encoding", usable, 3, "numeric features with eight or more values")
-    columns = [str(name) for name in rng.permutation(usable)[: int(rng.integers(3, min(5, len(usable)) + 1))]]
-    kinds = [str(kind) for kind in rng.permutation(KINDS)] + [str(rng.choice(KINDS))]
-    train, test = dataset.train.copy(), dataset.test.copy()
+    """Add two nominal columns, one with many values, and one or two columns of other kinds."""
+    kinds = ["nominal", "many", *(str(kind) for kind in rng.permutation(KINDS)[: int(rng.integers(1, 3))])]
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
     types: list[dict[str, Any]] = []
-    changed: dict[str, Kind] = dict(dataset.kinds)
-    for name, kind in zip(columns, kinds, strict=False):
-        ours, theirs = dataset.train[name].to_numpy(float), dataset.test[name].to_numpy(float)
-        edges = _edges(ours, kind, rng)
-        words = _words(len(edges) + 1, kind, rng)
-        train[name], test[name] = _named(ours, edges, words), _named(theirs, edges, words)
-        changed[name] = "text"
-        types.append({"column": name, "type": {"many": "nominal"}.get(kind, kind)})
-    planted = {"kinds": sorted(set(kinds[: len(columns)])), "categories": types}
-    return replace(dataset, train=train, test=test, kinds=changed, planted=planted)
+    for name, kind in zip(fresh_names(dataset, rng, len(kinds)), kinds, strict=True):
+        ours, theirs = levels(dataset, rng, noise=float(rng.uniform(0.4, 0.6)))
+        words = _words(kind, rng)
+        edges = np.quantile(ours, np.linspace(0, 1, len(words) + 1)[1:-1])
+        columns[name] = (words[np.searchsorted(edges, ours)], words[np.searchsorted(edges, theirs)], _kind(kind))
+        types.append({"column": name, "type": {"many": "nominal", "codes": "nominal"}.get(kind, kind)})
+    return merged(with_columns(dataset, columns, rng), sorted(set(kinds)), categories=types)
 
 
-def _edges(values: Array, kind: str, rng: np.random.Generator) -> Array:
-    """Return the cut points of the numbers; each bin contains some training rows."""
-    known = values[~np.isnan(values)]
-    distinct, counts = np.unique(known, return_counts=True)
-    if counts.max() > MOST * len(known):  # a value in many rows would span several bins
-        known = distinct
-    pieces = {"ordinal": 5, "nominal": int(rng.integers(5, 9)), "binary": 2}.get(
-        kind, max(10, min(200, len(known) // 8))
-    )
-    return np.unique(np.quantile(known, np.linspace(0, 1, pieces + 1)[1:-1]))
+def _kind(kind: str) -> Kind:
+    return "number" if kind == "codes" else "text"
 
 
-def _words(pieces: int, kind: str, rng: np.random.Generator) -> Array:
+def _words(kind: str, rng: np.random.Generator) -> Array:
     """Return the names of the bins, lowest first; those of codes have no order."""
     if kind == "ordinal":
-        return np.array(SCALE[-pieces:] if pieces < 5 else SCALE, dtype=object)
+        return np.array(SCALES[int(rng.integers(len(SCALES)))], dtype=object)
     if kind == "binary":
-        return np.array(["no", "yes"], dtype=object)
-    letter = str(rng.choice(list("ABCDEFGHKLMNPRST")))
+        return rng.permutation(np.array([["no", "yes"], ["old", "new"], ["in", "out"]][int(rng.integers(3))], object))
+    pieces = int(rng.integers(*{"many": (40, 70), "codes": (9, 15)}.get(kind, (7, 13))))
     codes = rng.permutation(900)[:pieces] + 100
+    if kind == "codes":
+        return np.asarray(codes % 50 + 1 if len(set(codes % 50)) == pieces else rng.permutation(pieces) + 1, float)
+    letter = str(rng.choice(LETTERS))
     return np.array([f"{letter}{code}" for code in codes], dtype=object)
-
-
-def _named(values: Array, edges: Array, words: Array) -> Array:
-    named = words[np.minimum(np.searchsorted(edges, np.nan_to_num(values), side="right"), len(words) - 1)]
-    return np.where(np.isnan(values), np.nan, named).astype(object)

@@ -1,34 +1,49 @@
-"""Changed class ratios: rows of some classes are removed from the training table."""
+"""Changed class ratios: rows of some classes are removed from both tables."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.instances import renumbered, resized
+from mleredux_techniques._kit.dataset import Dataset, Kind
+from mleredux_techniques._kit.instances import fresh_names, levels, merged, resized, with_columns
 
-FEWEST = 12
+FEWEST = 40
+"""Minimum number of training rows of a class."""
+FEWEST_TEST = 15
+WEAK = 3
+"""Number of new columns that tell a little of the target: the less they tell, the more the class ratio matters."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Thin out one or more classes, to a ratio between 1 and 60 as far as possible; the test is unchanged."""
+    """Thin out one or more classes in both tables, to a ratio from 10 to 25 (with groups 3 to 5) if possible, and
+    add columns that tell a little of the target.
+    """
     if dataset.problem == "regression":
         raise NotApplicable(
             f"imbalance does not apply to {dataset.task}: its target {dataset.target!r} is a number, not a class."
         )
-    counts = {str(name): int(count) for name, count in dataset.train[dataset.target].value_counts().items()}
-    classes = [str(name) for name in rng.permutation(sorted(counts))]
+    classes = [str(name) for name in rng.permutation(sorted(set(dataset.train[dataset.target])))]
     thinned = classes[: int(rng.integers(1, max(2, len(classes) // 2 + 1)))]
-    largest = max(counts[name] for name in counts if name not in thinned) if len(thinned) < len(counts) else 0
-    keep = np.ones(len(dataset.train), dtype=bool)
-    target = dataset.train[dataset.target].to_numpy()
-    for name in thinned:
-        ratio = float(np.exp(rng.uniform(np.log(1.2), np.log(60))))
-        wanted = min(counts[name], max(min(FEWEST, counts[name]), round(largest / ratio)))
-        places = np.flatnonzero(target == name)
-        keep[rng.permutation(places)[wanted:]] = False
-    made = resized(replace(dataset, train=dataset.train[keep], planted={"kinds": ["class_ratio"], "thinned": thinned}))
-    return renumbered(made, rng)
+    ratio = float(rng.uniform(3, 5) if dataset.group else np.exp(rng.uniform(np.log(10), np.log(25))))
+    frames = []
+    for frame, fewest in ((dataset.train, FEWEST), (dataset.test, FEWEST_TEST)):
+        target = frame[dataset.target].to_numpy()
+        largest = max(int((target == name).sum()) for name in classes[len(thinned) :])
+        keep = np.ones(len(frame), dtype=bool)
+        for name in thinned:
+            places = rng.permutation(np.flatnonzero(target == name))
+            if dataset.group:  # complete groups
+                groups = np.unique(dataset.group.of(frame).to_numpy(dtype=str), return_inverse=True)[1]
+                places = places[np.argsort(rng.permutation(groups.max() + 1)[groups[places]], kind="stable")]
+            keep[places[max(fewest, round(largest / ratio)) :]] = False
+        frames.append(frame[keep])
+    made = resized(replace(dataset, train=frames[0], test=frames[1]))
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    for name in fresh_names(made, rng, WEAK):
+        ours, theirs = levels(made, rng, noise=float(rng.uniform(1.5, 2.0)))
+        columns[name] = (np.round(ours, 4), np.round(theirs, 4), "number")
+    return merged(with_columns(made, columns, rng), ["class_ratio"], thinned=thinned)

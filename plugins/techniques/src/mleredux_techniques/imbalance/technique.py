@@ -35,6 +35,7 @@ technique = TechniqueSpec(
     truth=facts.truth,
     assess=facts.assess,
     measure=efficacy.measure,
+    gap=efficacy.gap,
     recommend=_recommend,
     plant=instances.plant,
     refuse=_refuse,

@@ -15,31 +15,37 @@ from mleredux_techniques._kit.dataset import Dataset, Kind
 from mleredux_techniques._kit.instances import (
     Array,
     fresh_names,
+    levels,
     lively,
+    merged,
     resized,
     standardised,
     target_signal,
     with_columns,
 )
 
-KINDS = ("copy", "noisy_copy", "target_encoding", "future_value", "id_order", "duplicate_rows")
-COLUMNS = ("copy", "noisy_copy", "target_encoding", "future_value")
+KINDS = ("copy", "noisy_copy", "target_encoding", "future_value", "text_value", "id_order", "duplicate_rows")
+COLUMNS = ("copy", "noisy_copy", "target_encoding", "future_value", "text_value")
+HONEST = 3
+"""Number of new columns that tell of the target in both tables alike."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Plant one or two leaks of different kinds, and harmless new columns."""
-    kinds = [str(kind) for kind in rng.permutation(KINDS)[: int(rng.integers(1, 3))]]
-    names = fresh_names(dataset, rng, 5)
+    """Plant one to three leaks of different kinds, and harmless new columns of the same forms."""
+    possible = [kind for kind in KINDS if kind != "duplicate_rows" or (dataset.group is None and dataset.time is None)]
+    kinds = [str(kind) for kind in rng.permutation(possible)[: int(rng.integers(1, 4))]]
+    names = fresh_names(dataset, rng, 6)
     columns: dict[str, tuple[Any, Any, Kind]] = {}
     leaks: list[dict[str, Any]] = []
     for kind in kinds:
         if kind in COLUMNS:
             name = names.pop()
             values = _values(kind, dataset, rng)
-            columns[name] = (values, _uninformative(values, len(dataset.test), rng), "number")
-            leaks.append({"kinds": [kind], "columns": [name], "planted": True})
-    while names:
-        columns[names.pop()] = (*_harmless(dataset, rng), "number")
+            told: Kind = "text" if kind == "text_value" else "number"
+            columns[name] = (values, _uninformative(values, len(dataset.test), rng), told)
+            leaks.append({"kinds": _named(kind), "columns": [name], "planted": True})
+    for number, name in enumerate(names):
+        columns[name] = _honest(dataset, rng) if number < HONEST else (*_harmless(dataset, rng), "number")
     shuffled = {name: columns[name] for name in rng.permutation(list(columns))}
     made = with_columns(dataset, shuffled, rng)
     if "duplicate_rows" in kinds:
@@ -48,7 +54,42 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     if "id_order" in kinds:
         made = _order(made, rng)
         leaks.append({"kinds": ["id_order"], "columns": list(made.ids), "planted": True})
-    return resized(replace(made, planted={"kinds": sorted(kinds), "leaks": leaks}))
+    return merged(resized(made), kinds, leaks=leaks)
+
+
+def _named(kind: str) -> list[str]:
+    """Return the kinds that a document may call it; a text that tells the target may be any of three."""
+    return ["future_value", "copy", "noisy_copy"] if kind == "text_value" else [kind]
+
+
+def _honest(dataset: Dataset, rng: np.random.Generator) -> tuple[Any, Any, Kind]:
+    """Return a column that tells of the target in both tables alike, in the form of one that leaks."""
+    parts = levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0)))
+    form = int(rng.integers(3))
+    if form == 0:
+        codes = _codes_of(rng, 12)
+        edges = np.quantile(parts[0], np.linspace(0, 1, 13)[1:-1])
+        return codes[np.searchsorted(edges, parts[0])], codes[np.searchsorted(edges, parts[1])], "text"
+    if form == 1:
+        ours, theirs = (np.round(np.where(part > 0.8, np.exp(2 + part), 0.0), 2) for part in parts)
+        return ours, theirs, "number"
+    unit, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-50, 50))
+    return np.round(parts[0] * unit + shift, 4), np.round(parts[1] * unit + shift, 4), "number"
+
+
+def _codes_of(rng: np.random.Generator, count: int) -> Array:
+    letter = str(rng.choice(list("ABCDEFGHKLMNPRST")))
+    return np.array([f"{letter}{code}" for code in rng.permutation(900)[:count] + 100], dtype=object)
+
+
+def _text_value(dataset: Dataset, rng: np.random.Generator) -> Array:
+    """Return codes of which each stands for one class, or for high or low targets, with errors."""
+    signal = target_signal(dataset, dataset.train, rng)
+    high = signal > (np.median(signal) if dataset.problem == "regression" else 0.5)
+    high = high ^ (rng.random(len(high)) < 0.1)
+    codes = _codes_of(rng, 24)
+    drawn = rng.integers(0, 12, len(high))
+    return np.asarray(np.where(high, codes[drawn], codes[12 + drawn]), dtype=object)
 
 
 def _values(kind: str, dataset: Dataset, rng: np.random.Generator) -> Array:
@@ -57,6 +98,7 @@ def _values(kind: str, dataset: Dataset, rng: np.random.Generator) -> Array:
         "noisy_copy": _noisy_copy,
         "target_encoding": _target_encoding,
         "future_value": _future_value,
+        "text_value": _text_value,
     }[kind](dataset, rng)
 
 

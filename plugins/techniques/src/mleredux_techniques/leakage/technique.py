@@ -31,4 +31,5 @@ technique = TechniqueSpec(
     measure=efficacy.measure,
     recommend=_recommend,
     plant=instances.plant,
+    private_parts=("risks", "mitigations"),
 )

@@ -6,7 +6,8 @@ training table; missing texts are a separate category in all of them.
 
 from __future__ import annotations
 
-from mleredux_techniques._kit.comparison import undecided
+from mleredux_techniques._kit import plans
+from mleredux_techniques._kit.comparison import Difference, undecided
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.imputers import (
     DropColumn,
@@ -22,11 +23,12 @@ from mleredux_techniques.missing.document import MissingAnalysis
 
 NAIVE = "mean of numbers, most frequent text"
 _MEAN = SimpleImputer(name="SimpleImputer", strategy="mean")
+_MARKED = SimpleImputer(name="SimpleImputer", strategy="mean", add_indicator=True)
 _FREQUENT = SimpleImputer(name="SimpleImputer", strategy="most_frequent")
 _CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
 PANEL: dict[str, Imputation] = {
     "the mean": _MEAN,
-    "the mean and an indicator": SimpleImputer(name="SimpleImputer", strategy="mean", add_indicator=True),
+    "the mean and an indicator": _MARKED,
     "KNNImputer": KNNImputer(name="KNNImputer"),
     "KNNImputer and an indicator": KNNImputer(name="KNNImputer", add_indicator=True),
     "IterativeImputer": IterativeImputer(name="IterativeImputer"),
@@ -75,6 +77,15 @@ def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
         panel = dict(list(panel.items())[: bool(gaps)]) or {NAIVE: {}}
     best = choose(instance, {name: _plan(plan) for name, plan in panel.items()})
     return (NAIVE, _plan(naive(dataset))), (best, _plan(panel[best]))
+
+
+def gap(instance: Instance) -> Difference:
+    """Return what good advice gains over the naive one: indicators over the mean."""
+    gaps = with_gaps(instance.dataset)
+    marked: dict[str, Imputation] = {
+        name: _CATEGORY if instance.dataset.kinds[name] == "text" else _MARKED for name in gaps
+    }
+    return plans.gap(instance, _plan(naive(instance.dataset)), _plan(marked))
 
 
 def _plan(plan: dict[str, Imputation]) -> dict[str, Preprocessing]:

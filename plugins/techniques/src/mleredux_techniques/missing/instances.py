@@ -8,41 +8,61 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.association import tells_of
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.instances import Array, lively, need, standardised
+from mleredux_techniques._kit.dataset import Dataset, Kind
+from mleredux_techniques._kit.instances import (
+    Array,
+    fresh_names,
+    levels,
+    merged,
+    of_the_base,
+    standardised,
+    with_columns,
+)
 
-MECHANISMS = ("MCAR", "MAR", "MNAR")
+MECHANISMS = ("MCAR", "MAR", "U-shaped MAR", "MNAR")
+NOISE = 0.6
+"""Noise of the columns that tell of the target and lack where they are high, or low."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Remove 10 to 35 % of the values of two to four columns in both tables, each by its own mechanism; one may share
-    its missing rows with another column. Values that are already missing stay missing.
+    its missing rows with another column. One or two new columns lack mostly where they tell most of the target.
     """
-    usable = lively(dataset)
-    need(dataset, "missing", usable, 3, "numeric features with eight or more values")
+    names = fresh_names(dataset, rng, int(rng.integers(1, 3)))
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    for name in names:
+        ours, theirs = levels(dataset, rng, noise=NOISE)
+        unit, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-30, 30))
+        columns[name] = (np.round(ours * unit + shift, 3), np.round(theirs * unit + shift, 3), "number")
+    whole = with_columns(dataset, columns, rng)
+    usable = of_the_base(dataset)
     order = [str(name) for name in rng.permutation(usable)]
-    driver, rest = order[0], order[1:]
-    columns = rest[: int(rng.integers(2, min(4, len(rest)) + 1))]
-    train, test = dataset.train.copy(), dataset.test.copy()
+    driver, rest = (order[0] if order else names[0]), order[1:]
+    chosen = rest[: int(rng.integers(1, 3))]
+    train, test = whole.train.copy(), whole.test.copy()
     facts: list[dict[str, Any]] = []
-    for place, name in enumerate(columns):
-        mechanism = str(rng.permutation(MECHANISMS)[0]) if place else str(rng.permutation(["MAR", "MNAR"])[0])
+    for name in (*names, *chosen):
+        mechanism = "MNAR" if name in names else str(rng.choice(MECHANISMS))
         share, steepness = float(rng.uniform(0.1, 0.35)), float(rng.uniform(2.5, 4.0)) * float(rng.choice([-1, 1]))
-        cause = {"MCAR": None, "MAR": driver, "MNAR": name}[mechanism]
-        both = np.concatenate([dataset.train[name].to_numpy(float), dataset.test[name].to_numpy(float)])
-        gone = _gone(_level(dataset, cause), share, steepness, len(both), rng)
+        if name in names:
+            share, steepness = float(rng.uniform(0.25, 0.35)), 6.0 * float(rng.choice([-1, 1]))
+        cause = {"MCAR": None, "MNAR": name}.get(mechanism, driver)
+        level = _level(whole, cause)
+        if mechanism.startswith("U") and level is not None:
+            mechanism, level = "MAR", standardised(np.abs(level))
+        gone = _gone(level, share, steepness, len(train) + len(test), rng)
         partners = [name]
-        if mechanism == "MCAR" and place + 1 < len(rest) and rng.random() < 0.7:
-            partners += [other for other in rest if other not in columns][:1]
+        if mechanism == "MCAR" and rng.random() < 0.7:
+            partners += [other for other in rest if other not in chosen][:1]
         for partner in partners:
             train.loc[gone[: len(train)], partner] = np.nan
             test.loc[gone[len(train) :], partner] = np.nan
             facts.append({"column": partner, "mechanism": mechanism, "planted": True, **_rest(mechanism, cause)})
-    made = replace(dataset, train=train, test=test)
+    made = replace(whole, train=train, test=test)
     for fact in facts:
         if fact["mechanism"] == "MAR":
             fact["depends_on"] = _telling(made, fact["column"], driver)
-    return replace(made, planted={"kinds": sorted({fact["mechanism"] for fact in facts}), "missing": facts})
+    return merged(made, sorted({fact["mechanism"] for fact in facts}), missing=facts)
 
 
 def _rest(mechanism: str, cause: str | None) -> dict[str, Any]:

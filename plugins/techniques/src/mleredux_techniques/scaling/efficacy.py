@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import undecided
+from mleredux_techniques._kit import plans
+from mleredux_techniques._kit.comparison import Difference, undecided
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.plans import Plan, choose, compare
 from mleredux_techniques._kit.preprocessing import Preprocessing
@@ -54,6 +55,12 @@ def contrast(instance: Instance) -> tuple[tuple[str, Plan], tuple[str, Plan]]:
     panel = {name: _plan(plan) for name, plan in panel_of(instance.dataset).items()}
     best = choose(instance, panel, ("linear", "neighbors", "network"))
     return (NAIVE, panel[NAIVE]), (best, panel[best])
+
+
+def gap(instance: Instance) -> Difference:
+    """Return what good advice gains over the naive one: ranks over StandardScaler."""
+    panel = [_plan(plan) for plan in panel_of(instance.dataset).values()]
+    return plans.gap(instance, panel[0], panel[-1])
 
 
 def panel_of(dataset: Dataset) -> dict[str, dict[str, Scaler]]:

@@ -1,37 +1,41 @@
-"""Other units, long tails and outliers."""
+"""Other units, long tails and outliers, and columns that tell of the target by their order of magnitude."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.instances import lively, need
+from mleredux_techniques._kit.dataset import Dataset, Kind
+from mleredux_techniques._kit.instances import fresh_names, levels, merged, of_the_base, with_columns
 
-KINDS = ("unit", "tail", "outliers", "as it is")
+KINDS = ("unit", "tail", "outliers", "as it is", "as it is")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Give each numeric feature another unit, a long tail, outliers, or no change; the same in both tables."""
-    usable = lively(dataset)
-    need(dataset, "scaling", usable, 2, "numeric features with eight or more values")
+    """Add columns with very long tails; give numbers another unit, a long tail, outliers, or no change."""
     train, test = dataset.train.copy(), dataset.test.copy()
-    done = []
-    for place, name in enumerate(str(name) for name in rng.permutation(usable)):
-        kind = KINDS[place] if place < 3 else str(rng.choice(KINDS))
+    done = ["tail"]
+    for name in of_the_base(dataset):
+        kind = str(rng.choice(KINDS))
         ours, theirs = train[name].to_numpy(dtype=float), test[name].to_numpy(dtype=float)
         middle, spread = float(np.nanmean(ours)), float(np.nanstd(ours)) or 1.0
         both = np.concatenate([ours, theirs])
         if kind == "unit":
             both = both * 10.0 ** int(rng.choice([-4, -3, 3, 4, 5]))
         elif kind == "tail":
-            both = np.exp(1.5 * np.clip((both - middle) / spread, -4, 4))
+            both = np.round(np.exp(1.5 * np.clip((both - middle) / spread, -4, 4)), 4)
         elif kind == "outliers":
             hit = rng.random(len(both)) < float(rng.uniform(0.06, 0.09))
-            both = np.where(
-                hit, middle + spread * rng.choice([-1, 1], len(both)) * rng.uniform(15, 60, len(both)), both
-            )
+            far = spread * rng.choice([-1, 1], len(both)) * rng.uniform(15, 60, len(both))
+            both = np.where(hit, np.round(middle + far, 3), both)
         done.append(kind)
         train[name], test[name] = both[: len(ours)], both[len(ours) :]
-    return replace(dataset, train=train, test=test, planted={"kinds": sorted(set(done) - {"as it is"})})
+    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    for name in fresh_names(dataset, rng, 2):
+        parts = levels(dataset, rng, noise=float(rng.uniform(0.4, 0.6)))
+        pace, unit = float(rng.uniform(3.0, 4.0)), 10.0 ** int(rng.choice([-2, 0, 2, 3]))
+        ours, theirs = (np.asarray([float(f"{value:.5g}") for value in unit * np.exp(pace * part)]) for part in parts)
+        columns[name] = (ours, theirs, "number")
+    made = with_columns(dataset.__class__(**{**vars(dataset), "train": train, "test": test}), columns, rng)
+    return merged(made, sorted(set(done) - {"as it is"}))

@@ -1,0 +1,157 @@
+"""Item analysis of the techniques on planted instances, with a panel of scripted agents of graded ability.
+
+`python benchmarks/technique_items.py --markdown docs/reference/technique-items.md [--base wine diabetes] [--seeds 1 2]`
+
+Difficulty is 1 minus the mean score, discrimination the corrected point-biserial correlation. Results are kept in
+`<data-dir>/items.json`, so that an interrupted benchmark continues; `--minutes` stops it, and the page states what ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _measuring import machine, table
+from mleredux._core.data import DataStore
+from mleredux._core.models import GradingInput
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.stages.prepare import prepare
+from mleredux.errors import MlereduxError
+from mleredux_techniques.kit import score
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
+from technique_documents import TECHNIQUES, read
+from technique_documents.panel import PANEL, answer, discrimination
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", type=Path, help="write the page here")
+    parser.add_argument("--data-dir", type=Path, default=Path(tempfile.gettempdir()) / "mleredux-techniques")
+    parser.add_argument("--base", nargs="*", default=["wine", "diabetes"])
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2], help="public seeds")
+    parser.add_argument("--minutes", type=float, default=60.0, help="start no further task after this time")
+    options = parser.parse_args()
+    catalogue, data, began = Catalogue(), DataStore(options.data_dir), time.monotonic()
+    set_current(catalogue)
+    options.data_dir.mkdir(parents=True, exist_ok=True)
+    kept = options.data_dir / "items.json"
+    known: dict[str, Any] = json.loads(kept.read_bytes()) if kept.exists() else {}
+    wanted = [
+        f"{technique}+planted-public-{seed}@{base}"
+        for seed in options.seeds
+        for base in options.base
+        for technique in TECHNIQUES
+    ]
+    for name in wanted:
+        if name not in known and time.monotonic() - began < 60 * options.minutes:
+            known[name] = row(name, catalogue, data)
+            kept.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+            print(name, json.dumps(known[name]), flush=True)
+    page = write({name: known[name] for name in wanted if name in known}, shlex.join(["python", *sys.argv]))
+    if options.markdown:
+        options.markdown.write_text(page, encoding="utf-8")
+    else:
+        print(page)
+
+
+def row(name: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
+    """Scores of the panel on one task, or the reason why it is refused."""
+    technique = name.partition("+")[0]
+    try:
+        task = catalogue.task(name)
+        prepared = prepare(task, catalogue, data)
+    except MlereduxError as error:
+        return {"refused": error.message}
+    found: dict[str, Any] = {}
+    for agent in PANEL:
+        try:
+            document = read(technique, answer(agent, technique, prepared.public, prepared.private))
+        except ValueError:
+            found[agent] = 0.0  # rejected
+            continue
+        given = GradingInput(prepared.private, prepared.private, task, {})
+        began = time.process_time()
+        graded = score(TECHNIQUES[technique], document, given)
+        found[agent] = round(graded.value, 3)
+        found["seconds"] = max(found.get("seconds", 0.0), round(time.process_time() - began, 1))
+        found["decided"] = graded.details["efficacy"]["score"] is not None
+    return found
+
+
+def write(known: dict[str, Any], command: str) -> str:
+    """The page."""
+    scored = {name: found for name, found in known.items() if "refused" not in found}
+    scores = {agent: {name: found[agent] for name, found in scored.items()} for agent in PANEL}
+    told = discrimination(scores)
+    summary = [["technique", "tasks", "decided", "difficulty", "discrimination", *PANEL]]
+    for technique in (*TECHNIQUES, "all"):
+        held = [name for name in scored if technique in ("all", name.partition("+")[0])]
+        if not held:
+            continue
+        means = {agent: float(np.mean([scores[agent][name] for name in held])) for agent in PANEL}
+        summary.append(
+            [
+                technique,
+                str(len(held)),
+                str(sum(scored[name]["decided"] for name in held)),
+                f"{1 - np.mean(list(means.values())):.2f}",
+                f"{np.mean([told[name] for name in held]):.2f}",
+                *(f"{means[agent]:.2f}" for agent in PANEL),
+            ]
+        )
+    rows = [["task", "discrimination", *PANEL]]
+    rows += [[f"`{n}`", f"{told[n]:.2f}", *(f"{scores[agent][n]:.2f}" for agent in PANEL)] for n in scored]
+    refused = [f"- `{name}`: {found['refused']}" for name, found in known.items() if "refused" in found]
+    return PAGE.format(
+        command=command,
+        machine=machine(),
+        summary=table(*summary),
+        table=table(*rows),
+        refused="\n".join(refused) or "- none",
+        seconds=float(np.median([found["seconds"] for found in scored.values()])),
+    )
+
+
+PAGE = """\
+# Technique items
+
+Made by `{command}`. {machine}
+
+A panel of scripted agents of graded ability answers planted instances (public seeds, so that anyone can repeat this).
+`example` copies the description's, `empty` claims as little as the form allows, `textbook` always gives the same
+answer. `constant` counts right, says "no" to every judgement and gives naive advice; `naive advice` knows all facts.
+`analyst` applies rules of thumb; `perfect` knows the truth and gives the best advice of the panels.
+
+Difficulty is 1 minus the panel's mean score. Discrimination is the correlation of a task's score with the mean score
+of all other tasks over the agents (corrected point-biserial). *Decided* counts the tasks where good advice differs
+significantly from naive advice.
+
+## Summary
+
+{summary}
+
+Grading took {seconds:.1f} CPU seconds in the median over tasks (the slowest document of each, naive and strong
+choices included).
+
+## All tasks
+
+{table}
+
+## Refused
+
+{refused}
+"""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Planted instances: new rows like those of a competition, in which every built-in technique has something to find.
+
+All is drawn from the seed's secret generator; names and places of columns tell nothing.
+An instance is kept if good advice is better than naive advice by `DECIDED` standard errors for each technique, by the
+training rows alone; otherwise the next attempt of the same seed is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+from mleredux.plugin.task import Task
+
+from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Instance, load, save
+from mleredux_techniques._kit.generation import generated
+from mleredux_techniques._kit.seeds import Seed
+
+if TYPE_CHECKING:
+    from mleredux_techniques._kit.spec import TechniqueSpec
+
+ORDER = ("cv", "imbalance", "encoding", "scaling", "missing", "leakage")
+"""The techniques of which each planted instance has something, in the order of planting."""
+DECIDED = 4.0
+ATTEMPTS = 3
+FOLDER = "planted"
+"""The folder of the truth, among the private files of a planted competition."""
+ID = "id"
+
+
+def techniques() -> dict[str, TechniqueSpec]:
+    """Return the techniques whose findings share planted instances."""
+    return {name: resolve_name(f"mleredux_techniques.{name}.technique:technique") for name in ORDER}
+
+
+def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
+    """Return the planted instance of a seed.
+
+    `planted` records kinds and columns, and under `gaps` what good advice gains by technique, in standard errors.
+
+    Args:
+        dataset: The data of the competition.
+        base: The competition.
+
+    Raises:
+        NotApplicable: Nothing can be planted in this data.
+    """
+    best: tuple[int, float, Dataset] | None = None
+    for attempt in range(ATTEMPTS):
+        made = draft(dataset, seed.generator(base.id, attempt))
+        gaps = _gaps(made, base)
+        made = replace(made, planted={**made.planted, "gaps": gaps, "attempt": attempt})
+        rank = sum(gap < DECIDED for gap in gaps.values()), -min(gaps.values())
+        if best is None or rank < best[:2]:
+            best = (*rank, made)
+        if not rank[0]:
+            break
+    assert best is not None
+    return best[2]
+
+
+def draft(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Return one attempt: new rows, everything planted in turn, columns renamed and in random order."""
+    made = generated(dataset, rng, rows=2_200 if dataset.problem != "regression" else 1_450)
+    for name, technique in techniques().items():
+        assert technique.plant is not None
+        if name != "imbalance" or dataset.problem != "regression":
+            known = set(made.features)
+            made = technique.plant(made, rng)
+            added = [column for column in made.features if column not in known]
+            if name != "cv" or made.group or made.time:
+                about = {**made.planted.get("about", {}), name: added}
+                made = replace(made, planted={**made.planted, "about": about})
+    return anonymous(made, rng)
+
+
+def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Give all features neutral names, in random order, and ids that tell only what was planted."""
+    order = [str(name) for name in rng.permutation(dataset.features)]
+    names = {name: f"x{place:02d}" for place, name in enumerate(order, start=1)}
+    train, test, kinds = dataset.train.copy(), dataset.test.copy(), dict(dataset.kinds)
+    if not dataset.ids:
+        numbers = rng.permutation(len(train) + len(test))
+        train[ID], test[ID], kinds[ID] = numbers[: len(train)], numbers[len(train) :], "number"
+    columns = [ID, *order, *dataset.targets]
+    return replace(
+        dataset,
+        train=train[columns].rename(columns=names),
+        test=test[columns].rename(columns=names),
+        ids=(ID,),
+        features=tuple(names.values()),
+        kinds={names.get(name, name): kind for name, kind in kinds.items() if name in names or name == ID},
+        group=GroupColumn(names[dataset.group.column]) if dataset.group else None,
+        time=names[dataset.time] if dataset.time else None,
+        planted=_renamed(dataset.planted, names),
+    )
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    """Rename the columns in the facts; kinds and classes stay."""
+    if isinstance(value, dict):
+        return {key: item if key in ("kinds", "thinned") else _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def _gaps(made: Dataset, base: Task) -> dict[str, float]:
+    """Return what good advice gains over naive advice on the training rows, in standard errors, by technique."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return {
+            name: round(technique.gap(Instance(view(made, name), {}, base)).ratio, 2)
+            for name, technique in techniques().items()
+            if technique.gap is not None and name in made.planted["about"]
+        }
+
+
+def view(dataset: Dataset, technique: str) -> Dataset:
+    """Return the data on which a technique's recommendations are executed.
+
+    In planted data, these are the columns that were planted for it: groups and time matter only for `cv`, which has
+    the columns of the competition too. Other data is unchanged.
+    """
+    about = dataset.planted.get("about")
+    if about is None or technique not in about:
+        return dataset
+    if technique == "cv":
+        others = {name for other, names in about.items() if other != "cv" for name in names}
+        return replace(dataset, features=tuple(name for name in dataset.features if name not in others))
+    features = tuple(name for name in dataset.features if name in about[technique])
+    return replace(dataset, features=features, group=None, time=None) if features else dataset
+
+
+def keep(dataset: Dataset, private: Path) -> None:
+    """Write the truth of a planted instance next to its answers."""
+    (private / FOLDER).mkdir()
+    save(dataset, private / FOLDER)
+
+
+def kept(prepared: Path) -> Dataset | None:
+    """Return the planted instance of a prepared task; None if it is none."""
+    folder = prepared / "private" / FOLDER
+    return load(folder) if folder.is_dir() else None
+
+
+def refuse_undecided(dataset: Dataset, technique: str) -> None:
+    """Check that advice on a technique can be told good from bad on a planted instance.
+
+    Raises:
+        NotApplicable: No attempt of its seed distinguishes them.
+    """
+    ratio = dataset.planted.get("gaps", {}).get(technique)
+    if ratio is not None and ratio < DECIDED:
+        raise NotApplicable(
+            f"{technique} does not apply to {dataset.task}: by its metric {dataset.metric}, good advice is not "
+            f"significantly better than naive advice on this instance.",
+            hint="Use another seed, or a competition with another metric.",
+        )

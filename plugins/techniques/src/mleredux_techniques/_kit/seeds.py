@@ -1,0 +1,77 @@
+"""Seeds of planted data: mixed with a secret of this installation, or public ones, named as such.
+
+The secret is derived from the installation's salt, so that it can be opened without opening anything else; its hash is
+published with each result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from mleredux.plugin.task import installation_salt
+
+VARIANT = re.compile(r"planted-(public-)?(0|[1-9][0-9]{0,8})")
+_PUBLIC = b"mleredux public seeds"
+
+
+def planting_salt() -> bytes:
+    """The secret that planted seeds are mixed with in this installation.
+
+    Raises:
+        MlereduxError: The installation's salt can't be read or created.
+    """
+    return hmac.new(installation_salt(), b"mleredux planted instances", hashlib.sha256).digest()
+
+
+def commitment(salt: bytes) -> str:
+    """The published hash of a planting salt: its SHA-256, in hexadecimal digits."""
+    return hashlib.sha256(salt).hexdigest()
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A seed of planted or synthetic data.
+
+    Attributes:
+        number: The number in the task's id.
+        public: Whether the data can be generated anywhere; else only with this installation's planting salt.
+    """
+
+    number: int
+    public: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What a task's version says of the seed: `public`, or the first digits of the commitment."""
+        return "public" if self.public else commitment(planting_salt())[:12]
+
+    @property
+    def note(self) -> str:
+        """One sentence for reports."""
+        if self.public:
+            return f"Generated from the public seed {self.number}: the truth can be computed by anyone."
+        return (
+            f"Generated from seed {self.number} and a secret of this installation, whose commitment is "
+            f"sha256:{commitment(planting_salt())}."
+        )
+
+    def generator(self, *words: object) -> np.random.Generator:
+        """Return the random generator of a purpose, unique to the seed and the words."""
+        return generator(_PUBLIC if self.public else planting_salt(), self.number, *words)
+
+
+def generator(key: bytes, number: int, *words: object) -> np.random.Generator:
+    """Return the random generator of a seed under a key."""
+    text = ":".join(str(word) for word in (number, *words))
+    digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big"))
+
+
+def parse(variant: str) -> Seed | None:
+    """Return the seed of a variant's name, such as `planted-7` or `planted-public-7`; None for other names."""
+    match = VARIANT.fullmatch(variant)
+    return Seed(int(match[2]), bool(match[1])) if match else None

@@ -1,0 +1,54 @@
+"""`mleredux planted`: the commitment to the secret of planted seeds, and its opening."""
+
+from __future__ import annotations
+
+import click
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import CommandGroup, json_option, print_json
+
+_WARNING = "Whoever knows it can compute the truth of all `planted-SEED` and `synthetic-SEED` tasks made with it."
+
+
+@click.group("planted", cls=CommandGroup)
+def command() -> None:
+    """Commit to the secret of planted seeds, and open it when the results are published."""
+
+
+@command.command("commitment")
+@json_option
+def show(as_json: bool) -> None:
+    """Print the commitment that results of planted tasks carry: the SHA-256 of the secret."""
+    from mleredux_techniques._kit.seeds import commitment, planting_salt
+
+    found = commitment(planting_salt())
+    print_json({"commitment": f"sha256:{found}"}) if as_json else click.echo(f"sha256:{found}")
+
+
+@command.command("open")
+@click.option("--yes", is_flag=True, help="Open it: planted tasks of this installation are public from then on.")
+@json_option
+def reveal(yes: bool, as_json: bool) -> None:
+    """Print the secret of planted seeds, for others to verify. It reveals nothing of the installation's salt."""
+    from mleredux_techniques._kit.seeds import commitment, planting_salt
+
+    if not yes:
+        raise MlereduxError(_WARNING, hint="Add --yes to print it.")
+    salt = planting_salt()
+    told = {"secret": salt.hex(), "commitment": f"sha256:{commitment(salt)}"}
+    print_json(told) if as_json else click.echo(told["secret"])
+
+
+@command.command("verify")
+@click.argument("secret")
+@click.argument("commitment")
+def verify(secret: str, commitment: str) -> None:
+    """Check that SECRET, as opened, is the one that COMMITMENT in a report was made of."""
+    from mleredux_techniques._kit import seeds
+
+    try:
+        found = seeds.commitment(bytes.fromhex(secret))
+    except ValueError:
+        raise MlereduxError("The secret is not hexadecimal.", hint="Use what `mleredux planted open` prints.") from None
+    if f"sha256:{found}" != f"sha256:{commitment.removeprefix('sha256:').lower()}":
+        raise MlereduxError("The secret does not match the commitment.", hint="Another installation made the report.")
+    click.echo("The secret matches the commitment.")
