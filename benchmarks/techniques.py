@@ -22,17 +22,20 @@ from typing import Any
 import numpy as np
 from _measuring import machine, table
 from mleredux._core.data import DataStore, Prepared
-from mleredux._core.models import GradingInput
+from mleredux._core.models import GradingInput, Task
 from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
 from mleredux_techniques._kit.dataset import save
 from mleredux_techniques._kit.grader import carry_out
+from mleredux_techniques._kit.planting import view
 from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques.kit import TRUTH_FILE, Dataset, Instance, combined, load, score
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
 from technique_documents import BOUND, KINDS, TECHNIQUES, perfect, play, read
+from technique_documents.bases import base_of
 
 STARTER = ("breast-cancer", "cell-nuclei", "diabetes", "digits", "wine")
 KAGGLE = (
@@ -57,9 +60,10 @@ def main() -> None:
     options = parser.parse_args()
     options.data_dir.mkdir(parents=True, exist_ok=True)
     catalogue, data = Catalogue(), DataStore(options.data_dir)
+    set_current(catalogue)
     kept = options.data_dir / "results.json"
     known: dict[str, Any] = json.loads(kept.read_bytes()) if kept.exists() else {}
-    variants = ["", *(f"+planted-{seed}" for seed in options.seeds)]
+    variants = ["", *(f"+planted-public-{seed}" for seed in options.seeds)]
     for base in (*STARTER, *(KAGGLE if options.kaggle else ())):
         if options.only and base not in options.only:
             continue
@@ -92,16 +96,18 @@ def main() -> None:
 def row(name: str, technique: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
     """Scores of all agents on one task; the reason where the technique does not apply to it."""
     try:
-        prepared = prepare(catalogue.task(name), catalogue, data)
+        task = catalogue.task(name)
+        prepared = prepare(task, catalogue, data)
     except MlereduxError as error:
         return {"refused": error.message.split("failed: ")[-1]}
+    base = task.base or task
     private = prepared.private
     truth, dataset = json.loads((private / TRUTH_FILE).read_bytes()), load(private)
     began = time.process_time()
-    found = {"analyst": grade(technique, analyst(technique, prepared), truth, dataset)}
+    found = {"analyst": grade(technique, analyst(technique, prepared), truth, dataset, base)}
     found["seconds"] = round(time.process_time() - began, 2)
     best = json.loads(perfect(technique, private).model_dump_json())
-    found["perfect"] = grade(technique, best, truth, dataset)
+    found["perfect"] = grade(technique, best, truth, dataset, base)
     return found | gamed(technique, prepared, truth)
 
 
@@ -127,14 +133,16 @@ def analyst(technique: str, prepared: Prepared) -> dict[str, Any]:
     return answer
 
 
-def grade(technique: str, content: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+def grade(
+    technique: str, content: dict[str, Any], truth: dict[str, Any], dataset: Dataset, base: Task
+) -> dict[str, Any]:
     """Facts, efficacy and score; a document that the reader refuses scores nothing."""
     try:
         document = read(technique, content)
     except ValueError:
         return {"score": 0.0, "facts": None, "efficacy": None}
     told = TECHNIQUES[technique].assess(document, truth)
-    part = carry_out(TECHNIQUES[technique], document, Instance(dataset, truth, _Made()))  # type: ignore[arg-type]
+    part = carry_out(TECHNIQUES[technique], document, Instance(view(dataset, technique), truth, base))
     value = round(combined(told.score, part.score), 3)
     return {"score": value, "facts": told.score, "efficacy": part.score, "uncertainty": part.uncertainty}
 
@@ -152,15 +160,10 @@ def times() -> list[list[Any]]:
                 save(sampled(dataset), private)
                 document = perfect(technique, private)
                 began = time.process_time()
-                score(TECHNIQUES[technique], document, GradingInput(private, private, _Made(), {}))  # type: ignore[arg-type]
+                score(TECHNIQUES[technique], document, GradingInput(private, private, base_of(dataset), {}))
                 found.append([size, technique, round(time.process_time() - began, 1)])
                 print(found[-1], flush=True)
     return found
-
-
-class _Made:
-    id = "made-up"
-    base = None
 
 
 def made_up(rows: int) -> Dataset:
@@ -188,6 +191,8 @@ def made_up(rows: int) -> Dataset:
         ids=(),
         features=features,
         kinds={name: "number" if name.startswith("n") else "text" for name in features},
+        outputs=("y",),
+        metric="f1",
         train_rows=cut,
         test_rows=rows - cut,
     )
@@ -259,7 +264,8 @@ PAGE = """\
 Made by `{command}`. {machine}{parts}
 
 Each technique is asked of the starter competitions and of real data of Kaggle, as they are and as planted
-instances (`+planted-SEED`, with known truth). `analyst` is the reference agent: statistics and rules of thumb, no LLM.
+instances (`+planted-public-SEED`, with known truth). `analyst` is the reference agent: statistics and rules of thumb,
+no LLM.
 `perfect` knows the truth and recommends the strong choice. The others play the score: `everything` lists all there
 could be, `empty` as little as the form allows, `example` copies the description's, `contradicting` claims one thing and
 recommends another, `textbook` always says the same. What is shown of these is their facts, which their score never
@@ -284,8 +290,8 @@ These are refused, when the task is asked for or prepared, with the reason:
 
 ## What grading takes
 
-CPU seconds of grading one document on a made-up table of 25 features, by rows. Models are fitted on at most 4,000 rows
-(cross-validation: 2,000), so time grows no further with the table; what was sampled is said in the report. The slowest
+CPU seconds of grading one document on a made-up table of 25 features, by rows. Models are fitted on at most 2,000 rows
+(cross-validation: 1,000), so time grows no further with the table; what was sampled is said in the report. The slowest
 grading above took {slowest:.1f} CPU seconds, in the first grading of a task (naive and strong choices included).
 
 {times}

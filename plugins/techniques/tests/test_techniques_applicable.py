@@ -35,7 +35,6 @@ def test_the_declaration_is_checked_before_anything_is_prepared(name: str, why: 
         ("encoding@wine", "all features of its tables are numbers"),
         ("encoding@photos", "its tables have no features"),
         ("scaling@photos", "no numeric feature"),
-        ("missing+planted-1@photos", "its tables have no features"),
         ("missing@wine", "no feature of its training table has missing values"),
     ],
 )
