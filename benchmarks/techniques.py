@@ -27,9 +27,9 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
+from mleredux_techniques._kit.composition import view
 from mleredux_techniques._kit.dataset import save
 from mleredux_techniques._kit.grader import carry_out
-from mleredux_techniques._kit.planting import view
 from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques.kit import TRUTH_FILE, Dataset, Instance, combined, load, score
 

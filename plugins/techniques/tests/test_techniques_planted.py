@@ -16,7 +16,7 @@ from mleredux._core.data import Prepared
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.grade import make_report
 from mleredux.errors import NotApplicable
-from mleredux_techniques._kit import planting, seeds, synthetic
+from mleredux_techniques._kit import composition, seeds, synthetic
 from mleredux_techniques._kit.discovery import discover
 from mleredux_techniques._kit.instances import LEVEL
 from mleredux_techniques.kit import Dataset, load, strengths
@@ -35,7 +35,7 @@ def shop(prepared: Preparer, bench: Any) -> Dataset:
 @pytest.fixture(scope="module")
 def drafts(shop: Dataset) -> list[Dataset]:
     """One attempt each of several public seeds."""
-    return [planting.draft(shop, seeds.Seed(number, public=True).generator("shop", 0)) for number in range(10)]
+    return [composition.draft(shop, seeds.Seed(number, public=True).generator("shop", 0)) for number in range(10)]
 
 
 def test_a_competition_and_its_techniques_share_the_public_files(prepared: Preparer, bench: Any) -> None:
@@ -69,7 +69,7 @@ def test_a_planted_competition_is_graded_against_reference_pipelines(prepared: P
 
 def test_equal_seeds_give_equal_data_and_others_other_data(shop: Dataset) -> None:
     first, again, other, public = (
-        planting.draft(shop, seed.generator("shop", 0))
+        composition.draft(shop, seed.generator("shop", 0))
         for seed in (seeds.Seed(5), seeds.Seed(5), seeds.Seed(6), seeds.Seed(5, public=True))
     )
     pd.testing.assert_frame_equal(first.train, again.train)
@@ -80,11 +80,11 @@ def test_equal_seeds_give_equal_data_and_others_other_data(shop: Dataset) -> Non
 
 def test_who_knows_source_code_task_and_data_is_at_chance(shop: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     """The attacker plants with another secret: the truth agrees as often as it does with that of other seeds."""
-    monkeypatch.setattr(planting, "generated", lambda dataset, rng, rows: dataset)  # rows tell nothing of the plan
-    monkeypatch.setattr(planting, "techniques", lambda: {"leakage": TECHNIQUES["leakage"]})
+    monkeypatch.setattr(composition, "generated", lambda dataset, rng, rows: dataset)  # rows tell nothing of the plan
+    monkeypatch.setattr(composition, "techniques", lambda: {"leakage": TECHNIQUES["leakage"]})
 
     def drawn(key: bytes, number: int) -> tuple[frozenset[str], frozenset[str]]:
-        planted = planting.draft(small, seeds.generator(key, number, "shop", 0)).planted
+        planted = composition.draft(small, seeds.generator(key, number, "shop", 0)).planted
         leaking = frozenset(name for leak in planted["leaks"] for name in leak["columns"])
         return frozenset(kind for leak in planted["leaks"] for kind in leak["kinds"]), leaking
 
@@ -121,21 +121,21 @@ def test_the_commitment_opens_to_the_secret_and_not_to_the_salt() -> None:
 def test_good_advice_on_what_was_planted_is_significantly_better(prepared: Preparer) -> None:
     planted = json.loads((prepared(f"wine+{SEED}").private / "planted" / "dataset.json").read_bytes())["planted"]
     assert set(planted["gaps"]) == {"cv", "imbalance", "encoding", "scaling", "missing"}
-    assert all(ratio >= planting.DECIDED for ratio in planted["gaps"].values()), planted["gaps"]
+    assert all(ratio >= composition.DECIDED for ratio in planted["gaps"].values()), planted["gaps"]
 
 
 def test_a_question_that_advice_does_not_decide_is_refused(shop: Dataset) -> None:
     undecided = Dataset(**{**vars(shop), "planted": {"gaps": {"scaling": 1.2}}})
     with pytest.raises(NotApplicable, match="good advice is not significantly better than naive advice"):
-        planting.refuse_undecided(undecided, "scaling")
-    planting.refuse_undecided(undecided, "cv")
+        composition.refuse_undecided(undecided, "scaling")
+    composition.refuse_undecided(undecided, "cv")
 
 
 def test_a_synthetic_competition_has_known_structure(bench: Any) -> None:
     task = bench.task("synthetic-easy-public-4")
     easy, hard = (synthetic.table(task, np.random.default_rng(4), noise) for noise in (0.5, 2.0))
     assert max(strengths(easy).values()) > max(strengths(hard).values())
-    made = planting.draft(easy, np.random.default_rng(5))
+    made = composition.draft(easy, np.random.default_rng(5))
     assert made.planted["leaks"] and made.planted["missing"] and made.planted["categories"]
     assert bench.task("leakage@synthetic-easy-public-4").base.id == task.id and "synthetic" in task.tags
     assert bench.task("synthetic-4").version != bench.task("synthetic-public-4").version
@@ -175,7 +175,7 @@ def test_structure_mechanisms_categories_and_ratios_are_as_planted(drafts: list[
 
 def test_data_with_too_few_rows_is_refused(shop: Dataset) -> None:
     with pytest.raises(NotApplicable, match="too few rows"):
-        planting.draft(Dataset(**{**vars(shop), "train": shop.train.head(20)}), np.random.default_rng(0))
+        composition.draft(Dataset(**{**vars(shop), "train": shop.train.head(20)}), np.random.default_rng(0))
 
 
 def test_the_truth_and_the_secret_are_private(prepared: Preparer) -> None:

@@ -1,6 +1,6 @@
 """Scripted agents of graded ability, for item analysis: how difficult a question is, and what its score tells.
 
-From those that look at nothing, over one that counts right and judges always alike, and one that knows all facts and
+From those that read nothing, over one that counts right and judges always alike, and one that knows all facts and
 gives naive advice, to rules of thumb (the agent `analyst`) and the truth with the best advice of the panels.
 """
 

@@ -13,9 +13,9 @@ from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Competition, Submission, Task
 
 from mleredux_techniques._kit.columns import class_name
+from mleredux_techniques._kit.composition import ID, keep, planted
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.discovery import discover
-from mleredux_techniques._kit.planting import ID, keep, planted
 from mleredux_techniques._kit.seeds import Seed
 
 if TYPE_CHECKING:

@@ -50,8 +50,8 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
     """Grade the facts, then the efficacy, and combine both."""
     from itertools import islice
 
+    from mleredux_techniques._kit.composition import view
     from mleredux_techniques._kit.dataset import Instance, load
-    from mleredux_techniques._kit.planting import view
 
     truth = json.loads((given.private / TRUTH_FILE).read_bytes())
     dataset = load(given.private)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.competition import TEST, TRAIN, write_tables
+from mleredux_techniques._kit.composition import ORDER, anonymous, kept, refuse_undecided
 from mleredux_techniques._kit.dataset import Dataset, save
 from mleredux_techniques._kit.discovery import Source, discover
-from mleredux_techniques._kit.planting import ORDER, anonymous, kept, refuse_undecided
 from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques._kit.seeds import Seed
 from mleredux_techniques._kit.tables import ENDINGS, MAX_ROWS

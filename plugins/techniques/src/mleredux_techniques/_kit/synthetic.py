@@ -12,8 +12,8 @@ import numpy as np
 from mleredux.plugin.task import Competition, Metric, Submission, Task
 
 from mleredux_techniques._kit.competition import ANSWERS, REVISION, PlantedCompetition, write
+from mleredux_techniques._kit.composition import ID, planted
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.planting import ID, planted
 from mleredux_techniques._kit.seeds import Seed
 
 NAME = re.compile(r"synthetic-(easy-|hard-)?(public-)?(0|[1-9][0-9]{0,8})")
