@@ -13,6 +13,7 @@ from mleredux._core.models import Agent, Limits, Outcome, Verdict
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch, Sandbox
 from mleredux._core.sandboxes.supervise import Watch, supervise
+from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import RunStore
@@ -75,6 +76,7 @@ class Bench:
         self.private = self.prepared.private
         self.verdicts: list[Verdict] = []
         self._endpoints: list[ValidationEndpoint] = []
+        self._disks: list[RunDisk] = []
         self._built: Built | None = None
 
     def __enter__(self) -> Bench:
@@ -83,6 +85,8 @@ class Bench:
     def __exit__(self, *_error: object) -> None:
         for endpoint in self._endpoints:
             endpoint.stop()
+        for disk in self._disks:
+            disk.close()
 
     def build(self) -> Built:
         """The environment of a Python agent."""
@@ -114,14 +118,22 @@ class Bench:
             limits=asked,
             data_dir=str(self.folder / "data"),
         )
-        folders = {part: run.path / part for part in ("task", ".scratch", ".control")}
+        disk = open_disk(run.path, asked.disk_mb, going_on=False)
+        self._disks.append(disk)
+        folders = {"task": run.path / "task", "control": run.path / ".control"}
         for folder in folders.values():
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
         for part in ("code", "logs", "rollout"):
             (run.output_dir / part).mkdir()
         run.agent_log.touch()
         endpoint = ValidationEndpoint(
-            run.id, read_schema(self.prepared.schema), run.output_dir, self.verdicts.append, lambda: 60.0
+            run.id,
+            read_schema(self.prepared.schema),
+            run.output_dir,
+            self.verdicts.append,
+            lambda: 60.0,
+            disk.uploads,
+            disk.note_refused,
         )
         endpoint.start()
         self._endpoints.append(endpoint)
@@ -136,17 +148,18 @@ class Bench:
             limits=asked,
             network="none",
             task_dir=folders["task"].resolve(),
-            data_dir=self.prepared.public.resolve(),
+            data_dir=(disk.show(self.prepared.public) or self.prepared.public).resolve(),
             output_dir=run.output_dir.resolve(),
-            scratch_dir=folders[".scratch"].resolve(),
-            control_dir=folders[".control"].resolve(),
+            scratch_dir=disk.scratch.resolve(),
+            control_dir=folders["control"].resolve(),
+            staging_dir=disk.staging.resolve(),
             log=run.agent_log.resolve(),
             validate_socket=endpoint.socket,
             validate_url=endpoint.url,
         )
         layout = self.sandbox.layout(launch)
         write_briefing(run, toy_task, layout, folders["task"], self.sandbox.capabilities)
-        return replace(launch, env=environment(run, toy_task, agent, launch, layout, dict(os.environ)))
+        return replace(launch, env=environment(run, toy_task, agent, launch, layout, {}))
 
     def start(self, name: str, program: str, **given: Any) -> Started:
         """Start a program."""
@@ -157,8 +170,10 @@ class Bench:
         """Start a program and watch over it to its end, as a run does: how it ended, and its output folder."""
         started = self.start(name, program, **limits)
         launch = started.launch
+        disk = find_disk(launch.control_dir.parent)
         watch = Watch(
-            folders=(launch.output_dir, launch.scratch_dir),
+            folders=disk.counted,
+            disk=disk,
             notice=launch.task_dir / "notice.txt",
             emit=lambda *_, **__: None,
             cancelled=lambda: False,

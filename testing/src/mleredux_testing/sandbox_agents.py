@@ -31,6 +31,7 @@ def ask(body):
 
 sample = (data / "sample_submission.csv").read_bytes()
 attempt("task.json", lambda: json.loads((task / "task.json").read_text())["file"])
+attempt("mounts", lambda: pathlib.Path("/proc/self/mountinfo").read_text())
 attempt("description", lambda: len((task / "description.md").read_text()))
 attempt("write task", lambda: write(task / "description.md"))
 attempt("write data", lambda: write(data / "train.csv"))
@@ -111,3 +112,17 @@ with open("large", "wb") as file:
 time.sleep(3)
 """
 """Writes 64 MiB, a twentieth of a second for each."""
+
+HIDDEN = """
+import os, time
+held = []
+try:
+    while True:
+        for name in ("OUTPUT", "SCRATCH"):
+            held.append(open(os.environ[f"MLEREDUX_{name}_DIR"] + "/hidden", "wb", buffering=0))
+            os.unlink(held[-1].name)
+            held[-1].write(os.urandom(1 << 20))
+except OSError:
+    time.sleep(20)
+"""
+"""Writes files without a name to both folders, until there is no room."""

@@ -13,6 +13,7 @@ from typing import Any
 from mleredux._core.models import Cause
 from mleredux._core.plugins import current
 from mleredux._core.protocols import Finding, Sandbox
+from mleredux._core.sandboxes.volume import find_disk
 
 from mleredux_testing import sandbox_agents as programs
 from mleredux_testing.findings import Findings
@@ -116,6 +117,11 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
         return
     for name in ("write task", "write data"):
         findings.expect(name, seen[name] != "written", "the agent can change what is to be read only.")
+    told = (
+        find_disk(started.launch.control_dir.parent).enforced_by == "walk"
+        or str(bench.store.path) not in seen["mounts"]
+    )
+    findings.expect("mounts", told, "the agent's table of mounts shows paths of the runs directory.")
     findings.expect("answers", seen["answers"] == "unseen", "the agent sees the answers.")
     findings.expect("network", "reached" not in seen["host"], "with network `none`, the agent reaches the host.")
 
@@ -220,6 +226,10 @@ def _check_limits(findings: Findings, bench: Bench) -> None:
     glutton, output = bench.supervise("glutton", programs.GLUTTON, disk_mb=8, time_limit=60)
     size = (output / "large").stat().st_size >> 20
     findings.expect("disk limit", size < 64, f"an agent that may write 8 MB wrote {size}: {glutton}.")
+    if find_disk(output.parent).enforced_by == "volume":
+        hidden, _ = bench.supervise("hidden", programs.HIDDEN, disk_mb=16, time_limit=60)
+        held = hidden.cause == Cause.OUT_OF_DISK
+        findings.expect("output and scratch are the run's disk", held, f"an agent that fills both unseen: {hidden}.")
 
 
 def _expect_silence(findings: Findings, name: str, started: Started) -> None:
