@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Literal
 
 from mleredux._core.sandboxes.mounts import mount_bind, mount_image, mount_shown, mount_writable, unmount
-from mleredux._core.store.files import write_atomically
 from mleredux._core.store.sparse import copy, move_contents
 from mleredux._core.store.trees import remove_tree
 from mleredux.errors import SandboxError
@@ -164,7 +163,7 @@ class RunDisk:
     def empty_scratch(self) -> None:
         """Make room, once the agent is gone."""
         for folder in (self.scratch, self.uploads):
-            remove_tree(folder)
+            _remove(folder)
 
     def close(self) -> list[str]:
         """Move what is kept into the run directory, and remove the rest. What was killed in it is done by the next one.
@@ -172,7 +171,6 @@ class RunDisk:
         Returns:
             The names of what could not be moved.
         """
-        self.empty_scratch()
         failed: list[str] = []
         if self.enforced_by == "volume":
             failed = self._move()
@@ -184,8 +182,8 @@ class RunDisk:
         volume, closing = self.path / _PLACE, self.path / _CLOSING
         if not closing.exists():
             for name in ("output", "task"):
-                remove_tree(self.path / name)
-            write_atomically(closing, "")
+                _remove(self.path / name)
+            closing.touch()
         failed = []
         for name in _SHOWN:
             (self.path / name).mkdir(exist_ok=True)
@@ -258,7 +256,7 @@ def drop_disk(path: Path) -> None:
         (path / name).unlink(missing_ok=True)
     _remove_links(path / _DATA)
     for name in (_PLACE, *_HIDDEN):
-        remove_tree(path / name)
+        _remove(path / name)
 
 
 def _make_image(image: Path, megabytes: int) -> None:
@@ -293,6 +291,14 @@ def _mount(path: Path) -> None:
 def _unmount_shown(path: Path) -> None:
     for place in (*(path / name for name in _SHOWN), path / "logs" / _LOG):
         unmount(place)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, quickly where it is empty, as it mostly is."""
+    try:
+        folder.rmdir()
+    except OSError:
+        remove_tree(folder)
 
 
 def _remove_links(folder: Path) -> None:
