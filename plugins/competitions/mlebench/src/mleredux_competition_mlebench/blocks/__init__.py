@@ -1,6 +1,6 @@
 """Building blocks of the declarations: everything that more than one competition needs."""
 
-from mleredux.plugin.task import Metric
+from mleredux.plugin.task import KnownLeak, Metric
 
 from mleredux_competition_mlebench.blocks.contents import (
     Array,
@@ -41,6 +41,7 @@ __all__ = [
     "IndentedJson",
     "Json",
     "JsonLines",
+    "KnownLeak",
     "Member",
     "Metric",
     "Parquet",

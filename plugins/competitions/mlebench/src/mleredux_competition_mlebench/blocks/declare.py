@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mleredux.plugin.task import Competition, Metric, Resources, Submission, Thresholds, fingerprint, installation_salt
+from mleredux.plugin.task import (
+    Competition,
+    KnownLeak,
+    Metric,
+    Resources,
+    Submission,
+    Thresholds,
+    fingerprint,
+    installation_salt,
+)
 
 from mleredux_competition_mlebench.blocks.recipes import TableSplit
 from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe
@@ -34,6 +43,7 @@ def competition(
     elsewhere: Mapping[str, str] | None = None,
     public_board: bool = False,
     unstable: tuple[str, ...] = (),
+    known_leaks: tuple[KnownLeak, ...] = (),
 ) -> Competition:
     """Declare a competition of the benchmark.
 
@@ -55,6 +65,7 @@ def competition(
         public_board: Whether thresholds and leaderboard are those of Kaggle's public board, not the final one.
         unstable: Prepared files, such as parquet tables, whose bytes depend on library versions: they are not
             compared with the published checksums.
+        known_leaks: Columns that tell the target on the test, too, and could not at the time of prediction.
     """
     if isinstance(prepare, TableSplit):
         answers = answers or prepare.answers
@@ -92,6 +103,7 @@ def competition(
             for side, files in facts.get("checksums", {}).items()
         },
         resources=Resources(size_gb=facts.get("size_gb")),
+        known_leaks=known_leaks,
         category=facts["category"],
         complexity=facts.get("complexity"),
         sets=tuple(facts["sets"]),

@@ -4,7 +4,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from ...blocks import Json, Metric, Workspace, Zip, competition, corrected
+from ...blocks import Json, KnownLeak, Metric, Workspace, Zip, competition, corrected
 
 ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if_known"
 
@@ -43,9 +43,11 @@ COMPETITION = competition(
     id_columns=(ID,),
     target_columns=(TARGET,),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
+    known_leaks=(KnownLeak(columns=(GIVER,), explanation="Only who got a pizza has a giver."),),
     fixed=corrected(
         partial(prepare, givers=False),
         wrong="Records of the test name the giver of the pizza where known, and only who got one has a giver.",
         done="No record names the giver.",
+        known_leaks=(),
     ),
 )
