@@ -24,7 +24,8 @@ def run(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Run:
         set_current(None)
         made = mleredux.run(
             "digits", f"mlebench:{STEADY}#steady/secretive", sandbox="docker", network="none", time_limit=300,
-            options={"seed": 4}, limits={"memory_mb": 2048}, runs_dir=home / "runs", data_dir=home / "data",
+            options={"seed": 4}, limits={"memory_mb": 2048}, grants={"variables": ["TEAM_TOKEN"]},
+            runs_dir=home / "runs", data_dir=home / "data",
         )  # fmt: skip
     set_current(None)
     return made
