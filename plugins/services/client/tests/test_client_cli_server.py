@@ -175,6 +175,20 @@ def test_what_is_not_there_is_one_sentence(mleredux: Mleredux, arguments: tuple[
     assert told.code == 1 and sentence in told.err and told.err.count("\n") == 1 and told.out == ""
 
 
+def test_an_experiment_of_a_plan_is_run_and_counted(mleredux: Mleredux, tmp_path: Path) -> None:
+    (tmp_path / "known.md").write_text("Be brief.")
+    arms = "".join(f'[arms.{name}]\nagent = "dummy"\nsandbox = "process"\n' for name in ("v1", "v2"))
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'[experiment]\nname = "first"\ntasks = ["digits"]\n{arms}context = "known.md"\n')
+    told = mleredux("experiment", "run", str(plan), "--json")
+    assert told.code == 0, told.err
+    assert {(run["arm"], run["status"]) for run in told.json} == {("v1", "done"), ("v2", "done")}
+    status = mleredux("experiment", "status", told.json[0]["experiment"], "--json").json
+    assert (status["total"], status["ended"], len(status["arms"])) == (2, 2, 2)
+    refused = mleredux("experiment", "extend", "first", "--seed", "1")
+    assert refused.code == 2 and "this machine only" in refused.err
+
+
 def test_nobody_sees_anothers_runs(
     mleredux: Mleredux, finished: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
