@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -50,17 +50,10 @@ class RunRequest:
         """The request of `mleredux experiment run`."""
         from mleredux._core.models import Grants
 
-        missing: dict[str, Any] = dict.fromkeys(("tasks", "sets", "agents", "seeds"), ())
-        missing |= dict.fromkeys(("sandbox", "network", "context", "base_image", "resume", "priority"))
-        missing |= {
-            "limits": {},
-            "options": {},
-            "labels": {},
-            "obfuscated": False,
-            "jobs": 1,
-            "grants": grants or Grants(),
-        }
-        return cls(**missing, project=project, name=plan.experiment.name, matrix=plan)
+        missing: dict[str, Any] = {one.name: None for one in fields(cls)}
+        missing |= {"tasks": (), "sets": (), "agents": (), "seeds": (), "limits": {}, "options": {}, "labels": {}}
+        missing |= {"obfuscated": False, "jobs": 1, "project": project, "matrix": plan, "grants": grants or Grants()}
+        return cls(**{**missing, "name": plan.experiment.name})
 
     def plan(self) -> Plan:
         """The request as a plan: an arm for each agent."""
