@@ -11,6 +11,7 @@
 | `measures`, `attempts`, `curves`, `selection` | what is measured: medals, pass@k, medals over time, agents' choices |
 | `analysis` | all of it as one value, which reports and exports show |
 | `inference` | errors, the paired comparison, power, sequential tests, ranking |
+| `failures` | why runs fall short: rules with the line that shows it |
 | `figures`, `report` | pictures, and the offline page with all of them |
 """
 
@@ -35,6 +36,7 @@ _COMMANDS = {
         "Rank agents, with errors over seeds and over tasks.",
     ),
     "power": ("commands.power:command", "How many tasks and seeds detect a difference."),
+    "runs failures": ("commands.failures:command", "Find out why runs failed or fell short."),
     "experiment": ("group:group", "Plan, run and analyse experiments."),
     "experiment check": ("commands.plan:check", "Check a plan: runs, time, cost, detectable difference."),
     "experiment run": ("commands.plan:run", "Run an experiment, or continue it."),

@@ -53,7 +53,7 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
     rows, notes = [], []
     for folder in folders:
         try:
-            rows.append(_read_run(folder, rollouts))
+            rows.append(read_run(folder, rollouts))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             notes.append(f"{folder.name} can't be read ({type(error).__name__}) and is left out.")
     return Results(tuple(rows), task_facts(), notes=tuple(notes))
@@ -92,7 +92,7 @@ def _object(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_run(folder: Path, rollouts: bool) -> Row:
+def read_run(folder: Path, rollouts: bool) -> Row:
     """One run, from its files as they are: this is read ten thousand times."""
     record = _object(folder / "run.json")
     status, cause, seconds, llm = _happened(folder / "events.jsonl")

@@ -1,0 +1,56 @@
+"""`mleredux runs failures`: why runs fall short, by fixed rules."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.command import print_json, print_table
+
+
+@click.command("failures")
+@click.argument("names", metavar="[RUN]...", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def command(store: RunStore, names: tuple[str, ...], as_json: bool) -> None:
+    """Find out why runs failed or fell short, with the line that shows it; without RUN, of all runs.
+
+    Each run has one primary cause, the first in the list; categories correspond to the failure modes of MAST.
+    """
+    from mleredux_experiments.failures import counts_by_arm, find
+    from mleredux_experiments.failures.categories import CATEGORIES
+
+    runs = [store.get(name) for name in names or store.ids()]
+    found = [(run, find(run)) for run in runs if run.state.final]
+    if as_json:
+        print_json(
+            [
+                {
+                    "run": run.id, "task": run.spec.task, "agent": run.spec.agent, "seed": run.spec.seed,
+                    "primary": findings[0].category if findings else None,
+                    "findings": [{**asdict(finding), "mast": finding.mast} for finding in findings],
+                }
+                for run, findings in found
+            ]
+        )  # fmt: skip
+        return
+    rows = [
+        {"run": run.id, "task": run.spec.task, "agent": run.spec.agent, "failure": finding.category,
+         "where": finding.where, "line": finding.line}
+        for run, findings in found
+        for finding in findings[: None if names else 1]
+    ]  # fmt: skip
+    if rows:
+        columns = (
+            ("task", "agent", "failure", "where", "line") if len(found) == 1 else ("run", "failure", "where", "line")
+        )
+        print_table(rows, columns, give_way=("run", "agent", "line"))
+    else:
+        click.echo("No failures found.")
+    if len(found) > 1:
+        click.echo()
+        counts = counts_by_arm((run.spec.agent, findings) for run, findings in found)
+        for agent, counted in sorted(counts.items()):
+            parts = [f"{counted[name]} {name}" for name in (*CATEGORIES, "none") if counted[name]]
+            click.echo(f"{agent}: {', '.join(parts)} ({counted.total()} runs)")

@@ -1,0 +1,272 @@
+"""The rules, one a function: evidence in, findings out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import groupby
+
+from mleredux_experiments.failures.categories import Finding
+from mleredux_experiments.failures.evidence import Evidence
+from mleredux_experiments.results import MEDALS, Version
+
+Rule = Callable[[Evidence], Iterator[Finding]]
+
+_PACKAGE = re.compile(
+    r"ModuleNotFoundError|ImportError: |No matching distribution found|Could not find a version|DistributionNotFound"
+    r"|VersionConflict|No module named"
+)
+_MEMORY = re.compile(
+    r"CUDA out of memory|OutOfMemoryError|^\s*MemoryError|std::bad_alloc|Unable to allocate [\d.]+ [KMGT]iB|"
+    r"Cannot allocate memory"
+)
+_DISK = re.compile(r"No space left on device|Disk quota exceeded")
+_API = re.compile(r"\b429\b.*(?:Too Many|rate)|RateLimitError|rate.?limit.*exceeded|insufficient_quota", re.IGNORECASE)
+_VALIDATION = re.compile(
+    r"train_test_split|cross_val|KFold|ShuffleSplit|TimeSeriesSplit|GridSearchCV|RandomizedSearchCV|validation|"
+    r"\bval_|_val\b|\bvalid_|hold.?out|eval_set|\boof\b|early_stopping",
+    re.IGNORECASE,
+)
+_KINDS = (
+    (
+        "file",
+        re.compile(r"can't be read|is a link|is a folder|is a directory|too large|not a CSV|is empty|encod", re.I),
+    ),
+    ("columns", re.compile(r"column", re.I)),
+    ("rows", re.compile(r"\brows?\b.*(?:expected|instead|has|have)|number of rows|rows are missing", re.I)),
+    ("ids", re.compile(r"\bids?\b", re.I)),
+    ("missing values", re.compile(r"NaN|missing value|blank|empty cell|no value|lacks a value", re.I)),
+    ("values", re.compile(r"between|range|finite|number|not one of|unknown|label|value", re.I)),
+)
+_PROBABILITIES = ("log-loss", "roc-auc", "auc", "brier", "cross-entropy")
+_EARLY, _HALF = 0.2, 0.5
+_SAME = 3
+
+
+def environment(evidence: Evidence) -> Iterator[Finding]:
+    """The environment or the task broke."""
+    if evidence.row.cause in ("environment_broke", "task_broken"):
+        yield Finding("environment", evidence.message, "events.jsonl", evidence.row.cause)
+
+
+def api(evidence: Evidence) -> Iterator[Finding]:
+    """A budget was used up, or calls were refused or failed, and no medal came of it."""
+    if evidence.row.above_median:
+        return
+    llm = evidence.llm
+    if llm.get("exhausted"):
+        yield Finding("api", f"The budget {llm['exhausted']} was used up.", "ledger", "budget")
+    elif (llm.get("failed") or 0) >= max(_SAME, 0.5 * (llm.get("calls") or 0)):
+        yield Finding("api", f"{llm['failed']} of {llm.get('calls')} calls failed.", "ledger", "failed")
+    else:
+        yield from _first(evidence, _API, "api", "rate limit", unless_valid=True)
+
+
+def time_out(evidence: Evidence) -> Iterator[Finding]:
+    """The time limit ended it, and nothing valid was there; avoidable where half of the time had passed."""
+    row = evidence.row
+    if row.cause != "agent_timed_out" and evidence.limit != "time":
+        return
+    if any(version.valid for version in row.versions):
+        return
+    first = row.versions[0].seconds if row.versions else None
+    if row.time_limit and (first is None or first > _HALF * row.time_limit):
+        yield Finding("avoidable-timeout", evidence.message or "The time limit ended the agent.", "events.jsonl")
+    yield Finding("resources", evidence.message or "The time limit ended the agent.", "events.jsonl", "time")
+
+
+def resources(evidence: Evidence) -> Iterator[Finding]:
+    """Memory or disk ran out."""
+    cause, limit = evidence.row.cause, evidence.limit
+    for kind, found, pattern in (
+        ("memory", cause == "out_of_memory" or limit == "memory", _MEMORY),
+        ("disk", cause == "out_of_disk" or limit == "disk", _DISK),
+    ):
+        if found:
+            yield Finding("resources", evidence.message, "events.jsonl", kind)
+        else:
+            yield from _first(evidence, pattern, "resources", kind, unless_valid=True)
+    if limit == "processes":
+        yield Finding("resources", evidence.message, "events.jsonl", "processes")
+
+
+def crash_at_end(evidence: Evidence) -> Iterator[Finding]:
+    """A valid version was followed by an invalid one, or by a crash."""
+    versions = evidence.row.versions
+    good = [number for number, version in enumerate(versions, start=1) if version.valid]
+    if not good:
+        return
+    if not evidence.row.valid or not versions[-1].valid:
+        line = evidence.message or f"version {len(versions)} is invalid"
+        yield Finding("crash-at-end", line, f"version {good[-1]} was valid", "submission lost")
+    elif evidence.row.cause == "agent_crashed":
+        yield Finding("crash-at-end", _last_error(evidence) or evidence.message, "logs/agent.log", "crash")
+
+
+def package(evidence: Evidence) -> Iterator[Finding]:
+    """A package was missing, and what came after it did not get over it."""
+    yield from _first(evidence, _PACKAGE, "package", "missing package", unless_valid=True)
+
+
+def debug_loop(evidence: Evidence) -> Iterator[Finding]:
+    """Three steps or more in succession with the same error."""
+    for error, steps in groupby(evidence.steps, key=lambda step: step.same_error):
+        looped = list(steps)
+        if error is not None and len(looped) >= _SAME:
+            where = f"steps {looped[0].number} to {looped[-1].number}"
+            yield Finding("debug-loop", looped[-1].error or error, where, error.partition(":")[0])
+            return
+
+
+def submission(evidence: Evidence) -> Iterator[Finding]:
+    """The last submission is missing or invalid."""
+    row = evidence.row
+    if row.status == "cancelled":
+        return
+    if not row.made:
+        yield Finding("no-submission", evidence.message or "There is no submission.", "report.json")
+    elif not row.valid:
+        kind = next((name for name, pattern in _KINDS if pattern.search(evidence.message)), "other")
+        yield Finding("invalid-submission", evidence.message, "report.json", kind)
+
+
+def misread(evidence: Evidence) -> Iterator[Finding]:
+    """The agent optimizes in the wrong direction, or gives labels where the metric wants probabilities."""
+    row = evidence.row
+    wrong = [step for step in evidence.steps if step.lower_is_better is not None and step.validation is not None]
+    if row.made and wrong and all(step.lower_is_better != row.lower_is_better for step in wrong):
+        better = "lower" if row.lower_is_better else "higher"
+        yield Finding(
+            "metric-misread",
+            f"{better} is better; the agent looks for the opposite",
+            f"step {wrong[-1].number}",
+            "direction",
+        )
+        return
+    measured = [version for version in row.versions if version.validation is not None and version.valid]
+    if len(measured) >= _SAME and not row.above_median:
+        sign = -1 if row.lower_is_better else 1
+        values = [sign * (version.validation or 0.0) for version in measured]
+        if values[-1] == min(values) < max(values) and values == sorted(values, reverse=True):
+            yield Finding(
+                "metric-misread",
+                "each version is worse than the one before by its own measurement",
+                "versions",
+                "direction",
+            )
+            return
+    if (
+        row.valid
+        and not row.above_median
+        and row.metric is not None
+        and any(name in row.metric for name in _PROBABILITIES)
+        and evidence.distinct == 2
+    ):
+        yield Finding(
+            "metric-misread", f"two different predictions for the metric {row.metric}", "the submission", "labels"
+        )
+
+
+def generalization(evidence: Evidence) -> Iterator[Finding]:
+    """The own measurement promises far more than the score: by a leak, or by overfitting."""
+    row = evidence.row
+    if row.validation is None or row.score is None:
+        return
+    sign = -1 if row.lower_is_better else 1
+    gap = sign * (row.validation - row.score)
+    scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else None
+    scale = scale or 0.1 * max(abs(row.validation), abs(row.score))
+    if gap <= scale or row.medal:
+        return
+    line = f"measured {row.validation:g}, scored {row.score:g}"
+    used = [name for name in evidence.leaks if re.search(rf"\b{re.escape(name)}\b", evidence.code)]
+    if used:
+        yield Finding("leak-used", f"{line}; the code uses {used[0]}", "output/code")
+    yield Finding("overfitting", line, "report.json")
+
+
+def selection(evidence: Evidence) -> Iterator[Finding]:
+    """An earlier valid version would have earned a better medal."""
+    row = evidence.row
+    final = _rank(row.medal)
+    ranked = [(_rank(row.medal_of(version.score)), number) for number, version in _valid(row.versions)]
+    if row.valid and ranked and min(ranked)[0] < final:
+        rank, number = min(ranked)
+        yield Finding("selection", f"version {number} would have won {MEDALS[rank]}", f"version {number}")
+
+
+def repetition(evidence: Evidence) -> Iterator[Finding]:
+    """The same code three times or more."""
+    counts = Counter(step.code for step in evidence.steps if step.code is not None)
+    if not counts or evidence.row.medal:
+        return
+    code, most = counts.most_common(1)[0]
+    if most >= _SAME:
+        same = [step for step in evidence.steps if step.code == code]
+        yield Finding(
+            "repetition",
+            same[-1].action.strip().splitlines()[0],
+            f"steps {', '.join(str(step.number) for step in same[:5])}",
+        )
+
+
+def under_use(evidence: Evidence) -> Iterator[Finding]:
+    """It ended by itself in a fifth of its time, and is not above the median."""
+    row = evidence.row
+    if (
+        row.status == "done"
+        and evidence.exit_code == 0
+        and row.valid
+        and not row.above_median
+        and row.median is not None
+        and row.time_limit
+        and evidence.seconds < _EARLY * row.time_limit
+    ):
+        yield Finding("under-use", f"used {evidence.seconds:.0f} of {row.time_limit:.0f} seconds", "events.jsonl")
+
+
+def no_validation(evidence: Evidence) -> Iterator[Finding]:
+    """Code that trains, and measures nothing."""
+    row = evidence.row
+    measured = any(step.validation is not None for step in evidence.steps)
+    trained = re.search(r"\.fit\(|\.train\(|fit_predict", evidence.code)
+    if row.made and not row.above_median and row.median is not None and trained and not measured:
+        acted = "\n".join([evidence.code, *(step.action for step in evidence.steps)])
+        if not _VALIDATION.search(acted):
+            yield Finding("no-validation", trained.group(), "output/code")
+
+
+RULES: tuple[Rule, ...] = (
+    environment, api, time_out, resources, crash_at_end, package, debug_loop, submission, misread, generalization,
+    selection, repetition, under_use, no_validation,
+)  # fmt: skip
+
+
+def _first(
+    evidence: Evidence, pattern: re.Pattern[str], category: str, kind: str, *, unless_valid: bool
+) -> Iterator[Finding]:
+    """The last line that a pattern finds; none if the run came to a valid submission all the same."""
+    if unless_valid and evidence.row.valid:
+        return
+    shown = None
+    for line, where in evidence.lines():
+        if pattern.search(line):
+            shown = Finding(category, line.strip()[:300], where, kind)
+    if shown is not None:
+        yield shown
+
+
+def _last_error(evidence: Evidence) -> str | None:
+    for line in reversed(evidence.log):
+        if re.match(r"(?:\w+\.)*\w*(?:Error|Exception)\b", line):
+            return line.strip()
+    return None
+
+
+def _rank(medal: str | None) -> int:
+    return MEDALS.index(medal) if medal in MEDALS else len(MEDALS)
+
+
+def _valid(versions: tuple[Version, ...]) -> list[tuple[int, Version]]:
+    return [(number, version) for number, version in enumerate(versions, start=1) if version.valid]
