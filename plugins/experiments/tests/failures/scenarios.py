@@ -119,7 +119,7 @@ SCENARIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], s
         STYLES,
         ("no-submission",),
         {},
-        "step('print(open(\"description.md\").read()) # look at it', 'read it')",
+        "step('print(open(\"description.md\").read()) # read it all', 'read it')",
     ),
     "crash": (
         STYLES,
