@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mleredux._core.data import Prepared
-from mleredux._core.models import GradingInput
-from mleredux_techniques.kit import TRUTH_FILE, combined, score
+from mleredux_techniques._kit.composition import view
+from mleredux_techniques._kit.grader import carry_out
+from mleredux_techniques.kit import TRUTH_FILE, Instance, combined, load
 from technique_documents import BOUND, KINDS, TECHNIQUES, perfect, play, read
 from technique_documents.panel import PANEL, answer, discrimination
 
@@ -61,10 +62,14 @@ def test_the_panel_is_told_apart_by_each_technique(prepared: Preparer, bench: An
     scores: dict[str, dict[str, float]] = {agent: {} for agent in PANEL}
     for name in CARRIED_OUT:
         technique, task = name.partition("+")[0], prepared(name)
-        given_input = GradingInput(task.private, task.private, bench.task(name), {})
+        truth = json.loads((task.private / TRUTH_FILE).read_bytes())
+        instance = Instance(view(load(task.private), technique), truth, bench.task(name).base)
         for agent in PANEL:
             document = read(technique, answer(agent, technique, task.public, task.private))
-            scores[agent][name] = score(TECHNIQUES[technique], document, given_input).value
+            told = TECHNIQUES[technique].assess(document, truth).score
+            # those that read nothing are given the full efficacy
+            part = carry_out(TECHNIQUES[technique], document, instance) if agent not in KINDS else None
+            scores[agent][name] = combined(told, part.score if part else 1.0)
     for name in CARRIED_OUT:
         blind = {agent: scores[agent][name] for agent in ("example", "empty", "textbook", "constant")}
         assert max(blind.values()) <= BOUND, (name, blind)

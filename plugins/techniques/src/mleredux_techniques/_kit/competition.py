@@ -84,7 +84,9 @@ def shared(base: Task) -> dict[str, Any]:
     """Return what a generated competition has in common with its base."""
     return {
         "submission": Submission(
-            id_columns=(ID,), target_columns=base.submission.target_columns, types=base.submission.types
+            id_columns=(base.submission.id_columns or (ID,))[:1],
+            target_columns=base.submission.target_columns,
+            types=base.submission.types,
         ),
         "answers": ANSWERS,
         "metric": base.metric,
@@ -126,8 +128,9 @@ def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
         else:
             answers[name] = (test[dataset.target].astype(str) == class_name(name)).astype(int)
             sample[name] = 1 / len(dataset.outputs)
-    _frame({ID: test[ID], **answers}).to_csv(private / ANSWERS, index=False, lineterminator="\n")
-    _frame({ID: test[ID], **{name: [value] * len(test) for name, value in sample.items()}}).to_csv(
+    row = dataset.ids[0]
+    _frame({row: test[row], **answers}).to_csv(private / ANSWERS, index=False, lineterminator="\n")
+    _frame({row: test[row], **{name: [value] * len(test) for name, value in sample.items()}}).to_csv(
         public / SAMPLE, index=False, lineterminator="\n"
     )
     keep(dataset, private)

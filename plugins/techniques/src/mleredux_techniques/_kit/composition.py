@@ -60,7 +60,20 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
         if not rank[0]:
             break
     assert best is not None
-    return best[2]
+    return _with_ids(best[2], next(iter(base.submission.id_columns), ID))
+
+
+def _with_ids(dataset: Dataset, name: str) -> Dataset:
+    """Name the ids as the competition does, whose grader may expect it."""
+    names = {ID: name}
+    return replace(
+        dataset,
+        train=dataset.train.rename(columns=names),
+        test=dataset.test.rename(columns=names),
+        ids=(name,),
+        kinds={names.get(key, key): kind for key, kind in dataset.kinds.items()},
+        planted=_renamed(dataset.planted, names),
+    )
 
 
 def draft(dataset: Dataset, rng: np.random.Generator) -> Dataset:
@@ -86,14 +99,15 @@ def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     if not dataset.ids:
         numbers = rng.permutation(len(train) + len(test))
         train[ID], test[ID], kinds[ID] = numbers[: len(train)], numbers[len(train) :], "number"
-    columns = [ID, *order, *dataset.targets]
+    row = dataset.ids[0] if dataset.ids else ID
+    columns = [row, *order, *dataset.targets]
     return replace(
         dataset,
         train=train[columns].rename(columns=names),
         test=test[columns].rename(columns=names),
-        ids=(ID,),
+        ids=(row,),
         features=tuple(names.values()),
-        kinds={names.get(name, name): kind for name, kind in kinds.items() if name in names or name == ID},
+        kinds={names.get(name, name): kind for name, kind in kinds.items() if name in names or name == row},
         group=GroupColumn(names[dataset.group.column]) if dataset.group else None,
         time=names[dataset.time] if dataset.time else None,
         planted=_renamed(dataset.planted, names),

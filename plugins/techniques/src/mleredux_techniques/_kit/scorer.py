@@ -107,7 +107,7 @@ class Scorer:
             self._table(frame[needed], self._true(truth)).to_csv(private / self.task.answers, index=False)
             submission = Path(folder) / self.task.submission.file
             told = self._table(frame[needed], self._submitted(predicted))
-            told[[ROW, *wanted]].to_csv(submission, index=False)
+            told[[*self.task.submission.id_columns, *wanted]].to_csv(submission, index=False)
             found = self._grader.score(GradingInput(submission, private, self.task, self.task.metric.options))
         return float(found if isinstance(found, float | int) else found.value)
 
@@ -121,8 +121,9 @@ class Scorer:
         """Return rows with the given columns, and what else the metric may need."""
         import pandas as pd
 
-        others = {name: frame[name].to_numpy() for name in frame.columns if name not in columns}
-        return pd.DataFrame({ROW: np.arange(len(frame)), **others, **columns})
+        row = self.task.submission.id_columns[0]
+        others = {name: frame[name].to_numpy() for name in frame.columns if name not in (row, *columns)}
+        return pd.DataFrame({row: np.arange(len(frame)), **others, **columns})
 
     def _true(self, truth: Array) -> dict[str, Any]:
         if self.asked == "class columns":
@@ -163,7 +164,7 @@ def _find(dataset: Dataset, base: Task) -> Scorer:
             draft = Scorer(task, asked, names, positive, 0.0, 1.0, metric is not base.metric)
             try:
                 found = _probed(draft, dataset)
-            except MlereduxError:
+            except Exception:  # a grader of another package may raise anything on what it does not ask for
                 continue
             if found is not None:
                 return found
@@ -189,10 +190,11 @@ def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> l
 
 
 def _task(base: Task, metric: Metric, columns: Sequence[str], first: str, own: bool) -> Task:
-    """Return a task of rows numbered `ROW`, with the target that is predicted as its first column."""
+    """Return a task of numbered rows, named like the competition's, with the predicted target as its first column."""
     ordered = (first, *(name for name in columns if name != first)) if first else tuple(columns)
     types = {name: kind for name, kind in base.submission.types.items() if name in ordered} if own else {}
     direction = base.direction
+    row = next(iter(base.submission.id_columns), ROW) if own else ROW
     if not own:
         grader: Grader = current().get("graders", str(metric.grader))
         direction = grader.direction
@@ -200,7 +202,7 @@ def _task(base: Task, metric: Metric, columns: Sequence[str], first: str, own: b
         id=base.id,
         title=base.title,
         description=base.description,
-        submission=Submission(id_columns=(ROW,), target_columns=ordered, sample=None, types=types),
+        submission=Submission(id_columns=(row,), target_columns=ordered, sample=None, types=types),
         metric=metric,
         direction=direction,
     )
