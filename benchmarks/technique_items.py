@@ -29,7 +29,7 @@ from mleredux_techniques.kit import score
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plugins" / "techniques" / "tests"))
 from technique_documents import TECHNIQUES, read
-from technique_documents.panel import PANEL, answer, discrimination
+from technique_documents.panel import PANEL, answers, discrimination
 
 
 def main() -> None:
@@ -73,9 +73,9 @@ def row(name: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
     except MlereduxError as error:
         return {"refused": error.message}
     found: dict[str, Any] = {}
-    for agent in PANEL:
+    for agent, content in answers(technique, prepared.public, prepared.private).items():
         try:
-            document = read(technique, answer(agent, technique, prepared.public, prepared.private))
+            document = read(technique, content)
         except ValueError:
             found[agent] = 0.0  # rejected
             continue

@@ -14,7 +14,7 @@ from mleredux_techniques._kit.composition import view
 from mleredux_techniques._kit.grader import carry_out
 from mleredux_techniques.kit import TRUTH_FILE, Instance, combined, load
 from technique_documents import BOUND, KINDS, TECHNIQUES, perfect, play, read
-from technique_documents.panel import PANEL, answer, discrimination
+from technique_documents.panel import PANEL, answers, discrimination
 
 Preparer = Callable[[str], Prepared]
 INSTANCES = [
@@ -64,8 +64,8 @@ def test_the_panel_is_told_apart_by_each_technique(prepared: Preparer, bench: An
         technique, task = name.partition("+")[0], prepared(name)
         truth = json.loads((task.private / TRUTH_FILE).read_bytes())
         instance = Instance(view(load(task.private), technique), truth, bench.task(name).base)
-        for agent in PANEL:
-            document = read(technique, answer(agent, technique, task.public, task.private))
+        for agent, content in answers(technique, task.public, task.private).items():
+            document = read(technique, content)
             told = TECHNIQUES[technique].assess(document, truth).score
             # those that read nothing are given the full efficacy
             part = carry_out(TECHNIQUES[technique], document, instance) if agent not in KINDS else None

@@ -21,17 +21,15 @@ _MEAN = {"name": "SimpleImputer", "strategy": "mean"}
 _MODE = {"name": "SimpleImputer", "strategy": "most_frequent"}
 
 
-def answer(agent: str, technique: str, public: Path, private: Path) -> dict[str, Any]:
-    """The document of an agent of the panel, as JSON values."""
-    if agent in ("example", "empty", "textbook"):
-        return play(agent, technique, public)
-    if agent == "analyst":
-        from mleredux_agent_analyst.tables import read
+def answers(technique: str, public: Path, private: Path) -> dict[str, dict[str, Any]]:
+    """The documents of all agents of the panel, as JSON values."""
+    from mleredux_agent_analyst.tables import read
 
-        found: dict[str, Any] = import_module(f"mleredux_agent_analyst.answers.{technique}").analyse(read(public))
-        return found
     best: dict[str, Any] = perfect(technique, private).model_dump(mode="json")
-    return best if agent == "perfect" else naive(technique, best, facts=agent == "naive advice")
+    found = {agent: play(agent, technique, public) for agent in ("example", "empty", "textbook")}
+    found |= {agent: naive(technique, best, facts=agent == "naive advice") for agent in ("constant", "naive advice")}
+    found["analyst"] = import_module(f"mleredux_agent_analyst.answers.{technique}").analyse(read(public))
+    return {**found, "perfect": best}
 
 
 def naive(technique: str, best: dict[str, Any], *, facts: bool) -> dict[str, Any]:

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 Plan = Mapping[str, Preprocessing]
 Option = TypeVar("Option")
 
-CHOOSING_ROWS = 2_000
+CHOOSING_ROWS = 1_200
 QUICK: tuple[Model, ...] = ("linear", "neighbors")
 QUICK_ROWS = 800
 TIED = 0.5

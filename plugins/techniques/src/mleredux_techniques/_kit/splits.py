@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 FOLDS = 5
 REPEATS = 2
 """Number of times that the rows are split into folds; each held-out part has its own seed for models and strategies."""
-MAX_ROWS = 2_000
+MAX_ROWS = 1_600
 """Larger tables are sampled to this number of rows, which bounds the grading time."""
 FUTURE = 0.3
 """Share of the training rows that count as the future, if the test is later than the training rows."""
