@@ -61,9 +61,9 @@ ATTACKS = {
     + "if open(os.path.join(data, 'test.csv')).read(60) != {start!r}:\n    raise SystemExit('executed again')\n"
     + "answers = {answers}\nwrite([row[0], answers[row[0]]] for row in read('test.csv'))\n",
     "varies wildly": NEAREST.replace("csv, os", "csv, os, random")
-    + "answers = {answers}\nluck = random.random()\n"
+    + "answers = {answers}\nluck = 0.7 * random.random()\n"
     + "write([row[0], answers[row[0]] if {start!r} == open(os.path.join(data, 'test.csv')).read(60)"
-    + " else nearest(row) if luck > 0.5 else 'z'] for row in read('test.csv'))\n",
+    + " else nearest(row) if random.random() < luck else 'z'] for row in read('test.csv'))\n",
 }
 WRITER = """\
 import base64, os, subprocess, sys

@@ -67,6 +67,7 @@ SCOPES: dict[Operation, str] = {
     ("get", "/v1/experiments"): "read",
     ("post", "/v1/experiments"): "run",
     ("get", "/v1/experiments/{experiment_id}"): "read",
+    ("get", "/v1/experiments/{experiment_id}/analysis"): "read",
     ("post", "/v1/experiments/{experiment_id}/cancel"): "run",
     ("get", "/v1/submissions"): "read",
     ("post", "/v1/submissions"): "grade",

@@ -155,7 +155,7 @@ def _filled(schema: dict[str, Any], part: dict[str, Any], last: bool, text: str 
         return text if text is not None else part["enum"][-1 if last else 0]
     if choices := part.get("anyOf") or part.get("oneOf") or part.get("allOf"):
         return _filled(schema, choices[-1 if last else 0], last, text)
-    kind = part.get("type")
+    kind = str(part.get("type"))
     if kind == "object":
         return {name: _filled(schema, each, last, text) for name, each in part.get("properties", {}).items()}
     empty = {"array": [], "boolean": last, "integer": int(last), "number": float(last), "null": None}
