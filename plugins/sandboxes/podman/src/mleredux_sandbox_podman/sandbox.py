@@ -26,6 +26,8 @@ from mleredux_sandbox_podman import engine
 from mleredux_sandbox_podman.handle import PodmanHandle, wait_for_log
 
 _START_SECONDS = 30
+_WRITER = "cat 2>/dev/null; exec cat >/dev/null"
+"""Writes the log, and reads on when its disk is full: else the next line that the agent prints would end it."""
 
 
 class PodmanSandbox:
@@ -115,7 +117,7 @@ def _run(command: list[str], log: Path) -> None:
         offset = os.fstat(file.fileno()).st_size
         reading, writing = os.pipe()
         try:
-            writer = subprocess.Popen(["cat"], stdin=reading, stdout=file, start_new_session=True)
+            writer = subprocess.Popen(["sh", "-c", _WRITER], stdin=reading, stdout=file, start_new_session=True)
             started = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, check=False)
         except OSError as error:
             raise SandboxError(f"The container can't be started ({error}).") from error
