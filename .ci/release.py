@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 PROJECTS = [
     path
-    for pattern in ("core", "testing", "experiments", "plugins/*", "plugins/*/*")
+    for pattern in ("core", "testing", "plugins/*", "plugins/*/*")
     for path in sorted(ROOT.glob(f"{pattern}/pyproject.toml"))
 ]
 # Third parties' packages move along.

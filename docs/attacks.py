@@ -3,7 +3,7 @@
     python docs/attacks.py [--check] [PYTEST OPTIONS...]
 
 It runs the tests of the files in `AREAS`, each of which tries what a hostile agent, repository or submission would.
-`--check` changes nothing: it says which areas of the page are out of date, and exits with 1 if an attack got through.
+`--check` leaves the page as it is. The exit code is 1 if an attack got through.
 """
 
 from __future__ import annotations

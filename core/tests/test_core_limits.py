@@ -10,7 +10,9 @@ from typing import Any
 import psutil
 import pytest
 from mleredux._core.models import Cause, State
+from mleredux._core.plans import plan
 from mleredux._core.store import Run
+from mleredux.errors import MlereduxError
 
 
 def types(run: Run) -> list[str]:
@@ -163,3 +165,9 @@ def _command(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+@pytest.mark.parametrize(("name", "value"), [("memory_mb", 1), ("disk_mb", 0), ("cpus", -1), ("time_limit", 0)])
+def test_a_limit_out_of_range_is_told_in_a_sentence(toy: Any, name: str, value: float) -> None:
+    with pytest.raises(MlereduxError, match=rf"^The limit {name} is {value}; it should be greater than"):
+        plan(toy.catalogue, "toy", "copy", limits={name: value})

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from mleredux._core.capabilities import choose
 from mleredux._core.grants import check_grants, is_foreign, protected_variables
 from mleredux._core.models import Agent, Grants, Limits
 from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
 from mleredux._core.plugins import Catalogue
-from mleredux.errors import NotFound
+from mleredux.errors import MlereduxError, NotFound
 
+Kind = TypeVar("Kind", bound=BaseModel)
 Granted = Callable[[Agent, str | None], tuple[Grants, str | None]]
 """What an agent is granted, by itself and the network mode that was asked for, with the mode to run it in."""
 
@@ -86,7 +89,7 @@ def plan_of(
     }
     names = (*tasks, *(f"{SET}{name}" for name in sets))
     design = Design(name="runs", tasks=names, seeds=tuple(seeds) or (0,), order="by_task")
-    return Plan(experiment=design, limits=PlanLimits(**limits), arms=arms)
+    return Plan(experiment=design, limits=_checked(PlanLimits, limits), arms=arms)
 
 
 def plan_tasks(catalogue: Catalogue, plan: Plan) -> list[str]:
@@ -147,4 +150,15 @@ def _limits(default: Limits, asked: dict[str, Any]) -> Limits:
         "memory_mb": min(default.memory_mb, has.memory_mb),
         **asked,
     }
-    return Limits.model_validate({**default.model_dump(), **fitting})
+    return _checked(Limits, {**default.model_dump(), **fitting})
+
+
+def _checked(kind: type[Kind], limits: Mapping[str, Any]) -> Kind:
+    """The limits as a model; one sentence if one of them is out of range."""
+    try:
+        return kind.model_validate(dict(limits))
+    except ValidationError as error:
+        first = error.errors()[0]
+        told = first["msg"].removeprefix("Input should be ")
+        name = ".".join(map(str, first["loc"]))
+        raise MlereduxError(f"The limit {name} is {first['input']!r}; it should be {told}.") from error

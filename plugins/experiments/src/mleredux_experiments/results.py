@@ -219,7 +219,7 @@ class Results:
             return self.arms[selector]
         if name not in self.arms:
             known = ", ".join(list(self.arms)[:12]) or "none: there are no runs"
-            raise NotFound(f"There is no arm or agent {name!r} among these runs.", hint=f"There are {known}.")
+            raise NotFound(f"There is no arm or agent {name!r} among these runs.", hint=f"Choose from: {known}.")
         conditions = [part for part in rest.rstrip("]").split(",") if part] if bracket else []
         rows = self.keep(self.arms[name]).where(conditions).rows
         if not rows:
