@@ -36,6 +36,7 @@ PER_SECOND = 0.5
 MAX_UPLOAD = 1 << 30
 MAX_CONNECTIONS = 128
 _IDLE_SECONDS = 30
+_SLOT_SECONDS = 2
 _WAIT_SECONDS, _UPLOAD_SECONDS = 120, 600
 _DRAIN_BYTES = 64 << 20
 _HEAD_BYTES = 1 << 16
@@ -148,7 +149,7 @@ class ValidationEndpoint:
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """Serves so many connections at once, and closes the rest unheard."""
+    """Serves a limited number of connections at once; the next one waits for a slot, and is closed if none comes free."""
 
     daemon_threads = True
     block_on_close = False
@@ -156,7 +157,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     RequestHandlerClass: type[_Handler]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self.RequestHandlerClass.endpoint._connections.acquire(blocking=False):
+        if self.RequestHandlerClass.endpoint._connections.acquire(timeout=_SLOT_SECONDS):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
