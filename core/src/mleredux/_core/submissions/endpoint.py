@@ -149,7 +149,7 @@ class ValidationEndpoint:
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """Serves a limited number of connections at once; the next one waits for a slot, and is closed if none comes free."""
+    """Serves a limited number of connections at once; the next one waits a little for a slot, else it is closed."""
 
     daemon_threads = True
     block_on_close = False
