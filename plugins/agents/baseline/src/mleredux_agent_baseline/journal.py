@@ -14,12 +14,12 @@ from mleredux_agent_baseline.files import NotForBaseline, find_sample
 class Journal:
     """Log and trace of a run, written as it goes."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, name: str = "baseline") -> None:
         self.task = task
         self.facts: Facts = read_facts(task.task_dir)
-        self.log_path = task.output_dir / "logs" / "baseline.log"
+        self.log_path = task.output_dir / "logs" / f"{name}.log"
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        self.rollout = Trajectory(task, "baseline")
+        self.rollout = Trajectory(task, name)
         self.version = 0
 
     def log(self, message: str) -> None:

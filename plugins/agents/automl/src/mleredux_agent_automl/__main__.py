@@ -1,0 +1,23 @@
+"""`python -m mleredux_agent_automl`."""
+
+from __future__ import annotations
+
+from mleredux_agent_baseline.process import Journal, run_agent
+from mleredux_agentkit import exit_now
+
+from mleredux_agent_automl.settings import OPTIONS
+
+
+def main() -> int:
+    """Run the agent; the exit code is 0 where there is a submission."""
+
+    def work(journal: Journal) -> None:
+        from mleredux_agent_automl.search import Search
+
+        Search(journal).run()
+
+    return run_agent("automl", OPTIONS, work)
+
+
+if __name__ == "__main__":
+    exit_now(main())

@@ -1,0 +1,134 @@
+"""What the context of a run says about the data: findings in the curriculum's lines, or as JSON.
+
+The context is part of the task's description. A line of the curriculum is a strategy with the columns that it is for,
+below the heading of its technique; JSON stands in a fenced block, with at least one of the fields of `Advice`.
+What can't be read is ignored: a context is text that anyone may have written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+Strategy = dict[str, Any]
+"""`name` and the arguments of a strategy, named as in technique tasks."""
+
+_HEADING = re.compile(r"^#+\s*(.*)$")
+_LINE = re.compile(r"^- ([A-Za-z_0-9]+)\((.*?)\)(?:: ((?:`[^`]+`(?:, )?)+))?$")
+_DROP = re.compile(r"^- drop_(columns|duplicates): (.*) \([a-z_]+\)$")
+_ARGUMENT = re.compile(r"(\w+)=(`[^`]+`(?: before '[^']*')?|'[^']*'|\{[^}]*\}|\[[^\]]*\]|[^,]+)")
+_JSON = re.compile(r"^```json\s*\n(.*?)^```", re.M | re.S)
+_SECTIONS = {"encoding": "encoders", "missing": "imputers", "scaling": "scalers"}
+_FOLDS = re.compile(r"\w*(KFold|Split)$")
+_WEIGHTS = ("class_weight", "RandomOverSampler", "RandomUnderSampler", "SMOTE", "TunedThresholdClassifierCV")
+
+
+@dataclass
+class Advice:
+    """How to treat the data, as far as it is said.
+
+    Attributes:
+        drop_columns: Columns not to use.
+        drop_shared_rows: Whether to leave out training rows that are also in the test table.
+        folds: The folds: a splitter of scikit-learn, `groups` and `time_column` being columns.
+        encoders: By column, for categories.
+        imputers: By column.
+        scalers: By column.
+        class_weight: `balanced`, or `none`; None where nothing is said.
+    """
+
+    drop_columns: list[str] = field(default_factory=list)
+    drop_shared_rows: bool = False
+    folds: Strategy | None = None
+    encoders: dict[str, Strategy] = field(default_factory=dict)
+    imputers: dict[str, Strategy] = field(default_factory=dict)
+    scalers: dict[str, Strategy] = field(default_factory=dict)
+    class_weight: str | None = None
+
+    def __bool__(self) -> bool:
+        return self != Advice()
+
+    def said(self) -> dict[str, Any]:
+        """What is said, in the form of the JSON."""
+        return {name: value for name, value in asdict(self).items() if value not in ([], {}, None, False)}
+
+
+def read_advice(description: str) -> Advice:
+    """The advice in a task's description; what is said first counts, JSON before lines."""
+    advice = Advice()
+    for block in _JSON.findall(description):
+        _add_json(advice, block)
+    section = ""
+    for line in description.splitlines():
+        if heading := _HEADING.match(line):
+            section = heading[1].lower()
+        elif line.startswith("- "):
+            _add_line(advice, line.rstrip(), section)
+    return advice
+
+
+def _add_json(advice: Advice, block: str) -> None:
+    try:
+        given = json.loads(block)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(given, dict) or not set(given) <= {one.name for one in fields(Advice)}:
+        return
+    if isinstance(names := given.get("drop_columns"), list):
+        advice.drop_columns += [name for name in names if isinstance(name, str)]
+    advice.drop_shared_rows |= given.get("drop_shared_rows") is True
+    advice.folds = advice.folds or next(_strategies([given.get("folds")]), None)
+    for kind in ("encoders", "imputers", "scalers"):
+        if isinstance(chosen := given.get(kind), dict):
+            for name, strategy in chosen.items():
+                for one in _strategies([strategy]):
+                    getattr(advice, kind).setdefault(name, one)
+    if given.get("class_weight") in ("balanced", "none"):
+        advice.class_weight = advice.class_weight or given["class_weight"]
+
+
+def _strategies(given: list[Any]) -> Iterator[Strategy]:
+    for one in given:
+        if isinstance(one, str):
+            yield {"name": one}
+        elif isinstance(one, dict) and isinstance(one.get("name"), str):
+            yield one
+
+
+def _add_line(advice: Advice, line: str, section: str) -> None:
+    if dropped := _DROP.match(line):
+        advice.drop_columns += _columns(dropped[2])
+        advice.drop_shared_rows |= dropped[1] == "duplicates"
+        return
+    found = _LINE.match(line)
+    if found is None:
+        return
+    strategy: Strategy = {"name": found[1], **{name: _value(text) for name, text in _ARGUMENT.findall(found[2])}}
+    kind = next((kind for word, kind in _SECTIONS.items() if section.startswith(word)), None)
+    if found[3] and kind:
+        for name in _columns(found[3]):
+            getattr(advice, kind).setdefault(name, strategy)
+    elif _FOLDS.fullmatch(found[1]):
+        advice.folds = advice.folds or strategy
+    elif found[1] in _WEIGHTS or "imbalance" in section:
+        advice.class_weight = advice.class_weight or ("balanced" if found[1] in _WEIGHTS else "none")
+
+
+def _columns(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def _value(text: str) -> Any:
+    """An argument's value: a column, with the mark that ends a group's name; a word, a number, or None."""
+    if text.startswith("`"):
+        column, _, mark = text[1:].partition("`")
+        return {"column": column, "separator": mark[len(" before '") : -1]} if mark else column
+    if text[:1] == text[-1:] == "'":
+        return text[1:-1]
+    try:
+        return json.loads(text.lower())
+    except ValueError:
+        return None

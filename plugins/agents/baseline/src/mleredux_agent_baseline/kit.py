@@ -1,0 +1,43 @@
+"""What other agents may use: tables, targets and submissions of a task, metrics on held-out rows, and blending.
+
+`mleredux_agent_baseline.process` (no heavy imports) runs such an agent; everything else of this package may change.
+"""
+
+from __future__ import annotations
+
+from mleredux_agent_baseline.blend import blend_loss, mix, select
+from mleredux_agent_baseline.columns import Profile, clean, profile_of, texts
+from mleredux_agent_baseline.facts import Facts
+from mleredux_agent_baseline.files import NotForBaseline
+from mleredux_agent_baseline.fit import Choice, fit_predict
+from mleredux_agent_baseline.journal import Journal
+from mleredux_agent_baseline.metrics import Array, Metric, metric_for
+from mleredux_agent_baseline.models import Candidate
+from mleredux_agent_baseline.problem import Head
+from mleredux_agent_baseline.search import make_folds
+from mleredux_agent_baseline.solve import Prepared, useful_threads
+from mleredux_agent_baseline.submission import write_submission
+
+__all__ = [
+    "Array",
+    "Candidate",
+    "Choice",
+    "Facts",
+    "Head",
+    "Journal",
+    "Metric",
+    "NotForBaseline",
+    "Prepared",
+    "Profile",
+    "blend_loss",
+    "clean",
+    "fit_predict",
+    "make_folds",
+    "metric_for",
+    "mix",
+    "profile_of",
+    "select",
+    "texts",
+    "useful_threads",
+    "write_submission",
+]
