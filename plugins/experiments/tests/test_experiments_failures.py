@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from mleredux._core.store import Run
-from mleredux_experiments.failures import CATEGORIES, Finding, counts_by_arm, find
+from mleredux_experiments.analysis import analyse
+from mleredux_experiments.failures import CATEGORIES, Finding
+from mleredux_experiments.failures.counts import counts_by_arm, find
+from mleredux_experiments.figures import pictures
+from mleredux_experiments.report import page
+from mleredux_experiments.sources import load
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
 from scenarios import PACKED, labels
@@ -64,3 +69,43 @@ def test_counts_compare_arms(found: dict[str, list[Finding]]) -> None:
     assert counts["search"]["debug-loop"] == 1
     assert counts["script"]["debug-loop"] == 0
     assert sum(sum(each.values()) for each in counts.values()) == len(found)
+
+
+@pytest.fixture
+def failing(add_run: Callable[..., Path], tmp_path: Path) -> Path:
+    """Eight tasks: both agents earn medals, or one crashes for want of a package and the other submits nothing."""
+    for number in range(8):
+        add_run(f"task{number}", "good", 0, medal="gold", score=0.95)
+        add_run(f"task{number}", "good", 1, state="failed", cause="agent_crashed")
+        for seed in (0, 1):
+            path = add_run(f"task{number}", "bad", seed, state="failed", cause="agent_crashed")
+            (path / "logs").mkdir()
+            (path / "logs" / "agent.log").write_text("start\nModuleNotFoundError: No module named 'torch'\n")
+    return tmp_path / "runs"
+
+
+def test_failures_are_counted_and_compared_between_arms(failing: Path) -> None:
+    found = analyse(load(failing, rollouts=True), arms=["good", "bad"])
+    assert found.arm("good").outcomes == {"gold": 8, "no submission": 8}
+    assert found.arm("bad").outcomes == {"package": 16}
+    package = found.arm("bad").failures[0]
+    assert (package.category, package.primary, package.runs) == ("package", 16, 16)
+    assert (package.line, package.where) == ("ModuleNotFoundError: No module named 'torch'", "logs/agent.log:2")
+    more = {one.category: one for one in found.comparisons[0].failures}
+    assert (more["package"].a, more["package"].b, more["package"].difference) == (0, 100, 100)
+    assert (more["no-submission"].a, more["no-submission"].b) == (50, 100)
+    assert more["package"].q == pytest.approx(2 / 2**8)  # all eight signs alike; the other category is as improbable
+    picture = next(one for one in pictures(found) if one.name == "outcomes")
+    assert "bad has package more often than good (100 and 0 % of runs)" in picture.answer
+    assert "No module named" in page(found)
+
+
+def test_hostile_traces_do_not_hide_failures(failing: Path) -> None:
+    for number, content in enumerate(('{"steps": 1}', '{"steps": [1, {"source": "agent", "extra": []}]}', "[[", "{}")):
+        path = next(failing.glob(f"*task{number}-bad-*0"))
+        (path / "rollout.json").write_text(content)
+    huge = next(failing.glob("*task5-bad-*0")) / "rollout.json"
+    huge.write_text('{"steps": [{"source": "agent", "extra": {"validation_metric": 1%s}}]}' % ("0" * 400))
+    found = load(failing, rollouts=True)
+    assert not found.notes
+    assert {row.failure for row in found.arms["bad"]} == {"package"}

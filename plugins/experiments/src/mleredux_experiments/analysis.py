@@ -10,6 +10,7 @@ from mleredux.errors import MlereduxError
 
 from mleredux_experiments.attempts import Attempts, attempts
 from mleredux_experiments.curves import Curve, Survival, medals_per_dollar, over_cost, over_time, time_to_medal
+from mleredux_experiments.failures.counts import FailureCount, failure_counts
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.difference import Comparison
 from mleredux_experiments.inference.errors import holm
@@ -36,6 +37,7 @@ class ArmAnalysis:
         first_medal: The time to the first medal.
         per_dollar: Medals for each dollar, and its standard error; None if no cost is known.
         outcomes: Number of runs by outcome.
+        failures: How often its runs failed in which way, with an example of each.
     """
 
     name: str
@@ -52,6 +54,7 @@ class ArmAnalysis:
     selection: Selection | None
     per_dollar: tuple[float, float | None] | None
     outcomes: dict[str, int]
+    failures: tuple[FailureCount, ...]
 
 
 @dataclass(frozen=True)
@@ -216,4 +219,5 @@ def _arm(
         selection=selection(rows),
         per_dollar=medals_per_dollar(rows),
         outcomes=counts(rows),
+        failures=failure_counts(rows),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -34,11 +35,13 @@ class Attempts:
     tasks: int
 
 
+@lru_cache(maxsize=100_000)
 def pass_at(n: int, c: int, k: int) -> float:
     """pass@k without bias from c successes in n attempts: 1 − C(n−c, k)/C(n, k) (Chen et al. 2021)."""
     return 1 - math.comb(n - c, k) / math.comb(n, k)
 
 
+@lru_cache(maxsize=100_000)
 def pass_all(n: int, c: int, k: int) -> float:
     """pass^k without bias: C(c, k)/C(n, k), the chance that k attempts all succeed (Yao et al. 2024)."""
     return math.comb(c, k) / math.comb(n, k)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.inference.power import detectable
 from mleredux_experiments.inference.ranking import profile
 from mleredux_experiments.measures import MEASURES, cells
-from mleredux_experiments.outcomes import ORDER
+from mleredux_experiments.outcomes import ORDER, REACHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe and Ito's, which people with color vision deficiency can tell apart."""
 _OUTCOMES = {"gold": "#c9a227", "silver": "#9aa5b1", "bronze": "#b5713c", "above median": "#56b4e9", "valid": "#a6cee3"}
-_OUTCOMES |= {"invalid": "#d55e00", "no submission": "#8c2d04"}
+_FAILURES = (
+    "#8c2d04", "#d55e00", "#fdae6b", "#7b3294", "#c2a5cf", "#cc79a7", "#e7298a", "#1b7837", "#7fbc41", "#444444",
+    "#888888", "#bbbbbb",
+)  # fmt: skip
+"""For the failures that occur, in their order."""
 _MOST_TASKS = 40
 
 
@@ -224,29 +229,45 @@ def _validation(analysis: Analysis) -> Picture | None:
 
 
 def _outcomes(analysis: Analysis) -> Picture | None:
-    figure, axes = _axes(1.4 + 0.35 * len(analysis.arms))
     names = list(dict.fromkeys(name for arm in analysis.arms for name in arm.outcomes))
     names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+    columns = 4
+    lines = -(-len(names) // columns)
+    figure, axes = _axes(1.2 + 0.4 * len(analysis.arms) + 0.2 * lines)
     left, places = np.zeros(len(analysis.arms)), np.arange(len(analysis.arms))[::-1]
     totals = np.array([sum(arm.outcomes.values()) for arm in analysis.arms])
-    for number, name in enumerate(names):
+    failures = [name for name in names if name not in REACHED]
+    colors = _OUTCOMES | {name: _FAILURES[number % len(_FAILURES)] for number, name in enumerate(failures)}
+    for name in names:
         share = 100 * np.array([arm.outcomes.get(name, 0) for arm in analysis.arms]) / totals
-        color = _OUTCOMES.get(name, ("#7b3294", "#444444", "#888888", "#bbbbbb")[number % 4])
-        axes.barh(places, share, left=left, color=color, label=name, height=0.7)
+        axes.barh(
+            places, share, left=left, color=colors[name], label=name, height=0.7, edgecolor="white", linewidth=0.4
+        )
         left += share
     axes.set_yticks(places, [_short(arm.name) for arm in analysis.arms], fontsize=8)
     axes.set(xlabel="runs, %", xlim=(0, 100))
-    figure.legend(loc="outside lower center", fontsize=8, ncols=5, frameon=False)
+    figure.legend(loc="outside lower center", fontsize=8, ncols=columns, frameon=False)
     told = []
     for arm in analysis.arms:
-        failed = {name: count for name, count in arm.outcomes.items() if name not in ORDER[:5]}
+        failed = {name: count for name, count in arm.outcomes.items() if name not in REACHED}
         most = max(failed, key=failed.__getitem__, default=None)
         told.append(
-            f"{arm.name}: {failed[most]} of {sum(arm.outcomes.values())}, {most}" if most else f"{arm.name}: none"
+            f"{arm.name}: {most}, {failed[most]} of {sum(arm.outcomes.values())} runs" if most else f"{arm.name}: none"
         )
-    return Picture(
-        "outcomes", "How do runs end, and why do they fail?", f"Most frequent failures: {'; '.join(told)}.", figure
-    )
+    answer = f"Most frequent failures: {'; '.join(told)}.{_differing_failures(analysis)}"
+    return Picture("outcomes", "How do runs end, and why do they fail?", answer, figure)
+
+
+def _differing_failures(analysis: Analysis) -> str:
+    """Where two arms differ in how often their runs fail in some way."""
+    told = [
+        f"{two.b} has {CATEGORIES[one.category].words} {'more' if one.difference > 0 else 'less'} often than {two.a} "
+        f"({one.b:.0f} and {one.a:.0f} % of runs)"
+        for two in analysis.comparisons
+        for one in two.failures
+        if one.q <= analysis.alpha
+    ]
+    return f" By more than chance: {'; '.join(told)}." if told else ""
 
 
 def _power(analysis: Analysis) -> Picture | None:

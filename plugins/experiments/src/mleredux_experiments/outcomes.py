@@ -1,18 +1,20 @@
-"""How runs end, for counting: one word a run. An analysis of failures replaces these words by finer ones."""
+"""How runs end, for counting: one word a run, its medal or why it failed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from mleredux_experiments.failures.categories import CATEGORIES
 from mleredux_experiments.results import UNTRUSTED, Row
 
-ORDER = ("gold", "silver", "bronze", "above median", "valid", "invalid", "no submission")
+REACHED = ("gold", "silver", "bronze", "above median", "valid")
+ORDER = (*REACHED, *(category.words for category in CATEGORIES.values()))
 """From the best outcome downwards; others follow by name."""
 
 
 def outcome(row: Row) -> str:
-    """The outcome of a run: its medal, else what it fell short of, else why it failed."""
+    """The outcome of a run: its medal, else its primary failure, else what it reached."""
     if not row.counts:
         return (row.cause or row.status).replace("_", " ")
     if row.verdict in UNTRUSTED:
@@ -21,11 +23,13 @@ def outcome(row: Row) -> str:
         return row.medal
     if row.above_median:
         return "above median"
+    if row.failure is not None:
+        return CATEGORIES[row.failure].words
     if row.valid:
         return "valid"
     if row.cause:
         return row.cause.replace("_", " ")
-    return "invalid" if row.made else "no submission"
+    return "invalid submission" if row.made else "no submission"
 
 
 def counts(rows: Iterable[Row], of: Callable[[Row], str] = outcome) -> dict[str, int]:

@@ -14,6 +14,8 @@ from mleredux.errors import MlereduxError, NotFound
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mleredux_experiments.failures.categories import Finding
+
 MEDALS = ("gold", "silver", "bronze")
 UNTRUSTED = frozenset({"tainted", "not reproducible"})
 """Verdicts on results that earn no medal."""
@@ -71,6 +73,13 @@ class Row:
     setup: Mapping[str, Any] = field(default_factory=dict)
     """What must be equal within an arm: the agent's version, options, context, network, limits."""
     experiment: str | None = None
+    findings: tuple[Finding, ...] | None = None
+    """Why it failed or fell short, the primary failure first; None: not analysed."""
+
+    @property
+    def failure(self) -> str | None:
+        """The category of its primary failure."""
+        return self.findings[0].category if self.findings else None
 
     @property
     def counts(self) -> bool:
@@ -191,7 +200,7 @@ class Results:
                 raise MlereduxError(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, as in seed=0.")
             told = [self._field(row, key.strip()) for row in rows]
             if rows and all(value is _ABSENT for value in told):
-                known = [item.name for item in fields(Row) if item.name not in ("setup", "versions")]
+                known = [*_TOLD, "failure"]
                 raise MlereduxError(
                     f"No run has the field {key!r}.",
                     hint=f"Fields are {', '.join(known)}, split, category, and options and limits by name.",
@@ -203,7 +212,7 @@ class Results:
     def _field(self, row: Row, key: str) -> Any:
         if key in ("split", "category"):
             return getattr(self.fact(row.task), key)
-        if key in Row.__dataclass_fields__:
+        if key == "failure" or key in Row.__dataclass_fields__:
             return getattr(row, key)
         setup = dict(flat(row.setup))
         return setup.get(key, next((value for name, value in setup.items() if name.endswith(f".{key}")), _ABSENT))
@@ -247,11 +256,10 @@ class Results:
         """One flat dictionary a run."""
         for row in self.rows:
             fact = self.fact(row.task)
-            told = {
-                item.name: getattr(row, item.name) for item in fields(row) if item.name not in ("versions", "setup")
-            }
             yield {
-                **told,
+                **{name: getattr(row, name) for name in _TOLD},
+                "failure": row.failure,
+                "failures": ",".join(dict.fromkeys(one.category for one in row.findings or ())) or None,
                 "counts": row.counts,
                 "split": fact.split,
                 "category": fact.category,
@@ -264,6 +272,8 @@ class Results:
 
 
 _ABSENT: Any = object()
+_TOLD = tuple(item.name for item in fields(Row) if item.name not in ("versions", "setup", "findings"))
+"""Fields of a row that are columns of a table."""
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from mleredux.plugin.rollout import MAX_BYTES
 from pydantic_core import from_json
@@ -14,20 +14,27 @@ from pydantic_core import from_json
 from mleredux_experiments.results import Version
 
 
-def with_rollout(path: Path, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
+def read_rollout(path: Path) -> Any:
+    """The content of a rollout; None if there is none that can be read."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        return from_json(content) if len(content) <= MAX_BYTES else None
+    except (OSError, ValueError):
+        return None
+
+
+def with_rollout(content: Any, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
     """The versions with what the rollout tells of them, and the agent's measurement of its last version.
 
     A version's measurement is that of the step that wrote it; of steps that name no version, the last one before it. An
     agent may write anything into a rollout: what can't be used is ignored.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            return versions, None
-        content = from_json(path.read_bytes())
         steps = [step for step in content["steps"] if isinstance(step, dict)]
         kept = content["extra"]["mleredux"]["submissions"]
         start = _time(kept[0]["time"]) - float(kept[0]["seconds"])
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
+    except (ValueError, KeyError, TypeError, IndexError):
         return versions, None
     named: dict[int, float] = {}
     measured: list[tuple[float, float]] = []
@@ -36,13 +43,13 @@ def with_rollout(path: Path, versions: tuple[Version, ...]) -> tuple[tuple[Versi
     for step in steps:
         extra, seconds = step.get("extra"), _seconds(step.get("timestamp"), start)
         cost: Any = step["metrics"].get("cost_usd") if isinstance(step.get("metrics"), dict) else None
-        if seconds is not None and _is_number(cost):
+        if seconds is not None and is_number(cost):
             spent += float(cost)
             costs.append((seconds, spent))
         if (
             not isinstance(extra, dict)
             or extra.get("is_buggy") is True
-            or not _is_number(extra.get("validation_metric"))
+            or not is_number(extra.get("validation_metric"))
         ):
             continue
         value, version = float(extra["validation_metric"]), extra.get("submission_version")
@@ -68,7 +75,8 @@ def _last(values: list[tuple[float, float]], seconds: float) -> float | None:
     return ordered[place - 1][1] if place else None
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether it is a number that calculations can take."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 

@@ -147,7 +147,7 @@ def analyse_runs(runs: Iterable[Path], plan: Plan | None, measure: str | None) -
 
     from mleredux_experiments.sources import load_runs
 
-    found = _analysed(load_runs(runs), plan, measure, ())
+    found = _analysed(load_runs(runs, rollouts=True), plan, measure, ())
     document: dict[str, Any] = from_json(to_json(found.record(), inf_nan_mode="null", fallback=str))
     return document
 

@@ -6,15 +6,17 @@ import json
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
 from mleredux.plugin.command import Catalogue, current
 from pydantic_core import from_json
 
+from mleredux_experiments.failures import Finding
 from mleredux_experiments.results import MEDALS, UNTRUSTED, Facts, Results, Row, Version
 
 SPLITS = ("low", "medium", "high")
@@ -29,7 +31,7 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     Args:
         path: None: the default folder for runs.
         experiment: Only the runs of this experiment.
-        rollouts: Read the agents' own measurements and costs over time too, which takes longer.
+        rollouts: Read the agents' own measurements, costs over time and failures too, which takes longer.
 
     Raises:
         NotFound: There is no such folder, or it has no results.
@@ -40,7 +42,8 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if (folder / "experiment.json").is_file():
         told = _object(folder / "experiment.json")
         experiment, folder = experiment or str(told["name"]), (folder / str(told.get("runs", "."))).resolve()
-    found = load_runs((record.parent for record in sorted(folder.glob("*/run.json"))), rollouts=rollouts)
+    records = sorted(folder.glob("*/run.json"), key=str)
+    found = load_runs((record.parent for record in records), rollouts=rollouts)
     if experiment is not None:
         found = found.keep(row for row in found.rows if row.experiment == experiment)
     elif not found.rows and next(folder.glob("*/*.json"), None):
@@ -93,15 +96,18 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def read_run(folder: Path, rollouts: bool) -> Row:
-    """One run, from its files as they are: this is read ten thousand times."""
+    """One run, from its files as they are: this is read ten thousand times.
+
+    Args:
+        rollouts: Read the agent's own measurements, costs over time and failures too.
+    """
     record = _object(folder / "run.json")
-    status, cause, seconds, llm = _happened(folder / "events.jsonl")
+    happened = _happened(folder / "events.jsonl")
     try:
         report = _object(folder / "report.json")
     except FileNotFoundError:
         report = {}
     versions: tuple[Version, ...] = ()
-    validation = None
     if report:
         try:
             versions = tuple(
@@ -110,21 +116,44 @@ def read_run(folder: Path, rollouts: bool) -> Row:
             )
         except FileNotFoundError:
             versions = ()
-        if rollouts and (folder / "rollout.json").is_file():
-            from mleredux_experiments.rollouts import with_rollout
+    trace = validation = None
+    if rollouts:
+        from mleredux_experiments.rollouts import read_rollout, with_rollout
 
-            versions, validation = with_rollout(folder / "rollout.json", versions)
-    return row_of(
+        trace = read_rollout(folder / "rollout.json")
+        versions, validation = with_rollout(trace, versions)
+    row = row_of(
         record["spec"],
         report,
-        status=status,
-        cause=cause,
-        seconds=seconds,
-        llm=llm,
+        status=happened.status,
+        cause=happened.cause,
+        seconds=happened.seconds,
+        llm=happened.llm,
         versions=versions,
         validation=validation,
         use=record.get("use") or {},
+        findings=() if rollouts else None,
     )
+    return _with_findings(row, folder, happened, report, trace) if rollouts else row
+
+
+def _with_findings(row: Row, folder: Path, happened: _Happened, report: Mapping[str, Any], trace: Any) -> Row:
+    from mleredux_experiments.failures.evidence import Evidence
+    from mleredux_experiments.failures.rules import findings_in
+
+    outcome, ledger = happened.outcome, report.get("ledger") or {}
+    evidence = Evidence(
+        row,
+        folder,
+        message=str(happened.message or report.get("message") or ""),
+        limit=outcome.get("limit"),
+        exit_code=outcome.get("exit_code"),
+        seconds=happened.seconds or 0.0,
+        llm=ledger.get("llm") or happened.llm or {},
+        trace=trace,
+    )
+    found = findings_in(evidence)
+    return replace(row, findings=found) if found else row
 
 
 def row_of(
@@ -138,6 +167,7 @@ def row_of(
     versions: tuple[Version, ...] = (),
     validation: float | None = None,
     use: Mapping[str, Any] | None = None,
+    findings: tuple[Finding, ...] | None = None,
 ) -> Row:
     """A row from a run's specification and report."""
     use, llm = use or {}, llm or (report.get("ledger") or {}).get("llm") or {}
@@ -181,6 +211,7 @@ def row_of(
             "limits": limits,
         },
         experiment=spec.get("experiment"),
+        findings=findings,
     )
 
 
@@ -188,27 +219,34 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _happened(path: Path) -> tuple[str, str | None, float | None, dict[str, Any] | None]:
-    """Status, cause, seconds of the agent, and use of language models: the last event of each type."""
-    status, cause, seconds, llm = "queued", None, None, None
+class _Happened(NamedTuple):
+    """The last event of each type: the end of the run and of its agent."""
+
+    status: str = "queued"
+    cause: str | None = None
+    message: str | None = None
+    seconds: float | None = None
+    outcome: Mapping[str, Any] = {}
+    llm: Mapping[str, Any] | None = None
+
+
+def _happened(path: Path) -> _Happened:
     found: dict[bytes, bytes] = {}
     try:
         with path.open("rb") as file:
             for line in file:
                 for mark in _MARKS:
                     if mark in line[:160]:
-                        found[b"" + mark] = line
+                        found[mark] = line
     except FileNotFoundError:
-        return status, cause, seconds, llm
-    if state := found.get(_STATE):
-        data = from_json(state)["data"]
-        status, cause = str(data["state"]), data.get("cause")
-    if ended := found.get(_RUNNING):
-        data = from_json(ended)["data"]
-        seconds = _number((data.get("outcome") or {}).get("seconds")) or _number(data.get("seconds"))
-    if used := found.get(_GATEWAY):
-        llm = from_json(used)["data"].get("use")
-    return status, cause, seconds, llm if isinstance(llm, dict) else None
+        return _Happened()
+    data = {mark: from_json(line)["data"] for mark, line in found.items()}
+    state, running, used = data.get(_STATE) or {}, data.get(_RUNNING) or {}, data.get(_GATEWAY) or {}
+    outcome, llm = running.get("outcome") or {}, used.get("use")
+    seconds = _number(outcome.get("seconds")) or _number(running.get("seconds"))
+    status = str(state.get("state", "queued"))
+    llm = llm if isinstance(llm, dict) else None
+    return _Happened(status, state.get("cause"), state.get("message"), seconds, outcome, llm)
 
 
 _STATE, _RUNNING, _GATEWAY = b'"type":"state"', b'"data":{"stage":"running"', b'"type":"gateway"'

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.measures import MEASURES, Estimate, measure
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from mleredux_experiments.leaderboard import Standing
 
 
+_LONG = 120
+"""Characters of a quoted line."""
 _FEW = 3
 """Groups of fewer tasks tell nothing, and are left out of tables."""
 
@@ -179,6 +182,12 @@ def comparison_tables(found: Comparison) -> list[Table]:
     title = f"Tasks that differ (the other {same} do not)" if same else "Tasks"
     columns = ("task", found.a, found.b, "difference", "shrunken", "q", "runs")
     tables = [Table(title, columns, tuple(tasks), ("runs", "q", "shrunken"))] if tasks else []
+    if found.failures:
+        failures = [
+            (_words(one.category), one.a, one.b, one.difference, one.low, one.high, one.q) for one in found.failures
+        ]
+        columns = ("failure", f"{found.a}, %", f"{found.b}, %", "difference", "low", "high", "q")
+        tables.append(Table("Failures, in % of runs (a run may have several)", columns, tuple(failures), ("q",)))
     if places:
         columns = ("where", "by", "tasks", "difference", "low", "high", "wins/ties/losses")
         tables.insert(0, Table("Where", columns, tuple(places), ("wins/ties/losses", "by", "tasks")))
@@ -222,9 +231,23 @@ def analysis_tables(found: Analysis) -> list[Table]:
         )
         columns = ("rank", "arm", "95 %", "best, %", "Bradley–Terry", "IQM", "ability")
         tables.append(Table("Ranking on common tasks", columns, ranks, ("ability", "IQM", "Bradley–Terry")))
+    lines = [
+        (arm.name, _words(one.category), one.primary, one.runs, one.line[:_LONG], one.where)
+        for arm in found.arms
+        for one in arm.failures
+    ]
+    if lines:
+        columns = ("arm", "failure", "primary of", "runs", "the line that shows it, of one run", "where")
+        tables.append(
+            Table("Why runs fall short", columns, tuple(lines), ("where", "the line that shows it, of one run"))
+        )
     for two in found.comparisons:
         tables += [replace(table, title=f"{two.b} against {two.a}: {table.title}") for table in comparison_tables(two)]
     return tables
+
+
+def _words(category: str) -> str:
+    return CATEGORIES[category].words
 
 
 def _unit(name: str) -> str:

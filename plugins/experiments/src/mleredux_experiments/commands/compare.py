@@ -56,7 +56,7 @@ def command(
     """
     from mleredux_experiments.inference.comparison import compare
 
-    results = results_of(ctx, runs_dir, reports, experiment, where, published)
+    results = results_of(ctx, runs_dir, reports, experiment, where, published, rollouts=True)
     found = compare(results, a, b, measure, margin=margin, alpha=alpha)
     note(results)
     if as_json:

@@ -18,8 +18,8 @@ def command(store: RunStore, names: tuple[str, ...], as_json: bool) -> None:
 
     Each run has one primary cause, the first in the list; categories correspond to the failure modes of MAST.
     """
-    from mleredux_experiments.failures import counts_by_arm, find
-    from mleredux_experiments.failures.categories import CATEGORIES
+    from mleredux_experiments.failures import CATEGORIES
+    from mleredux_experiments.failures.counts import counts_by_arm, find
 
     runs = [store.get(name) for name in names or store.ids()]
     found = [(run, find(run)) for run in runs if run.state.final]

@@ -45,8 +45,14 @@ def results_of(
     experiment: str | None,
     where: tuple[str, ...],
     published: bool = False,
+    *,
+    rollouts: bool = False,
 ) -> Results:
-    """The runs that the options select, from this machine or a server."""
+    """The runs that the options select, from this machine or a server.
+
+    Args:
+        rollouts: Read what rollouts and logs tell too: the agents' measurements, and failures.
+    """
     if reports is not None and (runs_dir is not None or experiment is not None):
         raise click.UsageError("--reports cannot be combined with --runs-dir or --experiment.", ctx)
     if server_of(ctx) is not None:
@@ -59,7 +65,7 @@ def results_of(
     elif published and runs_dir is None and not default_runs_dir().is_dir():
         found, published = load_reports(PUBLISHED_FOLDER), False
     else:
-        found = load(runs_dir, experiment=experiment)
+        found = load(runs_dir, experiment=experiment, rollouts=rollouts)
     if published:
         found = found.keep([*found.rows, *load_reports(PUBLISHED_FOLDER).rows])
     return found.where(where) if where else found

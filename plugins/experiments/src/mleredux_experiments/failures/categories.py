@@ -19,6 +19,11 @@ class Category:
     mast: tuple[str, ...] = ()
     of_agent: bool = True
 
+    @property
+    def words(self) -> str:
+        """Its id as words."""
+        return self.id.replace("-", " ")
+
 
 CATEGORIES = {
     category.id: category

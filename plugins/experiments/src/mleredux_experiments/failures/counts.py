@@ -1,39 +1,30 @@
-"""Findings of runs, and how often each category is the primary one, by arm."""
+"""Findings of runs, how often each category occurs in an arm, and whether two arms differ in it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 from mleredux.plugin.artifact import Run
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
-from mleredux_experiments.failures.evidence import Evidence, evidence_of
-from mleredux_experiments.failures.rules import RULES
-from mleredux_experiments.sources import read_run
+from mleredux_experiments.inference.errors import benjamini_hochberg, clustered_se, student
+from mleredux_experiments.inference.resampling import sign_flip
+from mleredux_experiments.results import Row
+
+_DRAWS = 10_000
 
 
-def find(run: Run, leaks: tuple[str, ...] = ()) -> list[Finding]:
-    """The findings of a run, the primary one first; none where nothing went wrong, or it was cancelled.
+def find(run: Run) -> list[Finding]:
+    """The findings of a run, the primary one first; none where nothing went wrong, or it was cancelled."""
+    from mleredux_experiments.sources import read_run
 
-    Args:
-        leaks: Columns that the task declares as leaks.
-    """
-    return findings_in(evidence_of(run, read_run(run.path, rollouts=True), leaks))
+    return list(read_run(run.path, rollouts=True).findings or ())
 
 
-def findings_in(evidence: Evidence) -> list[Finding]:
-    """As `find`, from what was read of a run."""
-    if evidence.row.status not in ("done", "failed", "timed_out"):
-        return []
-    order = list(CATEGORIES)
-    found = [finding for rule in RULES for finding in rule(evidence)]
-    if any(not CATEGORIES[finding.category].of_agent for finding in found):
-        return [finding for finding in found if not CATEGORIES[finding.category].of_agent]
-    return sorted(found, key=lambda finding: order.index(finding.category))
-
-
-def counts_by_arm(findings: Iterable[tuple[str, list[Finding]]]) -> dict[str, Counter[str]]:
+def counts_by_arm(findings: Iterable[tuple[str, Sequence[Finding]]]) -> dict[str, Counter[str]]:
     """For each arm, how many of its runs have each category as their primary one; `none` counts those without.
 
     Args:
@@ -43,3 +34,97 @@ def counts_by_arm(findings: Iterable[tuple[str, list[Finding]]]) -> dict[str, Co
     for arm, found in findings:
         counts.setdefault(arm, Counter())[found[0].category if found else "none"] += 1
     return counts
+
+
+@dataclass(frozen=True)
+class FailureCount:
+    """How often a category occurs in the runs of an arm.
+
+    Attributes:
+        primary: Number of runs of which it is the primary failure.
+        runs: Number of runs that have it at all.
+        example: One of these, with the line that shows it.
+    """
+
+    category: str
+    primary: int
+    runs: int
+    example: str
+    where: str
+    line: str
+
+
+def failure_counts(rows: Iterable[Row]) -> tuple[FailureCount, ...]:
+    """The failures of an arm's runs, the most frequent primary one first; runs of unknown failures are ignored."""
+    primary: Counter[str] = Counter()
+    shown: dict[str, list[tuple[bool, Row, Finding]]] = {}
+    for row in rows:
+        for number, finding in enumerate(row.findings or ()):
+            primary[finding.category] += number == 0
+            there = shown.setdefault(finding.category, [])
+            if not there or there[-1][1] is not row:  # a category may have several findings in a run
+                there.append((number == 0, row, finding))
+    counts = []
+    for category, found in shown.items():
+        _, row, finding = max(found, key=lambda one: one[0])
+        counts.append(FailureCount(category, primary[category], len(found), row.run, finding.where, finding.line))
+    order = list(CATEGORIES)
+    return tuple(sorted(counts, key=lambda one: (-one.primary, -one.runs, order.index(one.category))))
+
+
+@dataclass(frozen=True)
+class FailureDifference:
+    """How much more often runs of arm B have a failure than those of A, paired by task.
+
+    Attributes:
+        a, b: Mean over tasks of the share of runs that have it, in per cent.
+        difference: b − a in points: positive if B fails more often in this way.
+        low, high: 95 % limits for tasks like these, by Student's t over tasks; None with one task.
+        q: p-value by sign flips over tasks, adjusted over categories (Benjamini–Hochberg).
+    """
+
+    category: str
+    a: float
+    b: float
+    difference: float
+    low: float | None
+    high: float | None
+    q: float
+
+
+def failure_differences(
+    a: Sequence[Row], b: Sequence[Row], tasks: Iterable[str], alpha: float = 0.05, seed: int = 0
+) -> tuple[FailureDifference, ...]:
+    """Compare two arms by each category that occurs, over the tasks that they have in common.
+
+    Returns:
+        The largest difference first; empty if the failures of some counted run are not known.
+    """
+    common = set(tasks)
+    own = [[row for row in rows if row.counts and row.task in common] for rows in (a, b)]
+    if any(row.findings is None for rows in own for row in rows):
+        return ()
+    having = [_by_task(rows) for rows in own]
+    shared = sorted(having[0].keys() & having[1].keys())
+    categories = {name for side in having for task in shared for run in side[task] for name in run}
+    found = []
+    for category in (name for name in CATEGORIES if name in categories):
+        before, after = (
+            100 * np.array([np.mean([category in run for run in side[task]]) for task in shared]) for side in having
+        )
+        found.append((category, before, after))
+    p = [sign_flip(after - before, seed, _DRAWS) for _, before, after in found]
+    told = []
+    for (category, before, after), q in zip(found, benjamini_hochberg(p), strict=True):
+        difference, se = float((after - before).mean()), clustered_se(after - before)
+        half = None if se is None else student(1 - alpha / 2, len(shared) - 1) * se
+        low, high = (None, None) if half is None else (max(difference - half, -100), min(difference + half, 100))
+        told.append(FailureDifference(category, float(before.mean()), float(after.mean()), difference, low, high, q))
+    return tuple(sorted(told, key=lambda one: -abs(one.difference)))
+
+
+def _by_task(rows: Iterable[Row]) -> Mapping[str, list[set[str]]]:
+    found: dict[str, list[set[str]]] = {}
+    for row in rows:
+        found.setdefault(row.task, []).append({finding.category for finding in row.findings or ()})
+    return found

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from mleredux_experiments.failures.categories import Finding
+from mleredux_experiments.failures.categories import CATEGORIES, Finding
 from mleredux_experiments.failures.evidence import Evidence
 from mleredux_experiments.results import MEDALS, Version
 
@@ -19,7 +19,8 @@ _PACKAGE = re.compile(
 )
 _MEMORY = re.compile(
     r"CUDA out of memory|OutOfMemoryError|^\s*MemoryError|std::bad_alloc|Unable to allocate [\d.]+ [KMGT]iB|"
-    r"Cannot allocate memory"
+    r"Cannot allocate memory",
+    re.MULTILINE,
 )
 _DISK = re.compile(r"No space left on device|Disk quota exceeded")
 _API = re.compile(r"\b429\b.*(?:Too Many|rate)|RateLimitError|rate.?limit.*exceeded|insufficient_quota", re.IGNORECASE)
@@ -243,11 +244,22 @@ RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 
+def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
+    """The findings of a run, the primary one first; none where nothing went wrong, or it was cancelled."""
+    if evidence.row.status not in ("done", "failed", "timed_out"):
+        return ()
+    order = list(CATEGORIES)
+    found = [finding for rule in RULES for finding in rule(evidence)]
+    if any(not CATEGORIES[finding.category].of_agent for finding in found):
+        return tuple(finding for finding in found if not CATEGORIES[finding.category].of_agent)
+    return tuple(sorted(found, key=lambda finding: order.index(finding.category)))
+
+
 def _first(
     evidence: Evidence, pattern: re.Pattern[str], category: str, kind: str, *, unless_valid: bool
 ) -> Iterator[Finding]:
     """The last line that a pattern finds; none if the run came to a valid submission all the same."""
-    if unless_valid and evidence.row.valid:
+    if (unless_valid and evidence.row.valid) or not pattern.search(evidence.text):
         return
     shown = None
     for line, where in evidence.lines():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from mleredux.errors import MlereduxError
 
+from mleredux_experiments.failures.counts import failure_differences
 from mleredux_experiments.inference.difference import Comparison, Outcome, Place, TaskDifference
 from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, clustered_se, means_of, student
 from mleredux_experiments.inference.power import Variance, needed
@@ -93,6 +94,7 @@ def compare(
         notes=notes,
         tasks=told,
         places=tuple(_places(results, told, alpha, reach)),
+        failures=failure_differences(rows["a"], rows["b"], tasks, alpha, seed),
     )
 
 

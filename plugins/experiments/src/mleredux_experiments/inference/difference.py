@@ -11,6 +11,7 @@ from mleredux_experiments.inference.power import Needed, Variance
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mleredux_experiments.failures.counts import FailureDifference
     from mleredux_experiments.figures import Picture
 
 Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided"]
@@ -67,6 +68,7 @@ class Comparison:
         bounds: The difference if missing runs had all been worst or best for B; None if none is missing.
         left_out: Why runs or tasks do not take part, with their number.
         notes: In what the arms differ besides the agent.
+        failures: How often runs of either arm fail in which way; empty if that is not known.
     """
 
     a: str
@@ -95,6 +97,7 @@ class Comparison:
     notes: tuple[str, ...]
     tasks: tuple[TaskDifference, ...]
     places: tuple[Place, ...]
+    failures: tuple[FailureDifference, ...] = ()
 
     @property
     def sentence(self) -> str:

@@ -36,10 +36,10 @@ def _pooled(cells: Cells) -> float | None:
     return sum(float(np.var(values)) * len(values) for values in cells) / freedom if freedom else None
 
 
-def sign_flip(differences: Array, seed: int = 0) -> float:
+def sign_flip(differences: Array, seed: int = 0, draws: int = DRAWS) -> float:
     """Two-sided p-value of a mean of paired differences, by flipping their signs.
 
-    Exact up to `EXACT` differences that are not zero, otherwise by `DRAWS` random flips, the observed one counted.
+    Exact up to `EXACT` differences that are not zero, otherwise by random flips, the observed one counted.
     """
     values = differences[np.abs(differences) > 1e-12]
     if not len(values):
@@ -49,10 +49,10 @@ def sign_flip(differences: Array, seed: int = 0) -> float:
         signs = 1.0 - 2.0 * ((np.arange(2 ** len(values))[:, None] >> np.arange(len(values))) & 1)
         return float(np.mean(np.abs(signs @ values) >= observed))
     generator, count = np.random.default_rng(seed), len(values)
-    words = generator.integers(0, 256, size=(DRAWS, -(-count // 8)), dtype=np.uint8)
+    words = generator.integers(0, 256, size=(draws, -(-count // 8)), dtype=np.uint8)
     flipped = np.unpackbits(words, axis=1, count=count).astype(np.float32) @ values.astype(np.float32)
     extreme = np.abs(values.sum() - 2 * flipped.astype(np.float64)) >= observed * (1 - 1e-6)
-    return float((1 + extreme.sum()) / (DRAWS + 1))
+    return float((1 + extreme.sum()) / (draws + 1))
 
 
 def two_level(a: Cells, b: Cells, alpha: float = 0.05, seed: int = 0) -> Interval | None:
