@@ -85,6 +85,14 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact] | None:
     """
 
 
+@hookspec
+def mleredux_produce_reports(run: Run, artifacts: tuple[Artifact, ...]) -> Iterable[Artifact] | None:
+    """Write pages that show a finished run as a whole, and return them, as for `mleredux_produce_artifacts`.
+
+    Called after that hook: `artifacts` are what all plugins returned there.
+    """
+
+
 # Registration
 
 

@@ -7,6 +7,7 @@ test holds the two equal.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -136,3 +137,13 @@ def ordinal(value: float) -> str:
     whole = int(value)
     ending = "th" if whole % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th")
     return f"{whole}{ending}"
+
+
+def short_reference(agent: str) -> str:
+    """Shorten an agent's reference: `repo:https://host/team/solver.git@0123456789…` is `solver@0123456`."""
+    kind, colon, place = agent.partition(":")
+    if not colon:
+        return agent
+    place, at, version = place.rpartition("@") if "@" in place else (place, "", "")
+    name = re.split(r"[/:]", place.rstrip("/"))[-1].removesuffix(".git") or kind
+    return f"{name}{at}{version[:7] if re.fullmatch('[0-9a-f]{40,64}', version) else version}"

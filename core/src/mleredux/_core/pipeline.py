@@ -17,7 +17,7 @@ from mleredux._core.resume import sweep
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.failures import Failure, failure_of
-from mleredux._core.stages.produce import mask_secrets, produce
+from mleredux._core.stages.produce import PRODUCERS, mask_secrets, produce
 from mleredux._core.stages.smoke import smoke_run
 from mleredux._core.stages.steps import STEPS
 from mleredux._core.store import Run, RunStore
@@ -170,7 +170,7 @@ _HOOKS = (
     "mleredux_prepare",
     "mleredux_run_agent",
     "mleredux_grade",
-    "mleredux_produce_artifacts",
+    *PRODUCERS,
     "mleredux_run_event",
 )
 

@@ -23,6 +23,7 @@ from mleredux._core.formats import (
     number,
     ordinal,
     round_duration,
+    short_reference,
     size,
 )
 from mleredux._core.models import (
@@ -83,5 +84,6 @@ __all__ = [
     "ordinal",
     "read_timeline",
     "round_duration",
+    "short_reference",
     "size",
 ]

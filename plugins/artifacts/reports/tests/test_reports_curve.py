@@ -62,7 +62,7 @@ def test_what_can_not_be_plotted_is_reported(make_run: Any, tmp_path: Path) -> N
 
 def test_the_page_shows_the_score_of_each_version(make_run: Any) -> None:
     run = make_run()
-    produce_report(run)
+    produce_report(run, ())
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "accuracy of each version over the agent&#39;s run time" in page
     assert "Version 1 after 7.4 s: 0.9" in page and "not graded" not in page

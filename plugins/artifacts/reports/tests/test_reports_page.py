@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from mleredux._core.models import Ledger
+from mleredux._core.models import Artifact, Ledger
 from mleredux._core.store import Run
 from mleredux.plugin.rollout import (
     AgentInfo,
@@ -25,8 +25,8 @@ from mleredux.plugin.rollout import (
     Trajectory,
     dump_rollout,
 )
-from mleredux_artifact_reports import mleredux_produce_artifacts
-from mleredux_artifact_reports.charts import progress_of, scale_of
+from mleredux_artifact_reports import mleredux_produce_artifacts, mleredux_produce_reports
+from mleredux_artifact_reports.charts import curve_of, progress_of, scale_of
 
 from .conftest import report_of
 
@@ -70,9 +70,10 @@ class Page(HTMLParser):
         return [found[name] or "" for _, found in self.elements if name in found]
 
 
-def page_of(run: Run) -> Page:
-    made = list(mleredux_produce_artifacts(run))
-    assert [artifact.path for artifact in made] == ["rollout.json", "report.html"]
+def page_of(run: Run, *more: Artifact) -> Page:
+    made = tuple(mleredux_produce_artifacts(run)) + tuple(more)
+    made += tuple(mleredux_produce_reports(run, made))
+    assert [made[0].path, made[-1].path] == ["rollout.json", "report.html"]
     page = Page((run.path / "report.html").read_text(encoding="utf-8"))
     assert page.open == []
     assert_harmless(page)
@@ -321,3 +322,65 @@ def test_the_best_so_far_never_gets_worse() -> None:
     heights = [y for _, y1, _, y2 in drawing.best for y in (y1, y2)]
     assert heights == sorted(heights, reverse=True)
     assert progress_of(values[:1], lower_is_better=False) is None
+
+
+def written(run: Run, path: str, text: str, media_type: str) -> Artifact:
+    (run.path / path).write_text(text, encoding="utf-8")
+    return Artifact(path=path, media_type=media_type, producer="toy", title=f"Of {path}")
+
+
+def test_what_other_plugins_wrote_is_listed_and_shown_with_feedback_first(make_run: Any) -> None:
+    run = make_run()
+    made = [
+        written(run, "words.bin", "x", "application/octet-stream"),
+        written(run, "conduct.md", "# Conduct\n\n- one\n\n#### Deep\n", "text/markdown"),
+        written(run, "solutions.diff", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n", "text/x-diff"),
+        written(run, "feedback.md", "# Title\n\n## Facts\n\n| a | b |\n|:-|-:|\n| 1 | 2 |\n", "text/markdown"),
+    ]
+    page = page_of(run, *made)
+    assert list(page.sections)[list(page.sections).index("timeline") - 1].startswith("document-")
+    shown = " ".join(page.text.split())
+    for words in ("Of feedback.md", "Facts", "Of conduct.md", "Of solutions.diff", "+new", "Of words.bin"):
+        assert words in shown
+    assert ("span", {"class": "gi"}) in page.elements
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+@pytest.mark.parametrize(
+    "attack", [SCRIPT, f"![x](http://a/b.png) [y](javascript:alert(1)) <http://a> {IMAGE}\n\n[y]: /z"]
+)
+def test_documents_never_become_more_than_text(make_run: Any, attack: str) -> None:
+    run = make_run()
+    kinds = {"a.md": "text/markdown", "b.diff": "text/x-diff", "feedback.md": "text/markdown"}
+    page = page_of(run, *(written(run, path, f"{attack}\n", kind) for path, kind in kinds.items()))
+    assert page.text.count(attack.split("\n")[0]) >= 3
+
+
+def test_code_of_steps_has_colors_and_stays_the_same_text(make_run: Any) -> None:
+    run = make_run()
+    code = "import os  # 'x'\n\n\nfor i in range(3):\n\tprint(f'{i}</code>')\n" + "# long\n" * 20
+    call = ToolCall(tool_call_id="c", function_name="python", arguments={"code": code})
+    own = Trajectory(
+        agent=AgentInfo(name="a", version="1"), steps=[Step(step_id=1, source="agent", message="", tool_calls=[call])]
+    )
+    (run.output_dir / "rollout" / "trajectory.json").write_bytes(dump_rollout(own))
+    page = page_of(run)
+    assert code.strip() in page.sections["rollout"]
+    assert ("span", {"class": "kn"}) in page.elements
+
+
+def test_a_bad_first_version_does_not_flatten_the_curve(make_run: Any) -> None:
+    run = make_run()
+    (fact, *_) = run.scores
+    scores = [
+        fact.model_copy(update={"number": n, "score": score, "seconds": n}) for n, score in enumerate([0.1, 0.95, 0.97])
+    ]
+    curve = curve_of(scores, 3.0, report_of(run), {2: 0.96})
+    assert curve is not None
+    below, second, own, third = curve.points
+    assert (below.kind, second.kind, own.kind, third.kind) == ("below", "tried", "own", "tried")
+    assert second.y - third.y > 20 and third.y < own.y < second.y
+    assert {"gold", "silver", "bronze"} <= {level.kind for level in curve.levels}
+    lower = curve_of(scores, 3.0, report_of(run, is_lower_better=True), {})
+    assert lower is not None and lower.points[0].y < lower.points[1].y

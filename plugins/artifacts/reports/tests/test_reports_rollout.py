@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mleredux.plugin.rollout import (
     AgentInfo,
     Step,
     StepExtra,
+    SubmissionFact,
     Trajectory,
     check_rollout,
     dump_rollout,
@@ -24,7 +26,7 @@ from mleredux.plugin.rollout import (
     step_extra,
     text_of,
 )
-from mleredux_artifact_reports.rollouts import produce_rollout
+from mleredux_artifact_reports.rollouts import produce_rollout, stored_versions
 
 
 def own(**changes: Any) -> Trajectory:
@@ -223,3 +225,26 @@ def test_a_run_that_ended_before_its_agent_started_has_a_rollout(make_run: Any) 
     facts = run_extra(trajectory)
     assert facts is not None and (facts.state, facts.cause, facts.score) == ("failed", "task_broken", None)
     assert text_of(trajectory.steps[-1].message) == "The run ended with state failed: Raw data is missing."
+
+
+def test_versions_that_were_overwritten_before_they_were_stored_get_no_score() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def at(seconds: float) -> datetime:
+        return start + timedelta(seconds=seconds)
+
+    steps = [
+        Step(
+            step_id=number,
+            source="agent",
+            message="",
+            timestamp=at(seconds).isoformat(),
+            extra={"submission_version": n},
+        )
+        for number, (n, seconds) in enumerate([(1, 0.1), (2, 2.0), (3, 7.6), (4, 9.9)], start=1)
+    ]
+    kept = [SubmissionFact(version=n, time=at(seconds), size=1) for n, seconds in [(1, 3.2), (2, 8.8)]]
+    assert stored_versions(steps, kept) == {2: 1, 3: 2}
+    kept.append(SubmissionFact(version=3, time=at(11.0), size=1))
+    assert stored_versions(steps, kept) == {2: 1, 3: 2, 4: 3}
+    assert stored_versions(steps[:2], kept) == {1: 1, 2: 2}, "fewer than stored: the agent's own numbers hold"

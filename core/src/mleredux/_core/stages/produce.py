@@ -17,6 +17,8 @@ from mleredux._core.store.files import write_atomically
 from mleredux._core.store.sparse import write_pages
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, readable, take, walk
 
+PRODUCERS = ("mleredux_produce_artifacts", "mleredux_produce_reports")
+"""Hooks that make artifacts, in the order in which they are called."""
 _OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
 _AGENT_FOLDERS = ("output", "attempts")
 _STILL_WRITTEN = "events.jsonl"
@@ -29,18 +31,16 @@ _ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)
 def produce(run: Run, catalogue: Catalogue) -> Manifest:
     """Let plugins make artifacts, then write `artifacts.json`. A plugin that fails is an event, never an end."""
     made: list[Artifact] = []
-    caller = catalogue.hook("mleredux_produce_artifacts")
-    for implementation in reversed(caller.get_hookimpls()):  # as pluggy itself calls them: `tryfirst` first
-        name = implementation.plugin_name
-        try:
-            artifacts = (
-                cast("Iterable[Artifact] | None", implementation.function(*(run for _ in implementation.argnames)))
-                or ()
-            )
-            made += [_completed(run, artifact, name) for artifact in artifacts]
-        except Exception as error:  # a plugin may raise anything; the others still produce
-            message = f"Producing artifacts failed: {type(error).__name__}: {error}"
-            run.emit(Warned(plugin=name, message=message))
+    for hook in PRODUCERS:
+        arguments = {"run": run, "artifacts": tuple(made)}
+        for implementation in reversed(catalogue.hook(hook).get_hookimpls()):  # as pluggy calls them: `tryfirst` first
+            name = implementation.plugin_name
+            try:
+                artifacts = implementation.function(*(arguments[given] for given in implementation.argnames))
+                made += [_completed(run, one, name) for one in cast("Iterable[Artifact] | None", artifacts) or ()]
+            except Exception as error:  # a plugin may raise anything; the others still produce
+                message = f"Producing artifacts failed: {type(error).__name__}: {error}"
+                run.emit(Warned(plugin=name, message=message))
     return write_manifest(run, made)
 
 

@@ -20,10 +20,17 @@ def mleredux_register_commands() -> list[Ref]:
     return [Ref("runs curve", "mleredux_artifact_reports.curve_command:command")]
 
 
-@hookimpl
+@hookimpl(tryfirst=True)
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
-    """The rollout first: the report shows it."""
-    from mleredux_artifact_reports.page import produce_report
+    """The rollout first: other plugins read it."""
     from mleredux_artifact_reports.rollouts import produce_rollout
 
-    return [produce_rollout(run), produce_report(run)]
+    return [produce_rollout(run)]
+
+
+@hookimpl
+def mleredux_produce_reports(run: Run, artifacts: tuple[Artifact, ...]) -> Iterable[Artifact]:
+    """The page, which shows what the others made."""
+    from mleredux_artifact_reports.page import produce_report
+
+    return [produce_report(run, artifacts)]

@@ -222,8 +222,66 @@ def axis_of(total: float) -> list[Mark]:
 
 
 @dataclass(frozen=True)
+class Level:
+    """A value of the vertical axis, at `y` pixels. `kind` is a CSS class: `tick`, or a medal or the median."""
+
+    kind: str
+    value: str
+    y: float
+
+
+class _Vertical:
+    """A vertical axis with the better values on top, which a few bad values do not flatten.
+
+    Args:
+        values: What is drawn, at least one value.
+        lines: Thresholds by name; those far from all better values are left out.
+    """
+
+    height = 170
+    bottom = 152
+
+    def __init__(self, values: list[float], lines: dict[str, float | None], lower_is_better: bool) -> None:
+        self._sign = -1 if lower_is_better else 1
+        good = [self._sign * value for value in values]
+        known = {
+            name: self._sign * value for name, value in lines.items() if value is not None and math.isfinite(value)
+        }
+        high, low = max(good), statistics.median(good)
+        if low < known.get("median", -math.inf) < high:
+            low = known["median"]
+        apart = [abs(value - high) for value in known.values() if value != high]
+        span = (high - low) or min(apart, default=abs(high) / 20) or 1.0
+        near = {name: value for name, value in known.items() if low - 3 * span <= value <= high + 3 * span}
+        low, high = min([low, *near.values()]), max([high, *near.values()])
+        low = min([low, *(value for value in good if value >= low - 1.5 * ((high - low) or span))])
+        margin = 0.06 * ((high - low) or span)
+        self._low, self._high = low - margin, high + margin
+        self.levels = [Level("tick", number(value), self.y(value)) for value in self._round()]
+        self.levels += [Level(name, number(self._sign * v), self.y(self._sign * v)) for name, v in near.items()]
+
+    def y(self, value: float) -> float:
+        """Return the place of a value in pixels; values below the axis are at its bottom."""
+        share = (self._high - self._sign * value) / (self._high - self._low)
+        return round(8 + (self.bottom - 8) * min(1.0, max(0.0, share)), 2)
+
+    def is_below(self, value: float) -> bool:
+        """Whether a value is worse than the axis shows."""
+        return self._sign * value < self._low
+
+    def _round(self) -> list[float]:
+        """Return two to six round values."""
+        ends = sorted((self._sign * self._low, self._sign * self._high))
+        power = 10.0 ** math.floor(math.log10(ends[1] - ends[0]))
+        step = next(power * part for part in (0.2, 0.5, 1, 2) if (ends[1] - ends[0]) / (power * part) <= 5)
+        digits = max(0, 1 - math.floor(math.log10(step)))
+        first = math.ceil(ends[0] / step)
+        return [round(i * step, digits) for i in range(first, math.floor(ends[1] / step) + 1)]
+
+
+@dataclass(frozen=True)
 class Point:
-    """A step's validation metric: `x` in percent, `y` in pixels."""
+    """A measured value: `x` in percent, `y` in pixels. `kind` is a CSS class."""
 
     x: float
     y: float
@@ -231,15 +289,30 @@ class Point:
     title: str
 
 
+_POINTS = {
+    "own": "the agent's own validation",
+    "below": "worse than the axis shows",
+    "buggy": "failed or invalid",
+}
+
+
 @dataclass(frozen=True)
 class Progress:
-    """Validation metric by step, with the best so far."""
+    """Values over steps or time with their vertical axis; `best` are the segments of the line that is in force."""
 
     points: list[Point]
     best: list[tuple[float, float, float, float]]
-    top: str
-    bottom: str
+    levels: list[Level]
     height: int
+
+    @property
+    def legend(self) -> list[tuple[str, str, str]]:
+        """CSS class, words and value of everything drawn that needs a word."""
+        lines = [
+            (f"level at-{one.kind}", one.kind.capitalize(), one.value) for one in self.levels if one.kind != "tick"
+        ]
+        kinds = {point.kind for point in self.points}
+        return lines[::-1] + [(f"point {kind}", words, "") for kind, words in _POINTS.items() if kind in kinds]
 
 
 def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_better: bool) -> Progress | None:
@@ -251,13 +324,7 @@ def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_bett
     measured = [value for _, value, _, _ in values if value is not None and math.isfinite(value)]
     if len(measured) < 2:
         return None
-    height, low, high = 120, min(measured), max(measured)
-    sign = -1 if lower_is_better else 1
-
-    def y(value: float) -> float:
-        share = (value - low) / ((high - low) or 1)
-        return round(12 + (height - 36) * (share if lower_is_better else 1 - share), 2)
-
+    axis, sign = _Vertical(measured, {}, lower_is_better), -1 if lower_is_better else 1
     points: list[Point] = []
     best: list[tuple[float, float, float, float]] = []
     held: tuple[float, float] | None = None
@@ -265,53 +332,58 @@ def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_bett
         x = round(3 + 94 * index / max(1, len(values) - 1), 3)
         if value is None or not math.isfinite(value):
             if buggy:
-                points.append(Point(x, height - 8, "buggy", f"Step {step}: buggy. {title}"))
+                points.append(Point(x, axis.height - 8, "buggy", f"Step {step}: buggy. {title}"))
             continue
-        points.append(Point(x, y(value), "buggy" if buggy else "tried", f"Step {step}: {number(value)}. {title}"))
+        kind = "buggy" if buggy else "below" if axis.is_below(value) else "tried"
+        points.append(Point(x, axis.y(value), kind, f"Step {step}: {number(value)}. {title}"))
         if buggy:
             continue
         if held is None:
             held = (x, value)
         elif sign * value > sign * held[1]:
-            best += [(held[0], y(held[1]), x, y(held[1])), (x, y(held[1]), x, y(value))]
+            best += [(held[0], axis.y(held[1]), x, axis.y(held[1])), (x, axis.y(held[1]), x, axis.y(value))]
             held = (x, value)
     if held is not None:
-        best.append((held[0], y(held[1]), 97, y(held[1])))
-    ends = (number(low), number(high)) if lower_is_better else (number(high), number(low))
-    return Progress(points, best, *ends, height)
+        best.append((held[0], axis.y(held[1]), 97, axis.y(held[1])))
+    return Progress(points, best, axis.levels, axis.height)
 
 
-def curve_of(scores: list[VersionScore], total: float, lower_is_better: bool) -> Progress | None:
+def curve_of(
+    scores: list[VersionScore], total: float, report: Report, validated: dict[int, float] | None = None
+) -> Progress | None:
     """Lay out the score over time, with the score that counted at each time; None with fewer than two scores.
 
     Args:
         scores: Graded versions, oldest first.
         total: The agent's run time in seconds.
+        report: Has the thresholds, and whether lower is better.
+        validated: The agent's own estimates in the task's metric, by version.
     """
     known = [fact.score for fact in scores if fact.score is not None and math.isfinite(fact.score)]
     if len(known) < 2 or total <= 0:
         return None
-    height, low, high = 120, min(known), max(known)
+    own = {version: value for version, value in (validated or {}).items() if math.isfinite(value)}
+    lines = {name: getattr(report, f"{name}_threshold") for name in ("median", "bronze", "silver", "gold")}
+    axis = _Vertical([*known, *own.values()], lines, report.is_lower_better)
     points: list[Point] = []
     held: list[tuple[float, float, float, float]] = []
     last: tuple[float, float] | None = None
     for fact in scores:
         x = round(min(100.0, 100 * fact.seconds / total), 3)
         if fact.score is None or not math.isfinite(fact.score):
-            points.append(Point(x, height - 8, "buggy", f"Version {fact.number}: {fact.message or 'no score'}"))
+            points.append(Point(x, axis.height - 8, "buggy", f"Version {fact.number}: {fact.message or 'no score'}"))
             continue
-        share = (fact.score - low) / ((high - low) or 1)
-        y = round(12 + (height - 36) * (share if lower_is_better else 1 - share), 2)
-        points.append(
-            Point(x, y, "tried", f"Version {fact.number} after {duration(fact.seconds)}: {number(fact.score)}")
-        )
+        if (estimate := own.get(fact.number)) is not None:
+            told = f"Version {fact.number}: {number(estimate)} in the agent's own validation"
+            points.append(Point(x, axis.y(estimate), "own", told))
+        y, kind = axis.y(fact.score), "below" if axis.is_below(fact.score) else "tried"
+        points.append(Point(x, y, kind, f"Version {fact.number} after {duration(fact.seconds)}: {number(fact.score)}"))
         if last is not None:
             held += [(last[0], last[1], x, last[1]), (x, last[1], x, y)]
         last = (x, y)
     if last is not None:
         held.append((*last, 100, last[1]))
-    ends = (number(low), number(high)) if lower_is_better else (number(high), number(low))
-    return Progress(points, held, *ends, height)
+    return Progress(points, held, axis.levels, axis.height)
 
 
 def _say(event: Event) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote_from_bytes
 
-from mleredux.plugin.artifact import Run, size
+from mleredux.plugin.artifact import Artifact, Run, size
 from mleredux.plugin.files import IntakeLimits, media_type, readable_path
 
 from mleredux_artifact_reports.agent_files import excerpt, files_below, terminal_text
@@ -17,7 +18,6 @@ _ROWS_PER_FOLDER = 250
 _FOLDERS = (("submissions", "mleredux"), ("output", "agent"), ("logs", "mleredux"))
 _FILES = (
     ("report.json", "mleredux", "Grading report"),
-    ("rollout.json", "reports", "Rollout (ATIF)"),
     ("events.jsonl", "mleredux", "Event log"),
     ("run.json", "mleredux", "Request and versions used"),
     ("artifacts.json", "mleredux", "Manifest with hashes"),
@@ -76,10 +76,11 @@ def _log(run: Run, path: bytes, *, main: bool = False) -> LogView | None:
     return LogView(readable_path(path), link_to(path), size(log.size), terminal_text(data).rstrip(), left, main)
 
 
-def artifacts_of(run: Run) -> tuple[list[ArtifactRow], int]:
-    """Return files of the run, mleredux's own first, and how many are not listed."""
+def artifacts_of(run: Run, made: Iterable[Artifact] = ()) -> tuple[list[ArtifactRow], int]:
+    """Return files of the run, mleredux's own first, then those `made` by plugins, and how many are not listed."""
     rows, more = [], 0
-    for name, producer, title in _FILES:
+    listed = [*_FILES, *((one.path, one.producer, one.title or "") for one in made)]
+    for name, producer, title in {file[0]: file for file in listed}.values():
         # The manifest is written after this page, since it lists the page.
         if (run.path / name).is_file() or name == "artifacts.json":
             known = size((run.path / name).stat().st_size) if (run.path / name).is_file() else ""

@@ -17,17 +17,21 @@ from mleredux_artifact_reports.view import page_of
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def produce_report(run: Run) -> Artifact:
-    """Write the run's page."""
-    write_atomically(run.path / "report.html", render(run))
+def produce_report(run: Run, artifacts: tuple[Artifact, ...]) -> Artifact:
+    """Write the run's page, with what plugins made of the run."""
+    write_atomically(run.path / "report.html", render(run, artifacts))
     return Artifact(path="report.html", media_type="text/html", producer="reports", title="Run report")
 
 
-def render(run: Run) -> str:
+def render(run: Run, artifacts: tuple[Artifact, ...] = ()) -> str:
     """Render the page of a run. Its content security policy allows only the style sheet, by its hash."""
     style = (_TEMPLATES / "report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    html = _environment().get_template("report.html.j2").render(page=page_of(run), style=style, style_hash=digest)
+    html = (
+        _environment()
+        .get_template("report.html.j2")
+        .render(page=page_of(run, artifacts), style=style, style_hash=digest)
+    )
     return visible(html)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
@@ -48,7 +51,7 @@ def produce_rollout(run: Run) -> Artifact:
         said.append("Reconstructed from the run's events, logs and code.")
     facts = run_facts(run, made_from)
     scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
-    trajectory = _with_known_scores(trajectory, scores)
+    trajectory = _with_known_scores(trajectory, scores, stored_versions(trajectory.steps, facts.submissions))
     notes = "\n".join(filter(None, (trajectory.notes, *said))) or None
     trajectory = _identified(trajectory, run.id).model_copy(update={"notes": notes})
     write_rollout(with_run_extra(trajectory, facts), run.path / "rollout.json")
@@ -150,8 +153,39 @@ def _identified(trajectory: Trajectory, run: str, *, embedded: bool = False) -> 
     )
 
 
-def _with_known_scores(trajectory: Trajectory, scores: dict[int, float]) -> Trajectory:
-    """Set the test score in each step that names a submission version, and remove it everywhere else.
+def stored_versions(steps: Sequence[Step], submissions: Sequence[SubmissionFact]) -> dict[int, int]:
+    """Return the run's number of each submission by the agent's own number.
+
+    An agent that writes faster than versions are stored counts more of them: then each stored version is the last one
+    that the agent reported before it was stored; the others were overwritten.
+    """
+    reported: dict[int, float | None] = {}
+    for step in steps:
+        version = step_extra(step).submission_version
+        if version is not None:
+            reported[version] = _unix_time(step.timestamp)
+    if set(reported) <= {fact.version for fact in submissions}:
+        return {version: version for version in reported}
+    found: dict[int, int] = {}
+    timed = sorted((time, version) for version, time in reported.items() if time is not None)
+    after = -math.inf
+    for fact in submissions:
+        stored = fact.time.timestamp()
+        before = [version for time, version in timed if after < time <= stored]
+        found |= {before[-1]: fact.version} if before else {}
+        after = stored
+    return found
+
+
+def _unix_time(text: str | None) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp() if text else None
+    except ValueError:
+        return None
+
+
+def _with_known_scores(trajectory: Trajectory, scores: dict[int, float], stored: dict[int, int]) -> Trajectory:
+    """Name the run's version and its test score in each step that submitted one, and remove scores everywhere else.
 
     Test scores claimed by an agent are removed: only the run knows the real ones.
     """
@@ -159,16 +193,18 @@ def _with_known_scores(trajectory: Trajectory, scores: dict[int, float]) -> Traj
     def corrected(step: Step) -> Step:
         if step.extra is None:
             return step
-        extra = {name: value for name, value in step.extra.items() if name != "score_after_run"}
-        version = step_extra(step).submission_version
-        if version in scores:
-            extra["score_after_run"] = scores[version]
+        known = ("score_after_run", "submission_version")
+        extra = {name: value for name, value in step.extra.items() if name not in known}
+        version = stored.get(step_extra(step).submission_version or 0)
+        if version is not None:
+            extra["submission_version"] = version
+            extra |= {"score_after_run": scores[version]} if version in scores else {}
         return step.model_copy(update={"extra": extra or None})
 
     embedded = trajectory.subagent_trajectories
     return trajectory.model_copy(
         update={
             "steps": [corrected(step) for step in trajectory.steps],
-            "subagent_trajectories": embedded and [_with_known_scores(part, {}) for part in embedded],
+            "subagent_trajectories": embedded and [_with_known_scores(part, {}, {}) for part in embedded],
         }
     )

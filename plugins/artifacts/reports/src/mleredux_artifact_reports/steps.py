@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
 from mleredux.plugin.artifact import Run, duration, number
 from mleredux.plugin.rollout import (
     InvalidRollout,
@@ -21,6 +22,7 @@ from mleredux.plugin.rollout import (
 
 from mleredux_artifact_reports.agent_files import cut
 from mleredux_artifact_reports.charts import Progress, progress_of
+from mleredux_artifact_reports.documents import highlighted
 
 _FIRST, _LAST = 80, 120
 _PAGE_CHARACTERS = 3_000_000
@@ -29,6 +31,15 @@ _PER_STEP = 20
 _HEADLINE = 160
 _SHORT = 100
 _CODE_ARGUMENTS = ("code", "command", "cmd", "script", "source", "query", "content")
+_LANGUAGES = {
+    "code": "python",
+    "source": "python",
+    "script": "python",
+    "command": "bash",
+    "cmd": "bash",
+    "query": "sql",
+}
+_COLORED_CHARACTERS = 400_000
 _MADE_FROM = {
     "agent": "written by the agent",
     "native logs": "read from the agent's native logs",
@@ -38,10 +49,11 @@ _MADE_FROM = {
 
 @dataclass(frozen=True)
 class Text:
-    """A text and how many of its characters were omitted."""
+    """A text and how many of its characters were omitted; `html` is code with colors."""
 
     text: str
     left_out: int
+    html: Markup | None = None
 
 
 @dataclass(frozen=True)
@@ -68,11 +80,12 @@ class StepView:
     calls: list[CallView]
     answers: list[Text]
     facts: list[tuple[str, str]]
+    kinds: list[str]
 
 
 @dataclass(frozen=True)
 class RolloutView:
-    """The complete trace; the middle of a long one is omitted."""
+    """The complete trace; the middle of a long one is omitted; `validated` are the agent's own figures by version."""
 
     agent: str
     made_from: str
@@ -84,18 +97,22 @@ class RolloutView:
     totals: list[tuple[str, str]]
     progress: Progress | None
     metric: str
+    validated: dict[int, tuple[str | None, float]]
 
 
 class _Budget:
     """A budget of characters for the page."""
 
     def __init__(self) -> None:
-        self.left = _PAGE_CHARACTERS
+        self.left, self._colored = _PAGE_CHARACTERS, _COLORED_CHARACTERS
 
-    def take(self, text: str, limit: int = _TEXT_CHARACTERS) -> Text:
+    def take(self, text: str, limit: int = _TEXT_CHARACTERS, language: str | None = None) -> Text:
         shown, left_out = cut(text, max(0, min(limit, self.left)))
         self.left -= len(shown)
-        return Text(shown, left_out)
+        if language is None or len(shown) > self._colored:
+            return Text(shown, left_out)
+        self._colored -= len(shown)
+        return Text(shown, left_out, highlighted(shown, language))
 
 
 def rollout_of(run: Run) -> RolloutView | None:
@@ -130,6 +147,11 @@ def rollout_of(run: Run) -> RolloutView | None:
         totals=_totals(trajectory),
         progress=progress_of(values[:2_000], lower),
         metric=next((fact.metric_name for fact in measured if fact.metric_name), "validation metric")[:80],
+        validated={
+            fact.submission_version: (fact.metric_name, fact.validation_metric)
+            for fact in measured
+            if fact.submission_version is not None and fact.validation_metric is not None
+        },
     )
 
 
@@ -139,6 +161,8 @@ def _view(step: Step, budget: _Budget) -> StepView:
     answered = {call.tool_call_id for call in calls}
     reasoning = budget.take(step.reasoning_content) if step.reasoning_content else None
     words, headline = text_of(step.message), _first_line(step)
+    fact = step_extra(step)
+    scored = fact.submission_version is not None or fact.validation_metric is not None
     said = words.strip() == headline and len(headline) <= _HEADLINE
     return StepView(
         number=step.step_id,
@@ -151,6 +175,7 @@ def _view(step: Step, budget: _Budget) -> StepView:
         calls=[_call(call, results, budget) for call in calls],
         answers=[budget.take(text_of(result.content)) for result in results if result.source_call_id not in answered],
         facts=_facts(step),
+        kinds=[kind for kind, is_so in (("bad", fact.is_buggy), ("scored", scored)) if is_so],
     )
 
 
@@ -171,7 +196,9 @@ def _call(call: ToolCall, results: list[ObservationResult], budget: _Budget) -> 
     return CallView(
         name=call.function_name[:_SHORT],
         short=[(name, value) for name, value in readable if name in short],
-        arguments=[(name, budget.take(value)) for name, value in readable if name not in short],
+        arguments=[
+            (name, budget.take(value, language=_LANGUAGES.get(name))) for name, value in readable if name not in short
+        ],
         answers=[budget.take(answer) for answer in answers],
     )
 

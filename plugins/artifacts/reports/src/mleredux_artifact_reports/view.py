@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import (
     CAUSES,
     TONES,
+    Artifact,
     Report,
     Run,
     duration,
@@ -18,6 +20,7 @@ from mleredux.plugin.artifact import (
     moment,
     number,
     ordinal,
+    short_reference,
     size,
 )
 from mleredux.plugin.command import current
@@ -35,6 +38,7 @@ from mleredux_artifact_reports.charts import (
     scale_of,
     timeline_of,
 )
+from mleredux_artifact_reports.documents import Document, documents_of
 from mleredux_artifact_reports.files import ArtifactRow, LogView, artifacts_of, link_to, logs_of
 from mleredux_artifact_reports.outcome import Ending, ending_of
 from mleredux_artifact_reports.steps import RolloutView, rollout_of
@@ -78,6 +82,7 @@ class SubmissionRow:
     link: str
     graded: bool
     score: str
+    own: str
     why: str
 
 
@@ -91,6 +96,11 @@ class Submissions:
     axis: list[Mark]
     curve: Progress | None
 
+    @property
+    def has_own(self) -> bool:
+        """Whether the agent's own validation of any version is known."""
+        return any(row.own for row in self.rows)
+
 
 @dataclass(frozen=True)
 class Page:
@@ -98,6 +108,7 @@ class Page:
 
     run: Run
     title: str
+    agent: str
     summary: str
     ending: Ending
     status: str
@@ -114,6 +125,7 @@ class Page:
     submissions: Submissions
     meters: list[Meter]
     ledger: list[Fact]
+    documents: list[Document]
     rollout: RolloutView | None
     logs: list[LogView]
     artifacts: list[ArtifactRow]
@@ -122,16 +134,22 @@ class Page:
     packages: list[Fact]
 
 
-def page_of(run: Run) -> Page:
-    """Return everything that the page shows of a run."""
+def page_of(run: Run, made: Sequence[Artifact] = ()) -> Page:
+    """Return everything that the page shows of a run.
+
+    Args:
+        made: Artifacts that plugins made of it.
+    """
     events, report, task = run.events(), run.report, _task(run)
     ending = ending_of(run)
     started = next((event.time for event in events if event.type == "agent"), None)
-    artifacts, left_out = artifacts_of(run)
+    artifacts, left_out = artifacts_of(run, made)
+    rollout = rollout_of(run)
     title = task.title if task else run.spec.task
     return Page(
         run=run,
         title=title,
+        agent=short_reference(run.spec.agent),
         summary=_summary(run, title, ending, report),
         ending=ending,
         status=str(ending.state).replace("_", " "),
@@ -145,10 +163,11 @@ def page_of(run: Run) -> Page:
         scale=scale_of(report, _leaderboard(task)) if report else None,
         cards=_cards(run),
         timeline=timeline_of(events, run.resources()),
-        submissions=_submissions(run, report, started),
+        submissions=_submissions(run, report, started, rollout.validated if rollout else {}),
         meters=_meters(run),
         ledger=_ledger(report),
-        rollout=rollout_of(run),
+        documents=documents_of(run, made),
+        rollout=rollout,
         logs=logs_of(run),
         artifacts=artifacts,
         artifacts_left_out=left_out,
@@ -174,7 +193,7 @@ def _leaderboard(task: Task | None) -> list[float]:
 
 
 def _summary(run: Run, title: str, ending: Ending, report: Report | None) -> str:
-    told = f"Agent {run.spec.agent} on {title}"
+    told = f"Agent {short_reference(run.spec.agent)} on {title}"
     if report and report.score is not None:
         medal = f", {report.medal} medal" if report.medal else ""
         return f"{told}: {report.metric} {number(report.score)}{medal}"
@@ -220,7 +239,9 @@ def _cards(run: Run) -> list[Fact]:
     return cards
 
 
-def _submissions(run: Run, report: Report | None, started: datetime | None) -> Submissions:
+def _submissions(
+    run: Run, report: Report | None, started: datetime | None, validated: dict[int, tuple[str | None, float]]
+) -> Submissions:
     versions = run.submissions()
     graded = versions[-1].number if versions and report and report.submission_exists else None
     rows, ticks = [], []
@@ -246,12 +267,20 @@ def _submissions(run: Run, report: Report | None, started: datetime | None) -> S
                 link=link_to(version.path.relative_to(run.path).as_posix()),
                 graded=version.number == graded,
                 score=number(fact.score) if fact and fact.valid else "",
+                own=_own(*validated[version.number], report) if version.number in validated else "",
                 why=(fact.message or "") if fact else "",
             )
         )
     rows.reverse()
-    curve = curve_of(run.scores, total, report.is_lower_better) if report else None
+    own = {number: value for number, (metric, value) in validated.items() if report and metric == report.metric}
+    curve = curve_of(run.scores, total, report, own) if report else None
     return Submissions(rows, len(versions) - len(rows), ticks, axis_of(total) if total > 0 else [], curve)
+
+
+def _own(metric: str | None, value: float, report: Report | None) -> str:
+    """Return the agent's own estimate, with its metric if that is another than the task's."""
+    same = metric is None or (report is not None and metric == report.metric)
+    return number(value) if same else f"{number(value)} ({(metric or '')[:32]})"
 
 
 def _meters(run: Run) -> list[Meter]:
@@ -324,7 +353,6 @@ def _environment(run: Run) -> list[Fact]:
         "Agent": f"{run.spec.agent}, version {use.agent_version or 'unknown'}",
         "Agent's environment": use.image,
         "Sandbox": run.spec.sandbox,
-        "Network": run.spec.network,
         "Seed": str(run.spec.seed),
         "Options": ", ".join(f"{name} = {value!r}"[:200] for name, value in run.spec.options.items()) or None,
         "Python": use.python,
