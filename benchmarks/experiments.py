@@ -12,6 +12,7 @@ import argparse
 import numpy as np
 from mleredux_experiments.inference.errors import mean_interval, normal
 from mleredux_experiments.inference.resampling import sign_flip, two_level
+from mleredux_experiments.sequence import spent_alpha
 
 EFFECT = 0.8
 DESIGNS = ((22, 1), (22, 3), (22, 5), (75, 1), (75, 3))
@@ -58,6 +59,20 @@ def measure(tasks: int, runs: int, effect: float, experiments: int) -> dict[str,
     return {name: count / experiments for name, count in hits.items()}
 
 
+def sequential(tasks: int, seeds: int, effect: float, experiments: int) -> tuple[float, float]:
+    """The sequential rule: how often it decides within so many seeds, and after how many on average (all at most)."""
+    generator, decided, used = np.random.default_rng([tasks, seeds, int(10 * effect)]), 0, 0
+    for number in range(experiments):
+        p = chances(generator, tasks, effect)
+        a, b = ((generator.random((tasks, seeds)) < one[:, None]).astype(float) for one in p)
+        for look in range(2, seeds + 1):
+            if sign_flip((b - a)[:, :look].mean(axis=1), seed=number, draws=10_000) <= spent_alpha(0.05, look):
+                decided += 1
+                break
+        used += look
+    return decided / experiments, used / experiments
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -73,6 +88,10 @@ def main() -> None:
         if runs == 1:  # no spread over seeds
             both[2] = tests[1] = tests[3] = "–"
         print(f"| {tasks} | {runs} | {' | '.join([*both, *tests])} |", flush=True)
+    print("\n| tasks | at most | sequential: false alarms | power | seeds used |\n| --- | --- | --- | --- | --- |")
+    for tasks in (22, 75):
+        (alarms, _), (power, used) = (sequential(tasks, 10, effect, count) for effect in (0, EFFECT))
+        print(f"| {tasks} | 10 seeds | {alarms:.1%} | {power:.1%} | {used:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

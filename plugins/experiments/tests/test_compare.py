@@ -75,6 +75,21 @@ def test_exit_codes_tell_the_verdict(
     assert (done.exit_code, json.loads(done.output)["verdict"]) == (0, verdict)
 
 
+def test_equivalence_is_asked_first_where_it_is_the_question(add_run: AddRun, tmp_path: Path) -> None:
+    for number in range(12):  # better by about a point on every task: surely a difference, and surely a small one
+        for seed in range(2):
+            for agent, gain in (("v1", 0.0), ("v2", 0.01 + number % 3 / 1000)):
+                add_run(f"task{number}", agent, seed, score=0.5 + number / 100 + gain + seed / 1000)
+    results = load(tmp_path / "runs")
+    verdicts = {
+        (margin, asked): compare(results, "v1", "v2", "percentile", margin=margin, equivalence=asked).verdict
+        for margin, asked in ((3, False), (3, True), (0.5, True), (1.1, True))
+    }
+    assert verdicts == {(3, False): "better", (3, True): "equivalent", (0.5, True): "better", (1.1, True): "undecided"}
+    with pytest.raises(MlereduxError, match="needs a margin"):
+        compare(results, "v1", "v2", equivalence=True)
+
+
 def test_failures_are_zeros_and_broken_environments_are_left_out(add_run: AddRun, tmp_path: Path) -> None:
     for seed in range(2):
         add_run("a", "x", seed, medal="gold", score=0.95)

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux_experiments.inference import errors, power, resampling
+from mleredux_experiments.sequence import spent_alpha
 
 
 def test_published_reports_give_the_published_means_and_errors(shared: Path) -> None:
@@ -89,3 +90,17 @@ def test_intervals_cover_and_tests_keep_their_level(tasks: int, experiments: int
     slack = 3 * (0.05 * 0.95 / experiments) ** 0.5
     assert covered / experiments >= 0.95 - slack
     assert alarms / experiments <= 0.05 + slack
+
+
+def test_looking_after_each_seed_keeps_the_level() -> None:
+    """The sequential rule without a difference: nine tests of growing data err no more often than one may."""
+    generator, experiments, alarms = np.random.default_rng(0), 120, 0
+    for _ in range(experiments):
+        chance = generator.beta(1, 1, (30, 1))
+        a, b = ((generator.random((30, 10)) < chance).astype(float) for _ in range(2))
+        looks = [
+            resampling.sign_flip((b - a)[:, :k].mean(axis=1), draws=2_000) <= spent_alpha(0.05, k) for k in range(2, 11)
+        ]
+        alarms += any(looks)
+    assert alarms <= 0.05 * experiments
+    assert sum(spent_alpha(0.05, look) for look in range(1, 10_000)) <= 0.05

@@ -66,6 +66,7 @@ class Analysis:
         holm: p-values of these, adjusted for their number (Holm).
         ranking: All arms by Bradley–Terry, on their common tasks.
         changes: What was changed of an experiment's plan after it was frozen.
+        equivalence: Whether equivalence within the margin is the question.
         results: The table of runs.
     """
 
@@ -81,6 +82,7 @@ class Analysis:
     ranking: tuple[Rank, ...]
     notes: tuple[str, ...]
     changes: tuple[str, ...] = ()
+    equivalence: bool = False
     results: Results = field(default=Results(()), repr=False)
 
     @property
@@ -97,7 +99,10 @@ class Analysis:
 
     def compare(self, a: str, b: str, measure: str | None = None) -> Comparison:
         """Compare any two arms by any measure."""
-        return compare(self.results, a, b, measure or self.measure, margin=self.margin, alpha=self.alpha)
+        same = measure in (None, self.measure)
+        margin, equivalence = (self.margin, self.equivalence) if same else (0.0, False)
+        what = measure or self.measure
+        return compare(self.results, a, b, what, margin=margin, alpha=self.alpha, equivalence=equivalence)
 
     def record(self) -> dict[str, Any]:
         """What `--json` prints, and `analysis.json` holds."""
@@ -140,6 +145,7 @@ def analyse(
     arms: Sequence[str] = (),
     margin: float = 0.0,
     alpha: float = 0.05,
+    equivalence: bool = False,
     name: str = "Runs",
     question: str = "",
     changes: Sequence[str] = (),
@@ -148,6 +154,7 @@ def analyse(
 
     Args:
         arms: In this order, the first is the baseline; empty: all, by name.
+        equivalence: Whether arms differ by less than the margin is the question.
 
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
@@ -165,7 +172,9 @@ def analyse(
     notes, comparisons = list(results.notes), []
     for arm in order[1:]:
         try:
-            comparisons.append(compare(results, order[0], arm, what, margin=margin, alpha=alpha))
+            comparisons.append(
+                compare(results, order[0], arm, what, margin=margin, alpha=alpha, equivalence=equivalence)
+            )
         except MlereduxError as error:
             notes.append(str(error))
     sign = -1.0 if what.lower else 1.0
@@ -185,6 +194,7 @@ def analyse(
         ranking=tuple(ranks),
         notes=tuple(notes),
         changes=tuple(changes),
+        equivalence=equivalence,
         results=results,
     )
 

@@ -154,16 +154,18 @@ def analyse_runs(runs: Iterable[Path], plan: Plan | None, measure: str | None) -
 
 def _analysed(results: Results, plan: Plan | None, measure: str | None, changes: Sequence[str]) -> Analysis:
     from mleredux_experiments.analysis import analyse
+    from mleredux_experiments.sequence import reading_alpha
 
     if plan is None:
         return analyse(results, measure or "any_medal")
-    design = plan.experiment
+    design, same = plan.experiment, measure in (None, plan.experiment.primary)
     return analyse(
         results,
         measure or design.primary,
         arms=list(plan.all_arms()),
-        margin=design.margin,
-        alpha=design.alpha,
+        margin=design.margin if same else 0.0,
+        alpha=reading_alpha(plan, results),
+        equivalence=same and design.analysis == "equivalence",
         name=design.name,
         question=design.question,
         changes=changes,

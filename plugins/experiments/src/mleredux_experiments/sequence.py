@@ -10,12 +10,27 @@ from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.sources import load
 
 if TYPE_CHECKING:
+    from mleredux.plugin.experiment import Plan
+
     from mleredux_experiments.execution import Execution
+    from mleredux_experiments.results import Results
 
 
 def spent_alpha(alpha: float, look: int) -> float:
     """The level of the k-th look, α · 6/(π²k²): over any number of looks these add up to α at most (union bound)."""
     return alpha * 6 / (math.pi * look) ** 2
+
+
+def reading_alpha(plan: Plan, results: Results) -> float:
+    """The level at which the results of a plan are read: with the sequential rule, that of the present look.
+
+    So read, p-values and intervals hold however often somebody looks, and whenever the experiment stopped.
+    """
+    if plan.stop.rule != "sequential":
+        return plan.experiment.alpha
+    arms = plan.all_arms()
+    seeds = [{row.seed for row in results.rows if row.arm == arm and row.counts} for arm in arms]
+    return spent_alpha(plan.experiment.alpha, max(min(map(len, seeds), default=1), 1)) / max(len(arms) - 1, 1)
 
 
 def decision(execution: Execution, looked: int) -> tuple[int, str | None]:
@@ -35,9 +50,13 @@ def decision(execution: Execution, looked: int) -> tuple[int, str | None]:
     results = load(execution.store.path, experiment=execution.record.name)
     results = results.keep(row for row in results.rows if row.seed in done)
     level = spent_alpha(design.alpha, len(done)) / max(len(arms) - 1, 1)
-    found = [compare(results, arms[0], arm, design.primary) for arm in arms[1:]]
-    if found and all(one.p <= level for one in found):
-        told = "; ".join(f"{one.b} {one.difference:+.3g} {one.unit} (p = {one.p:.2g})" for one in found)
+    equivalence = design.analysis == "equivalence"
+    found = [
+        compare(results, arms[0], arm, design.primary, margin=design.margin, alpha=level, equivalence=equivalence)
+        for arm in arms[1:]
+    ]
+    if found and all(one.verdict in ("better", "worse", "equivalent") for one in found):
+        told = "; ".join(f"{one.b} {one.difference:+.3g} {one.unit}, {one.verdict}" for one in found)
         return len(done), f"Decided after {len(done)} seeds at level {level:.2g}: {told}."
     return len(done), None
 

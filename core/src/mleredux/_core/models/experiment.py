@@ -60,6 +60,12 @@ class Design(Model):
     order: Literal["interleaved", "by_task"] = "interleaved"
     """`interleaved`: each task with all arms before the next, so that load and drift affect arms alike."""
 
+    @model_validator(mode="after")
+    def _check_margin(self) -> Design:
+        if self.analysis == "equivalence" and not self.margin:
+            raise ValueError('analysis = "equivalence" needs a margin above 0')
+        return self
+
 
 class Arm(Model):
     """One of the compared ways to run."""

@@ -43,6 +43,7 @@ def _analysis(
     """Analyse the named results; options that are not given are as in the experiment's plan."""
     from mleredux_experiments.analysis import analyse
     from mleredux_experiments.record import RECORD_FILE, open_record
+    from mleredux_experiments.sequence import reading_alpha
     from mleredux_experiments.sources import load, locate
 
     folder = locate(results, runs_dir)
@@ -52,12 +53,14 @@ def _analysis(
     planned = list(record.plan.all_arms()) if record else []
     if baseline is not None:
         found.arm(baseline)
+    same = design is not None and measure in (None, design.primary)
     return analyse(
         found,
         measure or (design.primary if design else "any_medal"),
         arms=list(dict.fromkeys([*([baseline] if baseline else []), *planned, *sorted(found.arms)])),
-        margin=margin if margin is not None else design.margin if design else 0.0,
-        alpha=alpha or (design.alpha if design else 0.05),
+        margin=margin if margin is not None else design.margin if design and same else 0.0,
+        alpha=alpha or (reading_alpha(record.plan, found) if record else 0.05),
+        equivalence=bool(design and same and design.analysis == "equivalence"),
         name=record.name if record else folder.resolve().name,
         question=design.question if design else "",
         changes=[f"Deviation from the plan: {change.what}" for change in record.deviations] if record else [],

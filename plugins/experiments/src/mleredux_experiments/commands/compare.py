@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from mleredux.plugin.command import json_option, print_json
 
-from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
+from mleredux_experiments.commands.options import note, plan_of, results_of, source_options
 
 if TYPE_CHECKING:
     from mleredux_experiments.inference.difference import Comparison
@@ -21,13 +21,10 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @click.argument("a")
 @click.argument("b")
 @source_options
-@measure_option
-@click.option(
-    "--margin", type=click.FloatRange(min=0), default=0.0, help="The largest difference that does not matter."
-)
-@click.option(
-    "--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Chance of a false alarm."
-)
+@click.option("--measure", help="What is compared; any_medal by default.")
+@click.option("--margin", type=click.FloatRange(min=0), help="The largest difference that does not matter.")
+@click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
+@click.option("--equivalence", is_flag=True, help="Ask whether they differ by less than the margin.")
 @click.option(
     "--ci",
     is_flag=True,
@@ -44,20 +41,31 @@ def command(
     experiment: str | None,
     where: tuple[str, ...],
     published: bool,
-    measure: str,
-    margin: float,
-    alpha: float,
+    measure: str | None,
+    margin: float | None,
+    alpha: float | None,
+    equivalence: bool,
     ci: bool,
     as_json: bool,
 ) -> None:
     """Compare agent or arm B with A, paired by task: by how much, how sure, where, and what would tell.
 
-    An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs.
+    An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs. With --experiment, what is not given is as in its
+    plan.
     """
     from mleredux_experiments.inference.comparison import compare
+    from mleredux_experiments.sequence import reading_alpha
 
     results = results_of(ctx, runs_dir, reports, experiment, where, published, rollouts=True)
-    found = compare(results, a, b, measure, margin=margin, alpha=alpha)
+    plan = plan_of(ctx, runs_dir, experiment)
+    if plan is not None:
+        design = plan.experiment
+        same = measure in (None, design.primary)
+        measure, alpha = measure or design.primary, alpha or reading_alpha(plan, results)
+        margin = design.margin if margin is None and same else margin
+        equivalence = equivalence or (same and design.analysis == "equivalence")
+    measure, margin, alpha = measure or "any_medal", margin or 0.0, alpha or 0.05
+    found = compare(results, a, b, measure, margin=margin, alpha=alpha, equivalence=equivalence)
     note(results)
     if as_json:
         print_json(found.record())

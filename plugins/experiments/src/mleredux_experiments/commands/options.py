@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from mleredux.plugin.artifact import default_runs_dir
@@ -12,6 +12,9 @@ from mleredux.plugin.command import backend, runs_dir_option, server_of
 
 from mleredux_experiments.results import Results
 from mleredux_experiments.sources import PUBLISHED_FOLDER, from_records, load, load_reports
+
+if TYPE_CHECKING:
+    from mleredux.plugin.experiment import Plan
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MOST_RUNS = 20_000
@@ -69,6 +72,16 @@ def results_of(
     if published:
         found = found.keep([*found.rows, *load_reports(PUBLISHED_FOLDER).rows])
     return found.where(where) if where else found
+
+
+def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) -> Plan | None:
+    """The frozen plan of an experiment of this machine; None if there is none."""
+    from mleredux_experiments.record import FOLDER, RECORD_FILE, open_record
+
+    if experiment is None or server_of(ctx) is not None:
+        return None
+    folder = (Path(runs_dir) if runs_dir else default_runs_dir()) / FOLDER / experiment
+    return open_record(folder).plan if (folder / RECORD_FILE).is_file() else None
 
 
 def note(results: Results) -> None:

@@ -31,20 +31,24 @@ def compare(
     alpha: float = 0.05,
     power: float = 0.8,
     seed: int = 0,
+    equivalence: bool = False,
 ) -> Comparison:
     """Compare arm B with arm A, its baseline.
 
     Args:
         a, b: Arms, as `Results.arm` takes them.
         margin: The difference that does not matter, in the measure's unit.
+        equivalence: The question is whether they differ by less than the margin, not whether they differ.
 
     Raises:
-        MlereduxError: The arms have no task in common, or their runs are not comparable.
+        MlereduxError: Equivalence has no margin; the arms have no task in common, or their runs are not comparable.
     """
     what = measure(chosen) if isinstance(chosen, str) else chosen
     rows = {"a": results.arm(a), "b": results.arm(b)}
     if a == b:
         raise MlereduxError(f"{a} is compared with itself.", hint="Name two arms.")
+    if equivalence and not margin:
+        raise MlereduxError("Equivalence needs a margin.", hint="Give the largest difference that does not matter.")
     both = results.keep([*rows["a"], *rows["b"]])
     check_arms(both)
     notes = check_limits(both)
@@ -59,12 +63,13 @@ def compare(
     reach = what.bounds[1] - what.bounds[0] if what.bounds else None
     if interval and reach and np.ptp(differences) < _TIE:
         interval = _from_equal(difference, len(tasks), reach, alpha)
-    equivalence = _equivalence(differences, margin, reach)
-    verdict = _verdict(difference, interval, p, equivalence, alpha, margin)
+    within = _equivalence(differences, margin, reach)
+    verdict = _verdict(difference, interval, p, within, alpha, margin, equivalence)
     seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
-    goal = abs(difference) if abs(difference) > _TIE else margin
+    goal = margin - abs(difference) if equivalence else abs(difference)
+    goal = abs(goal) if abs(goal) > _TIE else margin
     lacking = needed(goal, parts, len(tasks), seeds, alpha, power) if goal and len(tasks) > 1 else None
-    if lacking and verdict == "undecided":
+    if lacking and verdict == "undecided" and not equivalence:
         # A sign-flip test of fewer tasks that differ never reaches alpha, whatever the seeds.
         least, differing = math.ceil(1 - math.log2(alpha)), int(np.sum(np.abs(differences) > _TIE))
         lacking = lacking.at_least(max(least - differing, 1), seeds_help=len(tasks) >= least)
@@ -83,7 +88,7 @@ def compare(
         improvement=float(np.mean([_improvement(x, y) for x, y in zip(cells_a, cells_b, strict=True)])),
         again=_again(cells_a, cells_b, alpha),
         by_source=_by_source(tasks, differences, alpha),
-        equivalence=equivalence,
+        equivalence=within,
         verdict=verdict,
         needed=lacking,
         variance=parts,
@@ -181,9 +186,22 @@ def _equivalence(differences: Array, margin: float, reach: float | None) -> floa
 
 
 def _verdict(
-    difference: float, interval: Interval | None, p: float, equivalence: float | None, alpha: float, margin: float
+    difference: float,
+    interval: Interval | None,
+    p: float,
+    equivalence: float | None,
+    alpha: float,
+    margin: float,
+    first: bool,
 ) -> Outcome:
+    """The answer to the question asked first: whether the arms are equivalent, or whether B is better."""
     not_worse = bool(margin) and interval is not None and interval.low > -margin
+    if first and equivalence is not None and equivalence <= alpha:
+        return "equivalent"
+    if first and interval is not None and (interval.low > margin or interval.high < -margin):
+        return "better" if difference > 0 else "worse"
+    if first:
+        return "undecided"
     if p <= alpha and difference > 0:
         return "better"
     if equivalence is not None and equivalence <= alpha:
