@@ -14,7 +14,8 @@ from mleredux.plugin.files import write_atomically
 from mleredux_artifact_reports.agent_files import visible
 from mleredux_artifact_reports.view import page_of
 
-_TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
+"""The folder of templates and the style sheet."""
 
 
 def produce_report(run: Run, artifacts: tuple[Artifact, ...]) -> Artifact:
@@ -25,7 +26,7 @@ def produce_report(run: Run, artifacts: tuple[Artifact, ...]) -> Artifact:
 
 def render(run: Run, artifacts: tuple[Artifact, ...] = ()) -> str:
     """Render the page of a run. Its content security policy allows only the style sheet, by its hash."""
-    style = (_TEMPLATES / "report.css").read_text(encoding="utf-8")
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     html = (
         _environment()
@@ -38,7 +39,7 @@ def render(run: Run, artifacts: tuple[Artifact, ...] = ()) -> str:
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

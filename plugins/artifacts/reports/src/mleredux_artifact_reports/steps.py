@@ -155,6 +155,11 @@ def rollout_of(run: Run) -> RolloutView | None:
     )
 
 
+def step_view(step: Step) -> StepView:
+    """Return a step as shown on a page of its own."""
+    return _view(step, _Budget())
+
+
 def _view(step: Step, budget: _Budget) -> StepView:
     results = step.observation.results[:_PER_STEP] if step.observation else []
     calls = (step.tool_calls or [])[:_PER_STEP]

@@ -134,17 +134,18 @@ class Page:
     packages: list[Fact]
 
 
-def page_of(run: Run, made: Sequence[Artifact] = ()) -> Page:
+def page_of(run: Run, made: Sequence[Artifact] = (), *, with_rollout: bool = True) -> Page:
     """Return everything that the page shows of a run.
 
     Args:
         made: Artifacts that plugins made of it.
+        with_rollout: Whether to read its rollout, which may be large.
     """
     events, report, task = run.events(), run.report, _task(run)
     ending = ending_of(run)
     started = next((event.time for event in events if event.type == "agent"), None)
     artifacts, left_out = artifacts_of(run, made)
-    rollout = rollout_of(run)
+    rollout = rollout_of(run) if with_rollout else None
     title = task.title if task else run.spec.task
     return Page(
         run=run,

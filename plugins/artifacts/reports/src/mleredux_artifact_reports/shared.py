@@ -1,0 +1,25 @@
+"""What other pages over runs use of the report: the content of a run's page, its templates and style sheet.
+
+`TEMPLATES` holds `report.css`, the macros of `parts.html.j2`, and the sections `result.html.j2`, `timeline.html.j2`,
+`limits.html.j2` and `environment.html.j2`, which show a `page` of `page_of`.
+"""
+
+from __future__ import annotations
+
+from mleredux_artifact_reports.agent_files import excerpt, files_below, terminal_text, text_of, visible
+from mleredux_artifact_reports.page import TEMPLATES
+from mleredux_artifact_reports.steps import StepView, step_view
+from mleredux_artifact_reports.view import Page, page_of
+
+__all__ = [
+    "TEMPLATES",
+    "Page",
+    "StepView",
+    "excerpt",
+    "files_below",
+    "page_of",
+    "step_view",
+    "terminal_text",
+    "text_of",
+    "visible",
+]
