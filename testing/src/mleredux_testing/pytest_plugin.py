@@ -1,7 +1,7 @@
 """Fixtures for tests of mleredux and its plugins; pytest finds them where mleredux is installed.
 
-`MLEREDUX_REQUIRE=docker,shared,postgresql,faketime,root` turns skips for want of an engine, of the shared folder, of
-PostgreSQL's programs, of libfaketime or of what only root may do into failures.
+`MLEREDUX_REQUIRE=docker,shared,postgresql,faketime,chromium,root` turns skips for want of an engine, of the shared
+folder, of PostgreSQL's programs, of libfaketime, of Chromium or of what only root may do into failures.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "shared: needs the folder of shared facts and data")
     config.addinivalue_line("markers", "postgresql: needs PostgreSQL's programs")
     config.addinivalue_line("markers", "faketime: needs libfaketime")
+    config.addinivalue_line("markers", "chromium: needs Chromium")
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -21,12 +22,14 @@ from mleredux.errors import MlereduxError, NotFound
 
 RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
 _COLUMNS = (
-    "id, task, agent, seed, sandbox, status, cause, score, medal, verdict, created_at, updated_at, experiment, arm"
+    "id, task, agent, seed, sandbox, status, cause, score, medal, verdict, created_at, updated_at, experiment, arm, "
+    "percentile, started_at, seconds, cost_usd, message, curve"
 )
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 OBFUSCATED = "task"
 """What stands in the id of a run of an obfuscated task, in place of the task's."""
+_CURVE_POINTS = 24
 _UNREADABLE = "damaged"
 """The status of a run whose directory can't be read."""
 
@@ -155,6 +158,8 @@ class RunStore:
     ) -> list[dict[str, Any]]:
         """Rows of the index, newest first, filtered.
 
+        `curve` is the score over time: `[[seconds, score], …]`, at most 24 of the versions.
+
         Rows that are missing, or older than their run's event log, are made again; an index that can't be read is
         rebuilt, and one that can't be written is done without.
         """
@@ -166,6 +171,8 @@ class RunStore:
                 rows = self._fresh_rows()
             except (sqlite3.Error, OSError):
                 rows = [dict(zip(_COLUMNS.split(", "), self._row(name), strict=False)) for name in self.ids()]
+        for row in rows:
+            row["curve"] = json.loads(row["curve"]) if row["curve"] else []
         wanted = {key: value for key, value in {"task": task, "agent": agent, "status": status}.items() if value}
         rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
         return sorted(rows, key=lambda row: str(row["id"]), reverse=True)
@@ -265,7 +272,8 @@ class RunStore:
         log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # first: newer events make it stale
         try:
             run = run or Run(self.path / name)
-            report, cause = run.report, run.cause
+            report, cause, outcome, began = run.report, run.cause, run.outcome, run.log.state.began
+            llm = report.ledger.llm if report and report.ledger else None
             return (
                 name,
                 run.spec.task,
@@ -281,10 +289,23 @@ class RunStore:
                 now,
                 run.spec.experiment,
                 run.spec.arm,
+                report.percentile if report else None,
+                began.isoformat() if began else None,
+                outcome.seconds if outcome else None,
+                llm.cost_usd if llm else None,
+                run.message or (report.message if report else None),
+                _curve(run),
                 log_bytes,
             )
         except (MlereduxError, ValueError, OSError):
-            return (name, None, None, None, None, _UNREADABLE, *[None] * 5, now, None, None, log_bytes)
+            return (name, None, None, None, None, _UNREADABLE, *[None] * 5, now, *[None] * 8, log_bytes)
+
+
+def _curve(run: Run) -> str | None:
+    """The score over time as JSON: `[[seconds, score], …]`, of some versions only if there are many."""
+    points = [[round(fact.seconds, 1), fact.score] for fact in run.scores if fact.score is not None]
+    every = -(-len(points) // _CURVE_POINTS)
+    return json.dumps(points[::-every][::-1]) if points else None
 
 
 def _begin(database: sqlite3.Connection) -> None:

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from mleredux_artifact_reports.agent_files import excerpt, files_below, terminal_text, text_of, visible
+from mleredux_artifact_reports.agent_files import Excerpt, excerpt, files_below, terminal_text, text_of, visible
 from mleredux_artifact_reports.page import TEMPLATES
 from mleredux_artifact_reports.steps import StepView, step_view
 from mleredux_artifact_reports.view import Page, page_of
 
 __all__ = [
     "TEMPLATES",
+    "Excerpt",
     "Page",
     "StepView",
     "excerpt",

@@ -1,0 +1,96 @@
+"""Data of charts, as `static/view.js` draws them with uPlot."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from mleredux.plugin.artifact import Report, Sample, VersionScore
+
+_UNITS = ((7200.0, "hours", 3600.0), (180.0, "minutes", 60.0), (0.0, "seconds", 1.0))
+
+
+class Series(NamedTuple):
+    """A line: its points by x, and a color by the name of a custom property."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+    colour: str = "accent"
+    stepped: bool = False
+
+
+def chart(
+    series: Iterable[Series], x: str, levels: Sequence[tuple[str, float]] = (), end: float = 0.0
+) -> dict[str, Any]:
+    """Return a chart for `data-chart`.
+
+    Args:
+        series: Lines; they may have different x.
+        x: The label of the x axis.
+        levels: Horizontal lines: a custom property, which is the label too, and the value.
+        end: Where the x axis ends at least.
+    """
+    lines = list(series)
+    xs = sorted({at for line in lines for at, _ in line.points})
+    values = [y for line in lines for _, y in line.points]
+    near = _near(values, [value for _, value in levels])
+    low, high = min([*values, *near], default=0.0), max([*values, *near], default=1.0)
+    margin = (high - low) * 0.08 or abs(high) * 0.05 or 1.0
+    return {
+        "x": x,
+        "range": [low - margin, high + margin],
+        "x_range": [min([0.0, *xs]), max([*xs, end or 0.0], default=1.0)],
+        "levels": [{"name": name, "value": value} for name, value in levels],
+        "series": [{"label": line.label, "colour": line.colour, "stepped": line.stepped} for line in lines],
+        "data": [xs, *([dict(line.points).get(at) for at in xs] for line in lines)],
+    }
+
+
+def _near(values: Sequence[float], levels: Sequence[float]) -> list[float]:
+    """Return levels that can be drawn without making the line flat."""
+    if not values:
+        return list(levels)
+    low, high = min(values), max(values)
+    reach = 1.5 * ((high - low) or abs(high) * 0.1 or 1.0)
+    return [level for level in levels if low - reach <= level <= high + reach]
+
+
+def score_chart(scores: Sequence[VersionScore], report: Report, seconds: float = 0.0) -> dict[str, Any] | None:
+    """Return the score over the agent's run time with the medals' lines; None with fewer than two scores."""
+    points = [(one.seconds, one.score) for one in scores if one.score is not None and math.isfinite(one.score)]
+    if len(points) < 2:
+        return None
+    unit, divisor = unit_of(max(seconds, points[-1][0]))
+    named = ("median", "bronze", "silver", "gold")
+    levels = [(name, getattr(report, f"{name}_threshold")) for name in named]
+    line = Series(report.metric, [(x / divisor, y) for x, y in points], "accent", stepped=True)
+    return chart(
+        [line], f"{unit} of agent run time", [(name, at) for name, at in levels if at is not None], seconds / divisor
+    )
+
+
+def memory_chart(samples: Sequence[Sample]) -> dict[str, Any] | None:
+    """Return the memory, and the CPUs in use, over time; None with fewer than three samples."""
+    known = [(one.seconds, one.memory_mb) for one in samples if one.memory_mb is not None]
+    if len(known) < 3:
+        return None
+    unit, divisor = unit_of(known[-1][0])
+    every = -(-len(known) // 1000)
+    return chart([Series("memory in MB", [(x / divisor, y) for x, y in known[::every]])], f"{unit} of agent run time")
+
+
+def cpus(samples: Sequence[Sample]) -> list[tuple[float, float]]:
+    """Return CPUs in use between samples: seconds, and CPU seconds per second."""
+    known = [(one.seconds, one.cpu_seconds) for one in samples if one.cpu_seconds is not None]
+    return [
+        (after, max(0.0, (used - before_used) / (after - before)))
+        for (before, before_used), (after, used) in itertools.pairwise(known)
+        if after > before
+    ]
+
+
+def unit_of(longest: float) -> tuple[str, float]:
+    """Return a unit of time for so many seconds, and how many seconds it has."""
+    return next((name, divisor) for least, name, divisor in _UNITS if longest >= least)

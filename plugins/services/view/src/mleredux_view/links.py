@@ -1,0 +1,65 @@
+"""Addresses of pages: paths of a server, or names of files in an export, relative to the page that names them."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from urllib.parse import quote, urlencode
+
+Linked = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
+"""A page: the parts of its path, and its query."""
+
+
+def served(root: str) -> Callable[..., str]:
+    """Return the function `link` of a server below a path."""
+
+    def link(*parts: object, **query: object) -> str:
+        path = "/".join(quote(str(part), safe="") for part in parts)
+        asked = urlencode([(name, value) for name, value in query.items() if value not in (None, "")], doseq=True)
+        return f"{root}/{path}{'?' + asked if asked else ''}"
+
+    return link
+
+
+class ExportLinks:
+    """Relative file names, for pages that open from a folder; remembers which pages were named."""
+
+    def __init__(self) -> None:
+        self._named: dict[Linked, None] = {}
+        self._left: list[Linked] = []
+
+    def of(self, page: Linked) -> Callable[..., str]:
+        """Return the function `link` of one page."""
+        folder = posixpath.dirname(file_name(page))
+
+        def link(*parts: object, **query: object) -> str:
+            asked = tuple((name, str(value)) for name, value in sorted(query.items()) if value not in (None, ""))
+            named: Linked = (tuple(map(str, parts)), asked)
+            if named not in self._named:
+                self._named[named] = None
+                self._left.append(named)
+            return quote(posixpath.relpath(file_name(named), folder or "."), safe="/")
+
+        return link
+
+    def pages(self) -> Iterator[Linked]:
+        """Every page that was named, also while more are."""
+        while self._left:
+            yield self._left.pop(0)
+
+
+def file_name(page: Linked) -> str:
+    """The file of a page in an export; unsafe characters of its address make way for a hash."""
+    parts, query = page
+    if parts[:1] == ("static",):
+        return "/".join(parts)
+    text = "-".join((*parts[2:], *(f"{name}-{value}" for name, value in query))) or "index"
+    folder = "/".join(_safe(part) for part in parts[:2])
+    return posixpath.join(folder, f"{_safe(text)}.html")
+
+
+def _safe(text: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-")[:80]
+    return plain if plain == text else f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")

@@ -1,0 +1,50 @@
+"""Serves the pages on the loopback until the program is told to stop."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from collections.abc import Callable
+
+import uvicorn
+from mleredux.errors import MlereduxError
+
+from mleredux_view.guard import ONCE, Guard
+from mleredux_view.site import make_site
+from mleredux_view.source import Source
+
+
+def serve(source: Source, port: int, *, browser: bool, listening: Callable[[str], object]) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        source: The runs.
+        port: 0 chooses a free one.
+        browser: Whether to open the page.
+        listening: Called with the one-time address once it responds.
+
+    Raises:
+        MlereduxError: The port is in use.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        raise MlereduxError(f"Can't listen on port {port}: {error.strerror}.", hint="Choose another --port.") from error
+    port = listener.getsockname()[1]
+    guard = Guard(make_site(lambda _request: source), port)
+    address = f"http://127.0.0.1:{port}/?{ONCE}={guard.once}"
+    config = uvicorn.Config(guard, log_config=None, access_log=False, timeout_graceful_shutdown=1, server_header=False)
+    server = uvicorn.Server(config)
+    original = server.startup
+
+    async def startup(sockets: list[socket.socket] | None = None) -> None:
+        await original(sockets)
+        listening(address)
+        if browser:
+            webbrowser.open(address)
+
+    server.startup = startup  # type: ignore[method-assign]
+    source.version()  # reads the index, so that the first page does not wait for it
+    server.run(sockets=[listener])

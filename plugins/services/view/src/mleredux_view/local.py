@@ -1,0 +1,166 @@
+"""The runs of a directory on this machine, as a source of pages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import Run, RunStore
+from mleredux.plugin.command import Record
+
+from mleredux_view.source import FACETS, RunQuery, RunTable
+
+_TEXT = ("id", "task", "agent", "experiment", "arm", "message", "status", "cause")
+_WATCHED = ("events.jsonl", "logs/agent.log", "report.json", "rollout.json", "llm/calls.jsonl", "artifacts.json")
+_IDLE = 10
+"""Reading the index takes at most this share of the time: one part of so many."""
+
+
+class LocalSource:
+    """Reads a runs directory by its index, and looks for changes as often as that is cheap.
+
+    Args:
+        store: The runs.
+        data_dir: The folder of prepared data, for runs that are retried.
+    """
+
+    def __init__(self, store: RunStore, data_dir: str | None = None) -> None:
+        self.store, self._data_dir = store, data_dir
+        self._lock = threading.Lock()
+        self._rows: list[Record] = []
+        self._texts: dict[str, str] = {}
+        self._version, self._looked, self._cost = 0, -1e9, 0.0
+
+    @property
+    def place(self) -> str:
+        """The directory."""
+        return str(self.store.path)
+
+    def runs(self, query: RunQuery) -> RunTable:
+        """The runs that match, from memory."""
+        self._look()
+        rows, facets = self._matching(query)
+        total = len(rows)
+        rows.sort(key=lambda row: _key(row, query), reverse=not query.ascending)
+        if query.after is not None:
+            rows = _rest(rows, query)
+        more = len(rows) > query.limit
+        rows = rows[: query.limit]
+        after = json.dumps(_key(rows[-1], query)) if more else None
+        return RunTable(rows, total, facets, after)
+
+    def run(self, run_id: str) -> Run:
+        """A run by its id."""
+        if run_id != Path(run_id).name or not (self.store.path / run_id / "run.json").is_file():
+            raise NotFound(f"There is no run {run_id!r} in {self.store.path}.", hint="See the list of runs.")
+        return Run(self.store.path / run_id)
+
+    def version(self, run_id: str | None = None) -> str:
+        """A number that grows with each change of any run; of one run, the sizes of its files."""
+        if run_id is None:
+            self._look()
+            return str(self._version)
+        return "-".join(str(_size(self.store.path / run_id / name)) for name in _WATCHED)
+
+    def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
+        """Request the processes that execute the runs to stop."""
+        for run in map(self.run, run_ids):
+            if run.state.final:
+                yield f"{run.id} is {run.state} already."
+            elif run.alive:
+                run.ask_to_cancel()
+                yield f"Requested {run.id} to stop."
+            else:
+                yield f"{run.id} is not being executed."
+
+    def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
+        """Start the same runs once more, each in a process of its own that outlives this one."""
+        for run in map(self.run, run_ids):
+            subprocess.Popen(
+                [sys.executable, "-m", "mleredux", *self.again(run)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            yield f"Requested {run.spec.task} with {run.spec.agent}, seed {run.spec.seed}, once more."
+
+    def again(self, run: Run) -> list[str]:
+        """The arguments of `mleredux` that request the same run."""
+        spec = run.spec
+        given = ["run", spec.task, "--agent", spec.agent, "--seed", str(spec.seed), "--sandbox", spec.sandbox]
+        given += ["--time-limit", f"{spec.limits.time_limit:g}s", "--runs-dir", str(self.store.path)]
+        given += ["--data-dir", self._data_dir or spec.data_dir]
+        for name, value in spec.options.items():
+            given += ["-o", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+        return given
+
+    def columns(self) -> Mapping[str, Any]:
+        """Nobody signs in here."""
+        return {"where": self.place, "user": None}
+
+    def _look(self) -> None:
+        """Read the index again unless that was done just now."""
+        with self._lock:
+            if time.monotonic() - self._looked < max(0.5, _IDLE * self._cost):
+                return
+            begun = time.monotonic()
+            rows = self.store.rows()
+            if rows != self._rows:
+                self._rows, self._version = rows, self._version + 1
+                self._texts = {row["id"]: "\n".join(str(row[name] or "") for name in _TEXT).lower() for row in rows}
+            self._looked = time.monotonic()
+            self._cost = self._looked - begun
+
+    def _matching(self, query: RunQuery) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
+        """Rows, and the counts of facets: a row that only one filter refuses counts for that filter's facet."""
+        counts: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+        words, wanted = query.search.lower().split(), query.wanted.items()
+        found = []
+        for row in self._rows:
+            if words and not all(word in self._texts[row["id"]] for word in words):
+                continue
+            refused = [name for name, values in wanted if _text(row[name]) not in values]
+            if not refused:
+                found.append(row)
+                for name, counter in counts.items():
+                    counter[row[name]] += 1
+            elif len(refused) == 1:
+                counts[refused[0]][row[refused[0]]] += 1
+        facets = {name: [(_text(value), count) for value, count in each.most_common()] for name, each in counts.items()}
+        return found, facets
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _key(row: Record, query: RunQuery) -> list[Any]:
+    """Runs without a value come last in both orders; the id makes the order total."""
+    value = row[query.sort]
+    return [(value is None) == query.ascending, 0 if value is None else value, row["id"]]
+
+
+def _rest(rows: list[Record], query: RunQuery) -> list[Record]:
+    try:
+        after = json.loads(query.after or "")
+        if query.ascending:
+            return [row for row in rows if _key(row, query) > after]
+        return [row for row in rows if _key(row, query) < after]
+    except (ValueError, TypeError):
+        raise MlereduxError("The address does not belong to this list.", hint="Open the list again.") from None
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1

@@ -1,0 +1,146 @@
+"""Logs of any size by line: an index of line starts, built at the speed of the disk, grows with the file."""
+
+from __future__ import annotations
+
+import bisect
+import re
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from mleredux.plugin.files import open_below
+
+_BLOCK = 256 << 10
+_KEPT = 64
+_LONGEST = 4_000
+TRACEBACK = b"Traceback (most recent call last)"
+_ERROR = re.compile(rb"^[ \t]*(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception)\b|^Killed", re.MULTILINE)
+
+
+class Line(NamedTuple):
+    """A line: its number from 1, its bytes, and how many of them were omitted."""
+
+    number: int
+    data: bytes
+    left_out: int
+
+
+class LogFile:
+    """A file by its lines.
+
+    Args:
+        root, name: The run's folder and the path below it; no link is followed.
+
+    Attributes:
+        size: Bytes that were indexed.
+        error: The number of the first line with a traceback, or else with another error; None if there is none.
+    """
+
+    def __init__(self, root: Path, name: str) -> None:
+        self._root, self._name, self._lock = root, name, threading.Lock()
+        self._forget()
+
+    def refresh(self) -> None:
+        """Index what was appended.
+
+        Raises:
+            OSError: There is no such regular file.
+        """
+        with self._lock, open_below(self._root, self._name) as file:
+            size = file.seek(0, 2)
+            if size < self.size:
+                self._forget()
+            file.seek(self.size)
+            while block := file.read(min(_BLOCK, size - self.size)):
+                self._take(block)
+
+    @property
+    def lines(self) -> int:
+        """The number of lines; the last may be incomplete."""
+        return self._newlines + (not self._whole)
+
+    @property
+    def error(self) -> int | None:
+        """As in the class."""
+        return self._traceback or self._other_error
+
+    def read(self, first: int, count: int) -> list[Line]:
+        """Lines from a number on."""
+        found: list[Line] = []
+        with open_below(self._root, self._name) as file:
+            number = self._seek(file, first)
+            while len(found) < count and (data := file.readline(_LONGEST)):
+                left_out = 0 if data.endswith(b"\n") or len(data) < _LONGEST else _discard_line(file)
+                if number >= first:
+                    found.append(Line(number, data.rstrip(b"\r\n"), left_out))
+                number += 1
+        return found
+
+    def search(self, text: bytes, first: int) -> int | None:
+        """The number of the next line with a text, in upper or lower case, from a number on; None if none has it."""
+        pattern = re.compile(re.escape(text), re.IGNORECASE)
+        with open_below(self._root, self._name) as file:
+            number, rest = self._seek(file, first), b""
+            while piece := file.read(_BLOCK):
+                data = rest + piece
+                for match in pattern.finditer(data):
+                    if (at := number + data.count(b"\n", 0, match.start())) >= first:
+                        return at
+                end = max(data.rfind(b"\n") + 1, len(data) - len(text) + 1)
+                number, rest = number + data.count(b"\n", 0, end), data[end:]
+        return None
+
+    def _seek(self, file: BinaryIO, first: int) -> int:
+        """Go to the start of the last indexed line up to a number, and return that line's number."""
+        number, offset = self._starts[bisect.bisect_right(self._starts, (first, self.size)) - 1]
+        file.seek(offset)
+        return number
+
+    def _forget(self) -> None:
+        self.size, self._newlines, self._whole, self._tail = 0, 0, True, b""
+        self._traceback: int | None = None
+        self._other_error: int | None = None
+        self._starts: list[tuple[int, int]] = [(1, 0)]
+        """Number and offset of the first line that begins in each block."""
+
+    def _take(self, block: bytes) -> None:
+        if self._traceback is None and (place := (self._tail + block).find(TRACEBACK)) >= 0:
+            place -= len(self._tail)
+            self._traceback = self._newlines + block.count(b"\n", 0, max(0, place)) + 1
+        if self._other_error is None and (match := _ERROR.search(block)):
+            self._other_error = self._newlines + block.count(b"\n", 0, match.start()) + 1
+        if (place := block.find(b"\n")) >= 0:
+            self._starts.append((self._newlines + 2, self.size + place + 1))
+        self._tail = block[-len(TRACEBACK) + 1 :]
+        self._newlines += block.count(b"\n")
+        self._whole = block.endswith(b"\n")
+        self.size += len(block)
+
+
+def _discard_line(file: BinaryIO) -> int:
+    discarded = 0
+    while piece := file.readline(_BLOCK):
+        discarded += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return discarded
+
+
+_open: OrderedDict[tuple[Path, str], LogFile] = OrderedDict()
+_open_lock = threading.Lock()
+
+
+def log_of(root: Path, name: str) -> LogFile:
+    """Return the log with its index up to date.
+
+    Raises:
+        OSError: There is no such regular file.
+    """
+    with _open_lock:
+        log = _open.setdefault((root, name), LogFile(root, name))
+        _open.move_to_end((root, name))
+        while len(_open) > _KEPT:
+            _open.popitem(last=False)
+    log.refresh()
+    return log

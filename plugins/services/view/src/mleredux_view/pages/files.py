@@ -1,0 +1,103 @@
+"""Files of a run with previews. What an agent wrote is never served as a page: only as text, images, or downloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+from urllib.parse import quote
+
+from mleredux.plugin.artifact import Run, size
+from mleredux.plugin.files import IntakeLimits, open_below, readable_path
+from mleredux_artifact_reports.shared import excerpt, files_below
+from starlette.responses import Response, StreamingResponse
+
+from mleredux_view.pages.run import about
+from mleredux_view.previews import IMAGES, READ_BYTES, preview_of
+from mleredux_view.visit import Shown, Visit, missing, page
+
+_FOLDERS = ("output", "submissions", "logs", "llm")
+_FILES = 2_000
+_PIECE = 256 << 10
+_POLICY = "sandbox; default-src 'none'"
+
+
+class Listed(NamedTuple):
+    """A file of the run."""
+
+    path: str
+    size: str
+    why: str
+
+
+@page("/runs/{run_id}/files")
+def files(visit: Visit) -> Shown:
+    """List the run's files, or show one of them."""
+    run, path = visit.run, visit.text("path")
+    if not path:
+        listed = list(_listed(run))
+        values = {"groups": _grouped(listed), "more": len(listed) >= _FILES}
+        return Shown("files.html.j2", {**about(run, "files"), **values})
+    read = None if _hidden(path) else excerpt(run.path, path, head=READ_BYTES)
+    if read is None:
+        raise missing(f"file {path[:200]!r} in run {run.id}")
+    preview = preview_of(path, read)
+    return Shown("file.html.j2", {**about(run, "files"), "path": path, "size": size(read.size), "preview": preview})
+
+
+@page("/runs/{run_id}/raw")
+def raw(visit: Visit) -> Response:
+    """Send a file: an image that a page draws, everything else as a download, in a sandbox without any rights."""
+    run, path = visit.run, visit.text("path")
+    try:
+        file = open_below(run.path, path) if path and not _hidden(path) else None
+    except OSError:
+        file = None
+    if file is None:
+        raise missing(f"file {path[:200]!r} in run {run.id}")
+    kind = IMAGES.get(path[path.rfind(".") :].lower(), "application/octet-stream")
+    place = "inline" if kind != "application/octet-stream" else "attachment"
+    headers = {
+        "Content-Disposition": f"{place}; filename*=UTF-8''{quote(path.rpartition('/')[2][:200], safe='')}",
+        "Content-Security-Policy": _POLICY,
+        "Content-Length": str(file.seek(0, 2)),
+        "X-Content-Type-Options": "nosniff",
+    }
+    file.seek(0)
+    return StreamingResponse(_pieces(file), headers=headers, media_type=kind)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        left = file.seek(0, 2)
+        file.seek(0)
+        while left > 0 and (piece := file.read(min(_PIECE, left))):
+            left -= len(piece)
+            yield piece
+
+
+def _hidden(path: str) -> bool:
+    """Whether a path names a file of the store itself, like its lock."""
+    return path.startswith(".")
+
+
+def _listed(run: Run) -> Iterator[Listed]:
+    """Yield files of mleredux and of plugins, then those of the agent."""
+    own = sorted(entry.name for entry in run.path.iterdir() if entry.is_file() and not entry.is_symlink())
+    for name in own:
+        if not _hidden(name):
+            yield Listed(name, size((run.path / name).stat().st_size), "")
+    left = _FILES
+    for folder in _FOLDERS:
+        for file in files_below(run.path, folder, IntakeLimits(files=left, depth=20)):
+            if left <= 0:
+                return
+            left -= 1
+            yield Listed(f"{folder}/{readable_path(file.path)}", size(file.size), file.reason or "")
+
+
+def _grouped(listed: list[Listed]) -> dict[str, list[Listed]]:
+    groups: dict[str, list[Listed]] = {}
+    for one in listed:
+        folder = one.path.rpartition("/")[0]
+        groups.setdefault(folder, []).append(one)
+    return groups

@@ -1,0 +1,81 @@
+"""What pages read: runs, wherever they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.command import Record
+
+FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
+"""Columns by whose values runs are filtered."""
+SORTED = ("created_at", "task", "agent", "status", "score", "percentile", "cost_usd", "seconds")
+"""Columns by which runs are sorted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunQuery:
+    """Which runs, and how many.
+
+    Attributes:
+        search: Words that all occur in the run's id, task, agent, experiment, arm or message.
+        wanted: Accepted values of columns of `FACETS`; a missing value is the empty text.
+        sort: A column of `SORTED`; runs without a value come last.
+        ascending: The order; by default the newest or highest is first.
+        after: `RunTable.next` of the previous rows.
+        limit: Maximum number of rows.
+    """
+
+    search: str = ""
+    wanted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    sort: str = "created_at"
+    ascending: bool = False
+    after: str | None = None
+    limit: int = 100
+
+
+class RunTable(NamedTuple):
+    """Runs that match a query.
+
+    Attributes:
+        rows: Records with the columns of the run index.
+        total: How many match, on all pages.
+        facets: For each column of `FACETS` its values and how many runs have them, if only its own filter were open.
+        next: Where the next rows begin; None if these are the last.
+    """
+
+    rows: list[Record]
+    total: int
+    facets: dict[str, list[tuple[str, int]]]
+    next: str | None
+
+
+class Source(Protocol):
+    """Where runs come from. Every method shows only what its user may see.
+
+    Errors are `MlereduxError`, and `NotFound` for a run that does not exist or is not the user's to see.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where the runs are stored, for people."""
+
+    def runs(self, query: RunQuery) -> RunTable:
+        """The runs that match."""
+
+    def run(self, run_id: str) -> Run:
+        """A run, for reading only."""
+
+    def version(self, run_id: str | None = None) -> str:
+        """A text that changes when something of a run does, or of any run; cheap enough to ask each second."""
+
+    def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
+        """Stop runs; a sentence on each."""
+
+    def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
+        """Request the same runs once more; a sentence on each."""
+
+    def columns(self) -> Mapping[str, Any]:
+        """What layouts show beside: the title of the site and the user's name, if there are users."""

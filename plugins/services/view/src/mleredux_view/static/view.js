@@ -1,0 +1,106 @@
+// Live updates, keyboard, selection, clocks and charts. Pages are complete without it.
+"use strict";
+(() => {
+  const $ = (selector, from = document) => from.querySelector(selector);
+  const $$ = (selector, from = document) => [...from.querySelectorAll(selector)];
+
+  // Live: a message of the stream asks for the same page again; htmx morphs what changed.
+  const address = document.body.dataset.live;
+  if (address && window.EventSource) {
+    const mark = $("#live"), stream = new EventSource(address);
+    stream.onopen = () => { if (mark) mark.hidden = false; };
+    stream.onerror = () => { if (mark) mark.hidden = true; };
+    stream.addEventListener("changed", () => {
+      if (document.hidden || $$("input[name=run]:checked").length) { stale = true; return; }
+      refresh();
+    });
+    let stale = false;
+    const refresh = () => {
+      stale = false;
+      if ($("#list")) htmx.trigger($("#list"), "input");
+      else $$("[data-refresh]").forEach((part) => htmx.trigger(part, "refresh"));
+    };
+    document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) refresh(); });
+  }
+
+  // Clocks of runs that go on.
+  const clock = () => $$("[data-since]").forEach((at) => {
+    const all = Math.max(0, Math.round((Date.now() - Date.parse(at.dataset.since)) / 1000));
+    const hours = Math.floor(all / 3600), minutes = Math.floor(all / 60) % 60, seconds = all % 60;
+    at.textContent = hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min ${seconds} s` : `${seconds} s`;
+  });
+  clock();
+  setInterval(clock, 1000);
+
+  // Selection of runs.
+  const count = () => {
+    const chosen = $$("input[name=run]:checked").length, told = $("#chosen");
+    if (told) told.textContent = chosen ? `${chosen} selected` : "none selected";
+    $$("[data-needs]").forEach((button) => { button.disabled = chosen < Number(button.dataset.needs); });
+  };
+  document.addEventListener("input", (event) => {
+    if (event.target.id === "all") $$("input[name=run]").forEach((box) => { box.checked = event.target.checked; });
+    if (event.target.id === "all" || event.target.name === "run") { event.stopPropagation(); count(); }
+  }, true);
+
+  // Keyboard: / searches, j and k go through rows and steps, Enter opens one.
+  const items = () => $$("#rows tr[id], details.step");
+  let at = -1;
+  const go = (by) => {
+    const all = items();
+    if (!all.length) return;
+    at = Math.min(all.length - 1, Math.max(0, at + by));
+    all.forEach((item, index) => item.classList.toggle("at", index === at));
+    const focus = $("summary, .row-link", all[at]);
+    focus.focus({ preventScroll: true });
+    all[at].scrollIntoView({ block: "nearest" });
+  };
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("input:not([type=checkbox]), select, textarea");
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (typing) { if (event.key === "Escape") event.target.blur(); return; }
+    if (event.key === "/") { const box = $("input[type=search]"); if (box) { event.preventDefault(); box.focus(); box.select(); } }
+    else if (event.key === "j") go(1);
+    else if (event.key === "k") go(-1);
+    else if (event.key === "n" || event.key === "p") { const to = $(event.key === "n" ? "[rel=next]" : "[rel=prev]"); if (to) to.click(); }
+  });
+
+  // Logs that follow: stay at the end.
+  const toEnd = () => { const end = $("#log-end"); if (end && document.body.dataset.follow) end.scrollIntoView({ block: "end" }); };
+  toEnd();
+
+  // Charts.
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const charts = () => window.uPlot && $$(".chart:empty").forEach((box) => {
+    const chart = JSON.parse(box.dataset.chart);
+    const lines = (plot) => chart.levels.forEach((level) => {
+      const y = Math.round(plot.valToPos(level.value, "y", true)), { left, top, width, height } = plot.bbox;
+      if (y < top || y > top + height) return;
+      const ctx = plot.ctx, ratio = devicePixelRatio;
+      ctx.save();
+      ctx.strokeStyle = ctx.fillStyle = colour(level.name);
+      ctx.setLineDash([4 * ratio, 4 * ratio]);
+      ctx.beginPath(); ctx.moveTo(left, y); ctx.lineTo(left + width, y); ctx.stroke();
+      ctx.font = `${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+      ctx.textAlign = "right";
+      ctx.fillText(level.name, left + width - 4 * ratio, y - 4 * ratio);
+      ctx.restore();
+    });
+    const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "12px sans-serif" };
+    const plot = new uPlot({
+      width: box.clientWidth || 600, height: box.clientHeight || 260,
+      scales: { x: { time: false, range: chart.x_range }, y: { range: chart.range } },
+      axes: [{ ...axis, label: chart.x, labelSize: 22, labelFont: "12px sans-serif" }, { ...axis, size: 64 }],
+      legend: { show: chart.series.length > 1 },
+      series: [{ label: chart.x }, ...chart.series.map((one) => ({
+        label: one.label, stroke: colour(one.colour), width: 2, spanGaps: true,
+        paths: one.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined, points: { show: true, size: 7, fill: colour(one.colour) },
+      }))],
+      hooks: { draw: [lines] },
+    }, chart.data, box);
+    new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: 260 })).observe(box);
+  });
+  charts();
+
+  document.addEventListener("htmx:after:swap", () => { clock(); count(); charts(); toEnd(); });
+})();

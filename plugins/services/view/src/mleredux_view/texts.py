@@ -1,0 +1,86 @@
+"""How values are written on pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from markupsafe import Markup
+from mleredux.plugin.artifact import TONES, duration, moment, number, short_reference, size
+
+_SPARK = (84, 22, 3)
+
+
+def short_agent(agent: str | None) -> str:
+    """An agent's id, or the short form of a reference; a dash if it is not known."""
+    return short_reference(agent) if agent else "–"
+
+
+def status_tone(status: str | None) -> str:
+    """The CSS class of a state: `good`, `warn`, `bad`, or `live` of a run that has not ended."""
+    return TONES.get(status or "", "bad" if status == "damaged" else "live")
+
+
+def words(name: str | None) -> str:
+    """A name with spaces."""
+    return (name or "").replace("_", " ")
+
+
+def day(value: str | datetime | None) -> str:
+    """A time without seconds."""
+    if value is None:
+        return "–"
+    when = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def money(value: float | None) -> str:
+    """An amount in USD."""
+    return "–" if value is None else f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:,.4f}"
+
+
+def spark(points: Sequence[Sequence[float]]) -> Markup:
+    """A small curve of the score over time as SVG; empty with fewer than two points."""
+    known = [(x, y) for x, y in points or () if isinstance(y, int | float) and math.isfinite(y)]
+    if len(known) < 2:
+        return Markup()
+    wide, high, edge = _SPARK
+    (low, top), last = (min(y for _, y in known), max(y for _, y in known)), known[-1][0] or 1.0
+    at = [
+        (edge + (wide - 2 * edge) * x / last, edge + (high - 2 * edge) * (1 - (y - low) / ((top - low) or 1)))
+        for x, y in known
+    ]
+    path = f"M{at[0][0]:.1f} {at[0][1]:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in at[1:])
+    label = f"Score over time, from {number(known[0][1])} to {number(known[-1][1])}"
+    return Markup(
+        '<svg class="spark" width="{}" height="{}" role="img" aria-label="{}"><path d="{}"/>'
+        '<circle cx="{}" cy="{}" r="2.5"/></svg>'
+    ).format(wide, high, label, path, f"{at[-1][0]:.1f}", f"{at[-1][1]:.1f}")
+
+
+def seconds(value: float | None) -> str:
+    """A duration, or a dash."""
+    return "–" if value is None else duration(value)
+
+
+def thousands(value: Any) -> str:
+    """A number with separators."""
+    return f"{value:,}"
+
+
+FILTERS = {
+    "short_agent": short_agent,
+    "tone": status_tone,
+    "words": words,
+    "day": day,
+    "moment": moment,
+    "money": money,
+    "spark": spark,
+    "seconds": seconds,
+    "number": number,
+    "size": size,
+    "thousands": thousands,
+}
+"""The filters of templates."""

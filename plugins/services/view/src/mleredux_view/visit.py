@@ -1,0 +1,102 @@
+"""A request for a page, and how pages are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+from mleredux.errors import NotFound
+from mleredux.plugin.artifact import Run
+from starlette.responses import Response
+
+from mleredux_view.source import Source
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request for a page.
+
+    Attributes:
+        source: The runs that the visitor may see.
+        parts: What the address gives for the names in braces of the page's path.
+        query: The address's query: for each name its values.
+        link: Makes addresses, as in templates.
+        static: Whether the page is for an export: without forms, and with all that would be loaded later.
+        fragment: Whether only a part of the page is replaced.
+    """
+
+    source: Source
+    parts: Mapping[str, str]
+    query: Mapping[str, list[str]]
+    link: Callable[..., str]
+    static: bool = False
+    fragment: bool = False
+    form: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def text(self, name: str, default: str = "") -> str:
+        """The last value of a name in the query."""
+        return (self.query.get(name) or [default])[-1]
+
+    def count(self, name: str, default: int, most: int = 2**53) -> int:
+        """The value of a name in the query as a number from 0 on; the default if it is none."""
+        text = self.text(name)
+        return min(int(text), most) if text.isdecimal() and len(text) < 20 else default
+
+    @cached_property
+    def run(self) -> Run:
+        """The run that the address names.
+
+        Raises:
+            NotFound: It does not exist, or is not the visitor's to see.
+        """
+        return self.source.run(self.parts["run_id"])
+
+
+class Shown(NamedTuple):
+    """What a page shows: a template and its values."""
+
+    template: str
+    values: Mapping[str, Any]
+
+
+class Declared(NamedTuple):
+    """A page or an action, and its address."""
+
+    path: str
+    function: Callable[[Visit], Shown | Response]
+    method: str
+
+
+_F = TypeVar("_F", bound=Callable[[Visit], Any])
+
+
+def page(path: str) -> Callable[[_F], _F]:
+    """Declare a function as the page of a path; a visitor may only read by it."""
+    return _declare(path, "GET")
+
+
+def action(path: str) -> Callable[[_F], _F]:
+    """Declare a function that changes something: it gets only POST requests of this site's own pages."""
+    return _declare(path, "POST")
+
+
+def _declare(path: str, method: str) -> Callable[[_F], _F]:
+    def declare(function: _F) -> _F:
+        function.declared = Declared(path, function, method)  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+def declared(module: object) -> Iterator[Declared]:
+    """Yield the pages and actions of a module."""
+    for value in vars(module).values():
+        if isinstance(found := getattr(value, "declared", None), Declared):
+            yield found
+
+
+def missing(what: str) -> NotFound:
+    """An error for an address that leads nowhere."""
+    return NotFound(f"There is no {what}.", hint="See the list of runs.")

@@ -1,0 +1,78 @@
+"""Who gets in: the browser that opened the one-time address first, asking this host, from this site."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+
+def ask(site: Any, path: str = "/", **options: Any) -> httpx.Response:
+    method = options.pop("method", "GET")
+    return httpx.request(method, site.url + path, **options)
+
+
+def signed_in(site: Any) -> dict[str, str]:
+    answer = httpx.get(site.once())
+    assert answer.status_code == 303 and "secret" not in answer.headers["location"]
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=strict" in cookie
+    return {"cookie": cookie.partition(";")[0]}
+
+
+def test_the_address_works_once(site: Any) -> None:
+    once = site.once()
+    assert httpx.get(once).status_code == 303
+    assert httpx.get(once).status_code == 401
+    assert ask(site).status_code == 401
+    assert ask(site, headers={"cookie": f"mleredux-{site.port}=guess"}).status_code == 401
+    assert ask(site, headers=signed_in(site)).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "localhost.evil.example", ""])
+def test_other_hosts_are_refused(site: Any, host: str) -> None:
+    assert ask(site, headers={**signed_in(site), "host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"origin": "null"}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}],
+)
+def test_changes_are_asked_for_by_pages_of_this_site_only(site: Any, headers: dict[str, str]) -> None:
+    known = signed_in(site)
+    own = {"origin": site.url} if "sec-fetch-site" in headers else {}
+    refused = ask(site, "/actions/stop", method="POST", data={"run": "x"}, headers={**known, **own, **headers})
+    assert refused.status_code == 403
+    own = {"origin": site.url, "sec-fetch-site": "same-origin"}
+    allowed = ask(site, "/actions/stop", method="POST", data={"run": site.ids["done"]}, headers={**known, **own})
+    assert allowed.status_code == 303
+    assert ask(site, "/actions/stop", headers=known).status_code == 405
+
+
+def test_every_answer_has_the_policy(site: Any) -> None:
+    known = signed_in(site)
+    for path in ("/", "/failures", "/static/view.js", "/static/report.css", "/nothing", f"/runs/{site.ids['done']}"):
+        policy = ask(site, path, headers=known).headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';") and "unsafe" not in policy
+
+
+@pytest.mark.parametrize("name", ["output/page.html", "output/picture.svg", "output/code/train.py"])
+def test_files_of_agents_are_downloads_in_a_sandbox(site: Any, name: str) -> None:
+    answer = ask(site, f"/runs/{site.ids['hostile']}/raw", params={"path": name}, headers=signed_in(site))
+    assert answer.status_code == 200
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
+
+
+@pytest.mark.parametrize("path", ["../../secret", "/etc/passwd", "output/../../x", ".lock", "output/none", "logs"])
+def test_no_path_leaves_the_run(site: Any, path: str) -> None:
+    for page in ("raw", "files", "log"):
+        answer = ask(site, f"/runs/{site.ids['done']}/{page}", params={"path": path}, headers=signed_in(site))
+        assert answer.status_code == 404 or page == "log"
+
+
+@pytest.mark.parametrize("run", ["..", ".", "nothing", "%2e%2e", "a%2Fb", "%00"])
+def test_no_run_is_outside_the_directory(site: Any, run: str) -> None:
+    assert ask(site, f"/runs/{run}/files", headers=signed_in(site)).status_code in (400, 404)
