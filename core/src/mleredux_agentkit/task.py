@@ -110,17 +110,22 @@ class Task:
 
     def validate(self) -> str:
         """Ask the sandbox whether the submission is well-formed; its sentence, empty where nobody can be asked."""
+        return str(self.verdict()["message"])
+
+    def verdict(self) -> dict[str, Any]:
+        """Ask the sandbox whether the submission is well-formed: `valid`, and its sentence as `message`."""
         if self.validate_url is None:
-            return ""
+            return {"valid": False, "message": ""}
         import urllib.request
 
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         request = urllib.request.Request(self.validate_url, data=b"", method="POST")
         try:
             with opener.open(request, timeout=60) as answer:
-                return str(json.loads(answer.read()).get("message", ""))
+                found = json.loads(answer.read())
+                return {"valid": found.get("valid") is True, "message": str(found.get("message", ""))}
         except (OSError, ValueError, AttributeError) as error:
-            return f"no answer: {error}"
+            return {"valid": False, "message": f"no answer: {error}"}
 
     def _text(self, name: str) -> str:
         try:

@@ -129,6 +129,10 @@ class Pipeline:
                 continue
             if stage in finished and not (stage is State.PREPARING and self._data_are_gone(context)):
                 continue
+            if stage is State.GRADING and run.held:
+                run.enter(stage)
+                self.progress(run, "held: `mleredux runs release` grades it")
+                return
             failure = _work_on(stage, context)
             if failure:
                 break

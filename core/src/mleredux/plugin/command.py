@@ -31,6 +31,7 @@ from mleredux._core.cli.output import (
 )
 from mleredux._core.cli.run import EXIT_ENVIRONMENT_BROKE, read_options, see_through
 from mleredux._core.cli.run_progress import Progress
+from mleredux._core.cli.run_table import closing_table
 from mleredux._core.cli.server import SERVER_VARIABLE, server_of
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue, current
@@ -52,6 +53,7 @@ __all__ = [
     "RunView",
     "backend",
     "catalogue",
+    "closing_table",
     "consent",
     "current",
     "data_dir_option",

@@ -80,9 +80,12 @@ def consent(catalogue: Catalogue, agent: Agent, grants: Grants, network: str | N
     Returns:
         The grants and the network mode to run it with; without a terminal, as they were.
     """
-    from mleredux._core.grants import is_foreign, missing_grants, protected_variables, with_all
+    from mleredux._core.grants import asks_of, is_foreign, missing_grants, protected_variables, with_all
+    from mleredux._core.models import Grants
 
-    if not is_foreign(agent):
+    brings_code = agent.build.context or agent.build.image
+    asks = agent.network != "none" or asks_of(agent) != Grants()
+    if not is_foreign(agent) or not (brings_code or asks):
         return grants, network
     protected = protected_variables(catalogue)
     missing = missing_grants(agent, grants, network, protected)

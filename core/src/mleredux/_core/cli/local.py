@@ -253,7 +253,7 @@ def _view(run: Run) -> RunView:
 def _short(path: Path) -> str:
     try:
         return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, FileNotFoundError):  # elsewhere, or the current folder is gone
         return str(path.resolve())
 
 

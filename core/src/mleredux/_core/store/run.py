@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ GRADES_FILE = "grades.json"
 """The file of a run that was graded again: all its reports with their versions, oldest first."""
 _RECORD_FILE = "run.json"
 _CANCEL_FILE = ".cancel"
+_HOLD_FILE = ".hold"
 
 Observer = Callable[["Run", Event], None]
 
@@ -164,6 +166,32 @@ class Run:
     def cancel_asked(self) -> bool:
         """Whether somebody asked to stop it."""
         return (self.path / _CANCEL_FILE).exists()
+
+    def hold(self, until: datetime | None) -> None:
+        """Do not grade it before this time; None: before it is released."""
+        write_atomically(self.path / _HOLD_FILE, until.isoformat() if until else "")
+
+    def release(self) -> None:
+        """Let it be graded from now on."""
+        (self.path / _HOLD_FILE).unlink(missing_ok=True)
+
+    @property
+    def hold_end(self) -> datetime | None:
+        """When a run that is held may be graded; the end of time for one that must be released; None: at once."""
+        try:
+            text = (self.path / _HOLD_FILE).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            return datetime.max.replace(tzinfo=UTC)
+
+    @property
+    def held(self) -> bool:
+        """Whether it must not be graded yet."""
+        end = self.hold_end
+        return end is not None and datetime.now(UTC) < end
 
     @property
     def outcome(self) -> Outcome | None:

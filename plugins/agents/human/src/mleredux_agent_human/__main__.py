@@ -1,0 +1,37 @@
+"""Inside the sandbox: the session, and the workspace's commands `submit [FILE]`, `finish` and `clock`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mleredux_agentkit import Task
+
+from mleredux_agent_human.wire import NoSession, ask
+
+
+def main(words: list[str]) -> int:
+    """Serve the session, or send a request to it; the exit code."""
+    task = Task()
+    if not words:
+        from mleredux_agent_human.session import Session
+
+        return Session(task).run()
+    do, *files = words
+    if do not in ("submit", "finish", "clock") or len(files) > (do == "submit"):
+        print("Usage: submit [FILE] | finish | clock", file=sys.stderr)
+        return 2
+    try:
+        answer = ask(task.output_dir, do, Path(files[0]) if files else None)
+    except NoSession:
+        print("The session has ended.", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"{files[0]} can't be read: {error.strerror}.", file=sys.stderr)
+        return 1
+    print(answer.get("message", ""))
+    return 0 if answer.get("valid", True) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

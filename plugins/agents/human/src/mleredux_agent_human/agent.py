@@ -1,0 +1,47 @@
+"""The agent's declaration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux.plugin.agent import Agent, Build, CliOptions, Limits, libraries, read_options
+
+
+class Options(CliOptions):
+    """Options and their defaults."""
+
+    libraries: str = "none"
+    commands: str = ""
+    """Lines that the shell runs before it listens, as if they were typed."""
+
+
+def configure(options: dict[str, Any]) -> Agent:
+    """The agent with the libraries that its options name.
+
+    Raises:
+        MlereduxError: An option is not valid.
+    """
+    asked = libraries(read_options("human", Options, options).libraries)
+    build = agent.build.model_copy(update={"python": asked.python, "debian": asked.debian})
+    return agent.model_copy(update={"build": build})
+
+
+agent = Agent(
+    id="human",
+    title="A person in a shell (`mleredux start`)",
+    command=("python", "-m", "mleredux_agent_human"),
+    build=Build(packages=("mleredux_agent_human", "mleredux_agentkit")),
+    limits=Limits(time_limit=7200),
+    options=Options().model_dump(),
+    configure=configure,
+    tags=("no-llm",),
+)
+
+
+def named(reference: str) -> Agent:
+    """The agent under a person's name, also as its options make it."""
+
+    def configured(options: dict[str, Any]) -> Agent:
+        return configure(options).model_copy(update={"reference": reference})
+
+    return agent.model_copy(update={"reference": reference, "configure": configured})

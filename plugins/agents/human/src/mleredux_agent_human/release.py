@@ -1,0 +1,43 @@
+"""`mleredux runs release`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from mleredux import MlereduxError, Run
+from mleredux.plugin.command import DataStore, backend, catalogue, closing_table
+from mleredux.plugin.host import Pipeline
+
+
+@click.command("release")
+@click.argument("runs", nargs=-1)
+@click.pass_context
+def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
+    """Grade runs of people whose feedback was held back (`mleredux start --feedback later`).
+
+    Without RUNS, all whose time has come.
+    """
+    store: Any = ctx.obj
+    there = backend(ctx, runs_dir=str(store.path))
+    found = [store.get(name) for name in runs] or [run for run in _waiting(store) if not run.held]
+    for run in found:
+        if run.hold_end is None or run.state.final:
+            raise MlereduxError(f"Run {run.id} is not held back.", hint="`mleredux runs` lists runs with their status.")
+        if run.alive:
+            raise MlereduxError(f"Run {run.id} is still being worked on.", hint="Release it when it has ended.")
+    for run in found:
+        run.release()
+        Pipeline(store, catalogue(ctx), DataStore(run.spec.data_dir)).execute([run])
+    if found:
+        closing_table([there.view(there.find(run.id)) for run in found])
+    else:
+        click.echo("No run is due.")
+
+
+def _waiting(store: Any) -> list[Run]:
+    """Runs that are held back and not being worked on."""
+    rows = [row for row in store.rows() if row["status"] == "grading"]
+    runs = [Run(Path(store.path) / row["id"]) for row in rows]
+    return [run for run in runs if run.hold_end is not None and not run.alive]

@@ -1,0 +1,214 @@
+"""`mleredux start`."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from mleredux import MlereduxError, Run
+from mleredux.plugin.agent import Grants
+from mleredux.plugin.command import (
+    Duration,
+    Megabytes,
+    RunRequest,
+    backend,
+    closing_table,
+    data_dir_option,
+    json_option,
+    print_json,
+    read_options,
+    runs_dir_option,
+)
+
+from mleredux_agent_human.wire import NoSession, ask
+
+_POLL = 0.2
+_WORKER_SECONDS = 20
+_LIBRARIES = {"libraries": "tabular"}
+"""What a person finds in an image unless another option says so."""
+_BANNER = """\
+{task}: {time}
+You are in the folder of your run; everything in it is kept. Read instructions.md
+and description.md in $MLEREDUX_TASK_DIR; the data is in $MLEREDUX_DATA_DIR.
+  submit [FILE]  check a submission and keep it; the last one counts
+  clock          the time that is left
+  finish         end, as `exit` and Ctrl-D do; {feedback}
+If this terminal is closed, nothing is lost; return with
+  mleredux start --attach {run}
+"""
+
+
+class Feedback(click.ParamType[Any]):
+    """`now`, `later`, or a time in ISO 8601 → whether to hold the run, and until when."""
+
+    name = "now|later|TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text `now` or `later`, or a time with its zone; a time without one is this machine's."""
+        if value in ("now", "later") or isinstance(value, datetime):
+            return value
+        try:
+            end = datetime.fromisoformat(value).astimezone()
+        except ValueError:
+            self.fail(f"{value!r} is neither `now`, `later`, nor a time as in 2026-06-30T18:00.", param, ctx)
+        if end <= datetime.now(UTC):
+            self.fail(f"{value} is over; use `now`.", param, ctx)
+        return end
+
+
+@click.command("start")
+@click.argument("task", required=False)
+@click.option("--name", metavar="NAME", help="Who works on it: the agent of the run is `human:NAME`.")
+@click.option("--sandbox", metavar="ID", help="Sandbox to work in; by default the process sandbox.")
+@click.option("--time-limit", type=Duration(), help="Time limit: 90s, 30m, 2h.  [default: 2h]")
+@click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs.")
+@click.option("--memory", "memory_mb", type=Megabytes(), help="Memory: 512m, 4g.")
+@click.option("--disk", "disk_mb", type=Megabytes(), help="Disk space: 512m, 10g.")
+@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent `human`.")
+@click.option("--feedback", type=Feedback(), default="now", show_default=True, help="When the run is graded.")
+@click.option("--detach", "-d", is_flag=True, help="Open the workspace and return; no shell in this terminal.")
+@click.option("--attach", metavar="RUN", help="Return to the workspace of this run (or `last`).")
+@runs_dir_option
+@data_dir_option
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context, /, task: str | None, attach: str | None, detach: bool, as_json: bool, **asked: Any
+) -> None:
+    """Work on TASK yourself: a shell with the task as an agent sees it, its time limit, and the report of any run.
+
+    The clock starts when the workspace is open. `submit`, `clock` and `finish` work in its shell; `mleredux submit`
+    and `mleredux finish` do the same from its folder.
+    """
+    if (task is None) == (attach is None):
+        raise click.UsageError("Give a task, e.g. `mleredux start digits`, or a run with --attach.")
+    there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])
+    if attach is not None:
+        run = Run(Path(there.location(there.find(attach))))
+        if _over(run):
+            raise MlereduxError(f"The session of {run.id} has ended.", hint=f"See `mleredux runs show {run.id}`.")
+    else:
+        batch = there.create(_request(str(task), asked))
+        run = Run(Path(batch.records[0]["path"]))
+        if asked["feedback"] != "now":
+            run.hold(None if asked["feedback"] == "later" else asked["feedback"])
+    time_left = _open(ctx, run)
+    if detach or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if as_json:
+            print_json(run.record())
+        else:
+            click.echo(f"{run.id}: {time_left}\nWorkspace: {run.output_dir}\nTask: {run.path / 'task'}")
+            click.echo(f"Attach a shell: mleredux start --attach {run.id}")
+        return
+    from mleredux_agent_human.terminal import attach as attach_terminal
+
+    click.echo(_BANNER.format(task=run.spec.task, time=time_left, feedback=_when(run), run=run.id))
+    with contextlib.suppress(NoSession):
+        attach_terminal(run.output_dir)
+    follow(there, run)
+
+
+def _request(task: str, asked: dict[str, Any]) -> RunRequest:
+    agent = f"human:{asked['name']}" if asked["name"] else "human"
+    names = ("time_limit", "cpus", "memory_mb", "disk_mb")
+    limits = {name: asked[name] for name in names if asked[name] is not None}
+    left: dict[str, Any] = dict.fromkeys(
+        ("network", "verify", "context", "base_image", "resume", "project", "priority", "name")
+    )
+    left |= {"sets": (), "seeds": (), "grants": Grants(), "obfuscated": False, "jobs": 1, "labels": {}}
+    return RunRequest(
+        **left,
+        tasks=(task,),
+        agents=(agent,),
+        sandbox=asked["sandbox"],
+        limits=limits,
+        options={**({} if asked["sandbox"] in (None, "process") else _LIBRARIES), **read_options(asked["options"])},
+    )
+
+
+def _open(ctx: click.Context, run: Run) -> str:
+    """Have a process of its own execute the run, and wait for the session; the time that is left.
+
+    Raises:
+        MlereduxError: The run failed before there was one.
+    """
+    if not run.alive:
+        _start_worker(ctx, run)
+    started, said = time.monotonic(), ""
+    while True:
+        try:
+            return str(ask(run.output_dir, "clock")["message"])
+        except NoSession:
+            pass
+        if _over(run):
+            raise MlereduxError(
+                f"The workspace could not be opened: {run.message or 'the session has ended.'}",
+                hint=f"See `mleredux runs show {run.id}`.",
+            )
+        if not run.alive and time.monotonic() - started > _WORKER_SECONDS:
+            told = _worker_log(run).read_text(errors="replace").strip().splitlines()
+            raise MlereduxError(
+                f"The workspace could not be opened: {told[-1] if told else 'its process ended.'}",
+                hint=f"Try again: `mleredux start --attach {run.id}`.",
+            )
+        if str(run.state) != said:
+            said = str(run.state)
+            click.echo(f"{said} …", err=True)
+        time.sleep(_POLL)
+
+
+def _over(run: Run) -> bool:
+    """Whether the person's part of the run is over."""
+    return str(run.state) == "grading" or run.state.final
+
+
+def _start_worker(ctx: click.Context, run: Run) -> None:
+    """Start `mleredux run --resume`, which outlives this terminal."""
+    given = ctx.find_root().params
+    plugins = [word for name in given.get("load") or () for word in ("--plugin", name)]
+    plugins += [word for name in given.get("block") or () for word in ("--block", name)]
+    command = ["run", "--resume", str(run.path.resolve()), "--runs-dir", str(run.path.parent.resolve())]
+    with _worker_log(run).open("ab") as log:
+        subprocess.Popen(
+            [sys.executable, "-m", "mleredux", *plugins, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def _worker_log(run: Run) -> Path:
+    return run.path / ".worker.log"
+
+
+def follow(there: Any, run: Run) -> None:
+    """After a session: wait for the grade and print it, or say when there will be one."""
+    try:
+        ask(run.output_dir, "clock")
+    except NoSession:
+        pass
+    else:
+        click.echo(f"Detached; the clock goes on. Return with `mleredux start --attach {run.id}`.")
+        return
+    while run.alive and not run.state.final:
+        time.sleep(_POLL)
+    if run.held:
+        click.echo(f"Your work is kept in {run.path}. {_when(run).capitalize()}.")
+    else:
+        closing_table([there.view(run.id)])
+
+
+def _when(run: Run) -> str:
+    end = run.hold_end
+    if end is None:
+        return "the submission is graded at once"
+    if end.year == datetime.max.year:
+        return f"it is graded later, by `mleredux runs release {run.id}`"
+    return f"it is graded by `mleredux runs release` after {end:%Y-%m-%d %H:%M %Z}"

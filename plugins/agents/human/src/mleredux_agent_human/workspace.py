@@ -1,0 +1,44 @@
+"""The run that a folder belongs to, for commands that are given from inside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from mleredux import MlereduxError, Run
+from mleredux.plugin.command import backend
+
+from mleredux_agent_human.wire import NoSession, ask
+
+
+def find_run(ctx: click.Context, name: str | None, runs_dir: str | None) -> Run:
+    """The run of a name, or that of the current folder.
+
+    Raises:
+        MlereduxError: There is none.
+    """
+    if name is not None:
+        there = backend(ctx, runs_dir=runs_dir)
+        return Run(Path(there.location(there.find(name))))
+    here = Path.cwd().resolve()
+    for folder in (here, *here.parents):
+        if (folder / "run.json").is_file():
+            return Run(folder)
+    raise MlereduxError("This folder is not part of a run.", hint="Name the run with --run (or `--run last`).")
+
+
+def send(run: Run, do: str, file: Path | None = None) -> dict[str, Any]:
+    """Send a request to the run's session; its answer.
+
+    Raises:
+        MlereduxError: There is no session, or the file can't be read.
+    """
+    try:
+        return ask(run.output_dir, do, file)
+    except NoSession:
+        raise MlereduxError(
+            f"Run {run.id} has no open session.", hint=f"`mleredux start --attach {run.id}` opens one that was closed."
+        ) from None
+    except OSError as error:
+        raise MlereduxError(f"{file} can't be read: {error.strerror}.", hint="Name a file that exists.") from None
