@@ -29,7 +29,7 @@ AREAS = {
     "screening of requests": "plugins/services/gateway/tests/test_gateway_screening.py",
     "repositories": "plugins/agents/repo/tests/test_repo_attacks.py plugins/agents/repo/tests/test_repo_sources.py",
     "grants": "plugins/agents/repo/tests/test_repo_grants.py",
-    "builds": "tests/containers/test_container_build.py",
+    "builds": "tests/containers/test_container_build.py tests/containers/test_container_egress.py",
     "secrets": "core/tests/test_core_masking.py",
     "conduct": "plugins/audit/conduct/tests",
     "bundles": "plugins/audit/bundle/tests",

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import textwrap
 import threading
 import time
@@ -247,6 +248,53 @@ def test_a_context_is_taken_as_its_dockerignore_says(sandbox, request_for, tmp_p
     _, log = run(type(launch)(**{**vars(launch), "built": built}))
     assert b"start.sh" in log
     assert b"secret" not in log
+
+
+def test_a_dockerfile_means_what_it_means_to_its_engine(sandbox, request_for, tmp_path, program):
+    dockerfile = f"""\
+        ARG BASE_IMAGE
+        FROM ${{BASE_IMAGE}} AS first
+        ARG NAME={uuid.uuid4().hex}
+        ARG OTHER="$NAME and more"
+        ENV KEPT=1
+        WORKDIR /place
+        RUN echo "$OTHER|$KEPT|$(pwd)" > made && mkdir new && \\
+            # a comment
+            touch new/file
+        FROM first
+        ARG NAME=mine
+        ARG KEPT=2
+        RUN ["sh", "-c", "echo $NAME $KEPT > /json"]
+        COPY --from=first /place/made /copied
+        RUN rm -r new && cat made /copied /json && ls -A
+        FROM ${{BASE_IMAGE}}
+        COPY --from=1 /json /json
+        COPY --from=first /place /place
+        ENV MORE=3
+        CMD ["echo", "by default"]
+        RUN find /place /json | sort
+        """
+    built = sandbox.build(request_for(context=context_with(tmp_path, dockerfile)))
+    log = (tmp_path / "build.log").read_text()
+    said = f"{dockerfile.split('NAME=')[1][:32]} and more|1|/place\n"
+    assert f"{said}{said}mine 1\n" in log
+    assert "/json\n/place\n/place/made\n/place/new\n/place/new/file\n" in log
+    config = json.loads(program("image", "inspect", built.identity))[0]["Config"]
+    assert config["Cmd"] == ["echo", "by default"] and not config.get("Entrypoint")
+    kept = dict(line.split("=", 1) for line in config["Env"])
+    assert kept["MORE"] == "3" and not kept.keys() & {"NAME", "OTHER", "KEPT", "http_proxy"}
+
+
+def test_an_archive_that_unpacks_to_too_much_is_not_added(sandbox, request_for, tmp_path):
+    context = context_with(tmp_path, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nADD bomb.tar.gz /\nRUN du -sm /zeros\n")
+    with tarfile.open(context / "bomb.tar.gz", "w:gz", compresslevel=1) as bomb:
+        info = tarfile.TarInfo("zeros")
+        info.size = 500 << 20
+        with open("/dev/zero", "rb") as zeros:
+            bomb.addfile(info, zeros)
+    with pytest.raises(BuildFailed, match="400 MB of disk") as failed:
+        sandbox.build(request_for(context=context, max_image_mb=200))
+    assert failed.value.by_agent
 
 
 def test_a_step_that_fails_is_named_with_the_end_of_its_output(sandbox, request_for, tmp_path):

@@ -38,10 +38,22 @@ def reach(host, port):
     except OSError:
         return False
 
-import time; time.sleep(0.5)
+def processes():
+    reading, writing = os.pipe()
+    for count in range(5000):
+        try:
+            if os.fork() == 0:
+                os.close(writing)
+                os.read(reading, 1)
+                os._exit(0)
+        except OSError:
+            break
+    os.close(writing)
+    return count
+
 print("SEEN" + json.dumps({
     "memory": int(first("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max")),
-    "processes": int(first("/sys/fs/cgroup/pids/pids.max", "/sys/fs/cgroup/pids.max")),
+    "processes": processes(),
     "cpu": int(first("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu.max").split()[0]),
     "routes": open("/proc/net/route").read().splitlines()[1:],
     "interfaces": sorted(os.listdir("/sys/class/net")),
@@ -52,6 +64,29 @@ print("SEEN" + json.dumps({
     "host": get("http://172.17.0.1:PORT/"),
     "metadata": get("http://169.254.169.254/"),
 }))
+"""
+
+FILL = """
+import os
+wrote = 0
+for place in ("/", "/etc/", "/var/tmp/", "/etc/hosts", "/etc/resolv.conf", "/etc/hostname", "/dev/", "/opt/new/"):
+    for number in range(8):
+        name = place if os.path.isfile(place) else f"{place}big{number}"
+        try:
+            os.makedirs(os.path.dirname(name), exist_ok=True)
+            file = os.open(name, os.O_WRONLY | os.O_CREAT)
+            if name == place or number % 2:
+                os.unlink(name)
+        except OSError:
+            pass
+        try:
+            os.posix_fallocate(file, 0, 300 << 20)  # at once, without a byte written
+            wrote += 300
+        except OSError:
+            pass
+if wrote > 500:
+    print("WROTE", wrote, "MB")
+raise SystemExit(1)
 """
 
 
@@ -78,7 +113,8 @@ def site() -> Iterator[int]:
 def request(tmp_path: Path, step: str, uses: list[HostUse], **more: object) -> BuildRequest:
     folder = tmp_path / "context"
     folder.mkdir()
-    lines = f"ARG BASE_IMAGE\nFROM ${{BASE_IMAGE}}\nCOPY look.py /look.py\nRUN echo {uuid.uuid4().hex}\nRUN {step}\n"
+    label = f"LABEL attempt={uuid.uuid4().hex}"
+    lines = f"ARG BASE_IMAGE\nFROM ${{BASE_IMAGE}}\n{label}\nCOPY look.py /look.py\nRUN {step}\n"
     (folder / "Dockerfile").write_text(lines)
     (folder / "look.py").write_text(str(more.pop("look", "")))
     build = Build(context=folder, **{name: more.pop(name) for name in ("max_image_mb",) if name in more})
@@ -95,7 +131,7 @@ def test_a_build_has_limits_and_reaches_what_was_granted_alone(sandbox, tmp_path
     sandbox.build(request(tmp_path, "python3 /look.py", uses, hosts=granted, look=look))
     log = (tmp_path / "build.log").read_text()
     seen = json.loads(next(line for line in log.splitlines() if line.startswith("SEEN")).removeprefix("SEEN"))
-    assert 2**28 <= seen["memory"] <= 2**35 and seen["processes"] == 1024 and seen["cpu"] > 0
+    assert 2**28 <= seen["memory"] <= 2**35 and 1000 <= seen["processes"] < 1024 and seen["cpu"] > 0
     assert (seen["routes"], seen["interfaces"]) == ([], ["lo"])
     assert "pr0xy-pass" not in log and "pr0xy" not in seen["environment"]
     assert seen["direct"] == [False, False, False]
@@ -108,13 +144,16 @@ def test_a_build_has_limits_and_reaches_what_was_granted_alone(sandbox, tmp_path
     ("step", "more", "sentence"),
     [
         ("python3 -c 'x = bytearray(2**36)'", {}, "failed at step"),
-        ("dd if=/dev/zero of=/big bs=1M count=600; sleep 30", {"max_image_mb": 200}, "MB of disk|No space"),
+        ("dd if=/dev/zero of=/big bs=16M", {"max_image_mb": 200}, "MB of disk"),
+        ("python3 /look.py", {"max_image_mb": 200}, "failed at step|MB of disk"),
     ],
+    ids=["memory", "one file", "all places"],
 )
 def test_a_recipe_that_takes_too_much_is_the_agents_failure(sandbox, tmp_path, step, more, sentence):
     with pytest.raises(BuildFailed, match=sentence) as failed:
-        sandbox.build(request(tmp_path, step, [], hosts=(), time_limit=60, **more))
+        sandbox.build(request(tmp_path, step, [], hosts=(), time_limit=60, look=FILL, **more))
     assert failed.value.by_agent and failure_of(failed.value).cause == "agent_crashed"
+    assert "WROTE" not in (tmp_path / "build.log").read_text()
 
 
 def test_a_registry_that_does_not_answer_is_not_the_agents_failure(sandbox, tmp_path):

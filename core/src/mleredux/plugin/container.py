@@ -23,7 +23,8 @@ from mleredux._core.containers.container import (
     exit_of,
     labels,
 )
-from mleredux._core.containers.dockerfile import images_of
+from mleredux._core.containers.disk import BuildDisk, build_disk
+from mleredux._core.containers.dockerfile import filled, images_of, instructions
 from mleredux._core.containers.folders import Bind, agent_user, prepare_folders
 from mleredux._core.containers.images import BASE_VARIABLE, BuildLog, ImageEngine, base_image, build
 from mleredux._core.containers.recipe import Recipe
@@ -35,6 +36,7 @@ __all__ = [
     "OWN_PROCESSES",
     "RUN_LABEL",
     "Bind",
+    "BuildDisk",
     "BuildLimits",
     "BuildLog",
     "Container",
@@ -44,9 +46,12 @@ __all__ = [
     "agent_user",
     "base_image",
     "build",
+    "build_disk",
     "container",
     "exit_of",
+    "filled",
     "images_of",
+    "instructions",
     "labels",
     "prepare_folders",
 ]

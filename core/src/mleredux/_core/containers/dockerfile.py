@@ -25,13 +25,13 @@ def images_of(text: str) -> list[str]:
     found: dict[str, None] = {}
 
     def note(name: str, what: str) -> None:
-        image = _filled(name, arguments)
+        image = filled(name, arguments)
         if image is None:
             raise _bad(f"{what} {name}: its variable has no value before the build", "Write the name out.")
         if image and image.lower() not in stages and not image.isdecimal() and image != "scratch":
             found[image] = None
 
-    for word, rest in _instructions(text):
+    for word, rest in instructions(text):
         if word == "ONBUILD":
             raise _bad("ONBUILD", "Write the instruction itself.")
         flags, words = _flags(rest)
@@ -60,8 +60,12 @@ def images_of(text: str) -> list[str]:
     return list(found)
 
 
-def _instructions(text: str) -> Iterator[tuple[str, str]]:
-    """Each instruction in capitals and the rest of its line, continued lines joined."""
+def instructions(text: str) -> Iterator[tuple[str, str]]:
+    """Each instruction of a Dockerfile in capitals, and the rest of its line, continued lines joined.
+
+    Raises:
+        AgentBroken: It has a parser directive or a here-document.
+    """
     whole = ""
     for line in text.removeprefix("\ufeff").split("\n"):
         line = line.rstrip("\r")
@@ -90,8 +94,8 @@ def _flags(rest: str) -> tuple[dict[str, list[str]], list[str]]:
     return flags, words
 
 
-def _filled(name: str, arguments: dict[str, str]) -> str | None:
-    """A name with its variables' values: empty for the base image, None where one has no value."""
+def filled(name: str, arguments: dict[str, str]) -> str | None:
+    """A word of a Dockerfile with its variables' values: empty for the base image, None where one has no value."""
     name = name.strip("\"'")
     if name in (f"${BASE_ARGUMENT}", f"${{{BASE_ARGUMENT}}}"):
         return ""

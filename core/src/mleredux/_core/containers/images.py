@@ -32,6 +32,8 @@ MLE_BENCH_ARGUMENTS = {
 # MLE-bench's entry point does this as root at each start; ours never is root.
 _OPEN_HOME = "RUN mkdir -p {folder} && find /home {folder} -path /home/data -prune -o -exec chmod a+rwX {{}} +\n"
 _LAST_LINES = 15
+_MOST_BYTES = 20 << 20
+"""What is kept of a build's output."""
 _STEP = re.compile(r"^(?:\[\d+/\d+\] )?step (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
 
 
@@ -46,6 +48,7 @@ class BuildLog:
         self.request = request
         self.steps = 0
         self._hidden: list[str] = []
+        self._room = _MOST_BYTES
         self._end = time.monotonic() + request.time_limit
         self._step, self._last = "the first step", deque[str](maxlen=_LAST_LINES)
 
@@ -65,9 +68,11 @@ class BuildLog:
         text = host.mask(text, self._hidden)
         if not text.strip():
             return
-        self.request.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.request.log.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(text if text.endswith("\n") else text + "\n")
+        if self._room > 0:
+            self.request.log.parent.mkdir(parents=True, exist_ok=True)
+            with self.request.log.open("a", encoding="utf-8", errors="replace") as file:
+                file.write(text if text.endswith("\n") else text + "\n")
+            self._room -= len(text)
         self._last.extend(line for line in text.splitlines() if line.strip())
         if match := _STEP.match(text):
             self._step = f"step {match[1]} of {match[2]} ({match[3].strip()})"
@@ -248,7 +253,7 @@ def _open_home(engine: ImageEngine, log: BuildLog, image: Image, tag: str) -> Bu
     if folder := image.agent_dir:
         if re.search(r"[^\w./-]", folder):
             raise SandboxError(f"The image's AGENT_DIR {folder!r} is not a plain path.", hint="Fix it in the image.")
-        plan = recipe.on_top(_reference(image), _OPEN_HOME.format(folder=folder))
+        plan = recipe.on_top(_reference(image), _OPEN_HOME.format(folder=folder), generated=False)
         tag = f"mleredux/home:{plan.key(image.id)}"
         image = _once(engine, log, plan, tag, None)
     return Built(identity=image.id, reference=tag, cached=log.steps == 0)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import gzip
 import hashlib
 import importlib.util
 import io
+import lzma
 import os
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 from mleredux._core.containers.dockerfile import images_of
 from mleredux._core.containers.ignore import included
@@ -22,6 +27,12 @@ from mleredux.errors import BuildFailed
 _LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
 _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+_COMPRESSED: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zX": lzma.open,
+}
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.:-]*(=[A-Za-z0-9.+:~-]+)?")
 _NPM_NAME = re.compile(r"(@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(@[\w.+-]+)?|/tmp/npm/[0-9]+(\.tgz)?")
 _FORMAT = "1"
@@ -86,7 +97,8 @@ class Recipe:
     Attributes:
         dockerfile: Name of the Dockerfile among the files.
         files: Path in the build's context → a path on disk, or the content.
-        generated: Whether the Dockerfile is ours; only then may it see the password of a package index.
+        generated: Whether it runs nothing but what is ours and what an installed plugin asks for; only then may it see
+            the password of a package index.
         network: Whether its steps fetch anything.
     """
 
@@ -120,6 +132,23 @@ class Recipe:
             digest.update(f"{name}\0".encode("utf-8", "surrogateescape"))
             digest.update(_content_hash(source))
         return digest.hexdigest()[:32]
+
+    def size(self, most: int, *, unpacked: bool) -> int:
+        """Bytes of the files, or more than `most` where these are too large.
+
+        Args:
+            most: Where to stop counting.
+            unpacked: Of archives, count what is in them.
+        """
+        total = 0
+        for source in self.files.values():
+            if isinstance(source, bytes):
+                total += len(source)
+            elif source.is_file() and not source.is_symlink():
+                total += max(source.stat().st_size, _unpacked(source, most) if unpacked else 0)
+            if total > most:
+                break
+        return total
 
     def write_folder(self, folder: Path) -> None:
         """The build's context as a folder, for engines that read one."""
@@ -225,13 +254,13 @@ def from_context(build: Build) -> Recipe:
     return Recipe(dockerfile, {name: context / name for name in names}, generated=False, network=True)
 
 
-def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None) -> Recipe:
-    """A layer on top of an image: the Dockerfile's lines after `FROM`."""
+def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None, *, generated: bool = True) -> Recipe:
+    """A layer on top of an image: the Dockerfile's lines after `FROM`; not `generated` where the image is foreign."""
     files: dict[str, Path | bytes] = {
         "Dockerfile": f"FROM {image}\nUSER root\n{lines}".encode(),
         **(extra or {}),
     }
-    return Recipe("Dockerfile", files)
+    return Recipe("Dockerfile", files, generated)
 
 
 def _package_files(package: str) -> dict[str, Path | bytes]:
@@ -296,6 +325,21 @@ def _add(tar: tarfile.TarFile, name: str, source: Path | bytes) -> None:
         info.mode = 0o755 if _executable(source) else 0o644
         with source.open("rb") as file:
             tar.addfile(info, file)
+
+
+def _unpacked(path: Path, most: int) -> int:
+    """Bytes of a compressed file's content, as far as it can be read; what no module here reads is too large."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start == _ZSTANDARD:
+        return most + 1
+    opened = next((kind for magic, kind in _COMPRESSED.items() if start.startswith(magic)), None)
+    total = 0
+    if opened:
+        with contextlib.suppress(OSError, EOFError, ValueError, lzma.LZMAError, zlib.error), opened(path) as content:
+            while total <= most and (block := content.read(1 << 20)):
+                total += len(block)
+    return total
 
 
 def _executable(path: Path) -> bool:

@@ -38,7 +38,7 @@ _FULL, _FULL_SHARE, _FULL_FILES = 2 << 20, 8, 16
 """A file system refuses large writes while there is still room for small ones."""
 _LOG_COPY = 20 << 20
 """What an engine may keep of the newest output beside the log: it counts too."""
-_RESERVE = 256 << 20
+RESERVE = 256 << 20
 """What is left free on the host: a file system in a file breaks where its host's disk is full."""
 
 
@@ -107,7 +107,7 @@ class RunDisk:
         """
         status = os.statvfs(self.path)
         free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
-        if free < min(_RESERVE, size // 8) + self._unwritten():
+        if free < min(RESERVE, size // 8) + self._unwritten():
             raise SandboxError(
                 f"The disk of {self.path.parent} is nearly full: {free // _MIB} MB are free.",
                 hint="Free some disk space, or choose another folder with --runs-dir.",
@@ -212,7 +212,7 @@ def open_disk(path: Path, megabytes: int, *, going_on: bool) -> RunDisk:
         return here
     try:
         if not (path / _IMAGE).exists():
-            _make_image(path / _IMAGE, megabytes)
+            make_image(path / _IMAGE, megabytes)
         elif not os.path.ismount(path / _PLACE):
             subprocess.run(["e2fsck", "-p", "-f", path / _IMAGE], capture_output=True)
         _mount(path)
@@ -259,10 +259,15 @@ def drop_disk(path: Path) -> None:
         _remove(path / name)
 
 
-def _make_image(image: Path, megabytes: int) -> None:
-    """A sparse file with an empty file system that has room for so much, beside its own tables."""
+def make_image(image: Path, megabytes: int, most_files: int = MAX_FILES) -> None:
+    """A sparse file with an empty file system that has room for so much, beside its own tables.
+
+    Raises:
+        OSError: It can't be written, or `mkfs.ext4` is not there.
+        subprocess.SubprocessError: The file system can't be made.
+    """
     size = megabytes * _MIB
-    files = max(_FEWEST_FILES, min(size // _BYTES_PER_FILE, MAX_FILES))
+    files = max(_FEWEST_FILES, min(size // _BYTES_PER_FILE, most_files))
     with image.open("wb") as file:
         file.truncate(size + size // 256 + files * _INODE + (256 << 10))
     options = ("-b4096", "-m0", "-O^has_journal,^resize_inode", f"-N{files}", "-Elazy_itable_init=1,nodiscard")

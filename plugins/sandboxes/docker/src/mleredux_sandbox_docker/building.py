@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+import shlex
 import tempfile
-import threading
-import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import BuildFailed, SandboxError
-from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe
+from mleredux.errors import AgentBroken, BuildFailed, SandboxError
+from mleredux.plugin.container import (
+    BuildLimits,
+    BuildLog,
+    Container,
+    Image,
+    Recipe,
+    build_disk,
+    filled,
+    instructions,
+)
 
 from mleredux_sandbox_docker.container import settings
-from mleredux_sandbox_docker.engine import connect, find_image, gone_is_fine, reason
+from mleredux_sandbox_docker.engine import connect, find_image, find_record, gone_is_fine, reason
+from mleredux_sandbox_docker.steps import STEP_LABEL, Bounds, Watch, run_step, sweep_steps
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-_RUNNING = re.compile(r"\s*---> Running in ([0-9a-f]{12})\s*")
-_LOOK_SECONDS = 2.0
-_PERIOD = 100_000
-_TRIES, _TRY_SECONDS = 20, 0.05
-_LIVE = ("created", "running")
+_STEP = re.compile(r"Step (\d+)/\d+ : (.*)", re.DOTALL)
+_COMMIT_SECONDS = 1800
 
 
 class DockerImages:
@@ -85,106 +92,166 @@ class DockerImages:
     ) -> None:
         """Build an image; ended at its time limit, or when a step writes too much."""
         client = connect(_cancellable())
-        network = f"container:{sidecar}" if sidecar else "none"
-        with tempfile.TemporaryFile() as context:
-            plan.write_tar(context)
-            context.seek(0)
-            stream = client.build(
-                fileobj=context,
-                custom_context=True,
-                dockerfile=plan.dockerfile,
-                tag=tag,
-                buildargs=arguments,
-                labels={"mleredux.image": tag},
-                network_mode=network,
-                container_limits={"memory": limits.memory, "memswap": limits.memory},
-                rm=True,
-                forcerm=True,
-                decode=True,
-            )
-            watch = _Watch(self._client, stream, log, limits, network)
-            watch.start()
-            try:
-                _follow(stream, log, watch)
-            finally:
-                watch.ended.set()
-                stream.close()  # where something else ended us, the engine stops building too
-                client.close()
+        client.timeout = _COMMIT_SECONDS
+        sweep_steps(client)
+        watch = Watch(log, limits)
+        watch.start()
+        try:
+            with build_disk(limits.disk) as disk:
+                bounds = Bounds(limits, f"container:{sidecar}" if sidecar else "none", disk)
+                _Builder(client, plan, arguments, log, bounds, watch).build(tag)
+        finally:
+            watch.ended.set()
+            client.close()
         if secret:  # the installing stage is left in the engine; its history may hold an index's password
             self._client.prune_images(  # type: ignore[no-untyped-call]
                 filters={"label": "mleredux.stage=install", "dangling": True}
             )
 
 
-class _Watch(threading.Thread):
-    """Ends a build at its limits of time and disk.
+class _Builder:
+    """Builds a Dockerfile: the engine's builder does what runs nothing, and a container of ours each RUN."""
 
-    The builder has no limit of processes: each step gets it, and that of CPUs, when it starts.
-    """
+    def __init__(
+        self,
+        client: APIClient,
+        plan: Recipe,
+        arguments: dict[str, str],
+        log: BuildLog,
+        bounds: Bounds,
+        watch: Watch,
+    ) -> None:
+        self._client, self._plan, self._log, self._bounds, self._watch = client, plan, log, bounds, watch
+        self._arguments = arguments
+        self._instructions = list(instructions(plan.text))
+        self._before: list[str] = []  # the first FROM, and stages that are finished
+        self._globals: dict[str, str] = {}
+        self._from, self._stage, self._image = "", "", ""  # of the stage that is built
+        self._asked: list[str] = []  # its ARG instructions
+        self._values: dict[str, str] = {}
+        self._pending: list[tuple[int, str]] = []
 
-    def __init__(self, client: APIClient, stream: Any, log: BuildLog, limits: BuildLimits, network: str) -> None:
-        super().__init__(daemon=True)
-        self._client, self._stream, self._log, self._limits, self._network = client, stream, log, limits, network
-        self._step: str | None = None
-        self.ended = threading.Event()
-        self.problem: BuildFailed | None = None
+    def build(self, tag: str) -> None:
+        """Build it all."""
+        for number, (word, rest) in enumerate(self._instructions, 1):
+            if word == "FROM":
+                self._begin(number, rest)
+            elif not self._from:
+                self._before.append(f"{word} {rest}")
+                self._globals |= self._given(rest, {}) if word == "ARG" else {}
+            elif word == "RUN" and not rest.startswith("--"):
+                self._flush()
+                self._log.write(f"Step {number}/{len(self._instructions)} : RUN {rest}")
+                proxies = {name: value for name, value in self._arguments.items() if name.lower().endswith("_proxy")}
+                self._image = run_step(
+                    self._client, self._image, rest, {**proxies, **self._values}, self._log, self._bounds, self._watch
+                )
+            else:
+                self._pending.append((number, f"{word} {rest}"))
+                if word == "ARG":
+                    self._asked.append(f"{word} {rest}")
+                    self._values |= self._given(rest, {**self._globals, **self._values})
+                elif word == "COPY" and "--from" in rest:  # what other stages hold may be large: check after each
+                    self._flush()
+        self._flush(tag)
 
-    def run(self) -> None:
-        while not self.ended.wait(min(_LOOK_SECONDS, self._log.seconds_left)):
-            if self._log.seconds_left <= 0.1:
-                self.problem = self._log.timed_out()
-            elif self._size() > self._limits.disk:
-                self.problem = self._log.too_large(self._limits.disk)
-            if self.problem is not None:
-                self._stream.close()
-                return
+    def _begin(self, number: int, rest: str) -> None:
+        if self._from:
+            self._flush()
+            self._before.append(self._again())
+        self._check_base(rest)
+        self._from, self._image, self._asked, self._values = f"FROM {rest}", "", [], {}
+        words = rest.split()
+        self._stage = f" AS {words[-1]}" if len(words) > 2 and words[-2].upper() == "AS" else ""
+        self._pending = [(number, self._from)]
 
-    def begin(self, step: str) -> None:
-        """Limit the container of a step. Its output may name another container, which has other limits or networks."""
-        import docker
+    def _check_base(self, rest: str) -> None:
+        """See that a base has no instructions of its own, which the engine's builder would run."""
+        name = filled(next(word for word in rest.split() if not word.startswith("--")), self._globals)
+        found = find_record(self._client, name or self._arguments.get("BASE_IMAGE", ""))
+        if found and (found["Config"] or {}).get("OnBuild"):
+            raise AgentBroken(
+                f"The image {name} has ONBUILD instructions, which builds can't run.", hint="Use another base image."
+            )
 
-        for tries in range(_TRIES):
-            with gone_is_fine():
-                found = self._client.inspect_container(step)
-                settings = (found["HostConfig"]["NetworkMode"], found["HostConfig"]["Memory"])
-                if settings != (self._network, self._limits.memory) or found["State"]["Status"] not in _LIVE:
-                    return
-                try:
-                    self._limit(step)
-                except docker.errors.APIError:
-                    if tries == _TRIES - 1:
-                        raise
-                    time.sleep(_TRY_SECONDS)  # it is being started, or has just ended
-                    continue
-                self._step = step
+    def _again(self) -> str:
+        return f"FROM {self._image}{self._stage}"
+
+    def _given(self, rest: str, known: dict[str, str]) -> dict[str, str]:
+        """The values that an ARG instruction gives."""
+        try:
+            words = shlex.split(rest)
+        except ValueError:
+            return {}  # which the engine's builder will say
+        found = {}
+        for name, equals, default in (word.partition("=") for word in words):
+            value = filled(default, known) if equals else known.get(name)
+            if (value := self._arguments.get(name, value)) is not None:
+                found[name] = value
+        return found
+
+    def _flush(self, tag: str | None = None) -> None:
+        """Build the instructions before this one with the engine's builder: they run nothing."""
+        if self._image and not self._pending and tag is None:
             return
+        lines = [text for _, text in self._pending]
+        head = [*self._before, *([self._again(), *self._asked] if self._image else [])]
+        self._check_added(lines)
+        files = {**self._plan.files, self._plan.dockerfile: "".join(f"{line}\n" for line in [*head, *lines]).encode()}
+        with tempfile.TemporaryFile() as context:
+            dataclasses.replace(self._plan, files=files).write_tar(context)
+            context.seek(0)
+            stream = self._client.build(
+                fileobj=context,
+                custom_context=True,
+                dockerfile=self._plan.dockerfile,
+                tag=tag,
+                buildargs=self._arguments,
+                # A step's label would be found on what is made of it, too.
+                labels={STEP_LABEL: "", **({"mleredux.image": tag} if tag else {})},
+                network_mode="none",
+                rm=True,
+                forcerm=True,
+                decode=True,
+            )
+            self._watch.stop = stream.close
+            try:
+                self._image = self._follow(stream, len(head))
+            finally:
+                self._watch.stop = lambda: None
+                stream.close()  # where something else ended us, the engine stops building too
+        self._pending = []
+        found = self._client.inspect_image(self._image)  # type: ignore[no-untyped-call]
+        if found["Size"] > self._bounds.limits.disk:
+            raise self._log.too_large(self._bounds.limits.disk)
 
-    def _limit(self, step: str) -> None:
-        quota = {"CpuPeriod": _PERIOD, "CpuQuota": int(self._limits.cpus * _PERIOD)}
-        client: Any = self._client  # whose own method knows no PidsLimit
-        url = client._url("/containers/{0}/update", step)
-        client._result(client._post_json(url, data={"PidsLimit": self._limits.processes, **quota}))
+    def _check_added(self, lines: list[str]) -> None:
+        """See that what is copied and unpacked, which the engine does on its own disk, has a bounded size."""
+        limit = self._bounds.limits.disk
+        adding = [line for line in lines if line.startswith(("ADD ", "COPY "))]
+        if (
+            adding
+            and self._plan.size(limit, unpacked=any(line.startswith("ADD ") for line in adding)) * len(adding) > limit
+        ):
+            raise self._log.too_large(limit)
 
-    def _size(self) -> int:
-        if self._step is None:
-            return 0
-        found = self._client.containers(filters={"id": self._step}, size=True)
-        return max((int(item.get("SizeRootFs") or 0) for item in found), default=0)
-
-
-def _follow(stream: Iterable[dict[str, Any]], log: BuildLog, watch: _Watch) -> None:
-    finished = False
-    for message in stream:
-        if found := _RUNNING.fullmatch(str(message.get("stream") or "")):
-            watch.begin(found[1])
-        log.write(str(message.get("stream") or message.get("error") or message.get("status") or ""))
-        finished = finished or "aux" in message
-        if "error" in message:
-            raise log.failed()
-    if watch.problem is not None:
-        raise watch.problem
-    if not finished:
-        raise log.broken_off()
+    def _follow(self, stream: Iterable[dict[str, Any]], head: int) -> str:
+        image = ""
+        for message in stream:
+            text = str(message.get("stream") or message.get("error") or message.get("status") or "")
+            if step := _STEP.fullmatch(text.strip()):
+                place = int(step[1]) - head
+                if not 1 <= place <= len(self._pending):
+                    continue
+                text = f"Step {self._pending[place - 1][0]}/{len(self._instructions)} : {step[2]}"
+            self._log.write(text)
+            image = str((message.get("aux") or {}).get("ID") or image)
+            if "error" in message:
+                raise self._log.failed()
+        self._watch.check()
+        if not image:
+            raise self._log.broken_off()
+        return image
 
 
 def _cancellable() -> type[APIClient]:

@@ -66,10 +66,16 @@ def engine_errors(what: str, hint: str | None = None) -> Iterator[None]:
 
 def find_image(client: APIClient, name: str) -> Image | None:
     """An image that the engine has, None where it is not there."""
+    found = find_record(client, name)
+    return Image.from_record(found) if found else None
+
+
+def find_record(client: APIClient, name: str) -> dict[str, Any] | None:
+    """An image as the engine describes it, None where it is not there."""
     import docker
 
     try:
-        return Image.from_record(client.inspect_image(name))  # type: ignore[no-untyped-call]
+        return client.inspect_image(name)  # type: ignore[no-any-return, no-untyped-call]
     except docker.errors.ImageNotFound:
         return None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mleredux.plugin.container import OWN_PROCESSES
@@ -60,6 +61,27 @@ class ControlGroup:
         if self._events is not None:
             os.close(self._events)
             self._events = None
+
+
+@contextmanager
+def limited_group(processes: int) -> Iterator[list[str]]:
+    """Options of a build whose steps have so many processes in all, from their start; none without root."""
+    second = (_ROOT / "cgroup.controllers").exists()
+    name = f"mleredux-build-{os.getpid()}-{os.urandom(4).hex()}"
+    group = (_ROOT if second else _ROOT / "pids") / name
+    try:
+        group.mkdir()
+        (group / "pids.max").write_text(str(processes))
+    except OSError:
+        yield []
+        return
+    try:
+        yield [f"--cgroup-parent=/{name}/steps"]
+    finally:
+        for top in [_ROOT] if second else _ROOT.iterdir():
+            for folder in (top / name / "steps", top / name):
+                with suppress(OSError):
+                    folder.rmdir()
 
 
 def parts_of(pid: int) -> dict[str, Path]:

@@ -90,6 +90,15 @@ def info() -> dict[str, Any]:
     return dict(json.loads(call("Podman can't be asked about itself", "info", "--format", "json") or "{}"))
 
 
+def store_on(folder: Path) -> list[str]:
+    """Options of `podman` for a store in a folder that sees the images of podman's own; empty where there is none."""
+    store = info()["store"]
+    if store["graphDriverName"] != "overlay":
+        return []
+    above = f"--storage-opt=additionalimagestore={store['graphRoot']}"
+    return [f"--root={folder / 'store'}", f"--runroot={folder / 'run'}", "--storage-driver=overlay", above]
+
+
 def state_of(container: str) -> dict[str, Any]:
     """A container's state in the words of Docker; empty where it is gone."""
     what = f"Container {container[:12]} can't be asked how it is"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -11,12 +12,24 @@ import threading
 from pathlib import Path
 
 from mleredux.errors import SandboxError
-from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe
+from mleredux.plugin.container import BuildLimits, BuildLog, Container, Image, Recipe, build_disk
 
-from mleredux_sandbox_podman.engine import call, command, failure, find_image, reason, remove, run_options, state_of
+from mleredux_sandbox_podman.control_group import limited_group
+from mleredux_sandbox_podman.engine import (
+    call,
+    command,
+    failure,
+    find_image,
+    reason,
+    remove,
+    run_options,
+    state_of,
+    store_on,
+)
 from mleredux_sandbox_podman.steps import Steps, end_steps
 
 _PERIOD = 100_000
+_MOVE_SECONDS = 1800
 
 
 class PodmanImages:
@@ -62,10 +75,19 @@ class PodmanImages:
         sidecar: str | None,
     ) -> None:
         """Build an image; ended at its time limit, or when a step writes too much."""
-        with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
-            plan.write_folder(Path(folder))
+        with contextlib.ExitStack() as stack:
+            # What installed plugins ask for is built in podman's own store, whose layers later builds begin with.
+            disk = None if plan.generated else stack.enter_context(build_disk(limits.disk))
             network = f"ns:/proc/{state_of(sidecar)['Pid']}/ns/net" if sidecar else "none"
+            group = stack.enter_context(limited_group(limits.processes))
+            own = store_on(disk.path) if disk else []
+            disk = disk if own else None
+            temporary = str(disk.path) if disk else tempfile.gettempdir()
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="context-", dir=temporary))
+            plan.write_folder(Path(folder))
             options = [
+                *own,
+                *(["--cgroup-manager=cgroupfs"] if group else []),
                 "build",
                 "--format=docker",
                 "--force-rm",
@@ -80,16 +102,30 @@ class PodmanImages:
                 f"--memory-swap={limits.memory}b",
                 f"--cpu-period={_PERIOD}",
                 f"--cpu-quota={int(limits.cpus * _PERIOD)}",
+                *group,
                 f"--network={network}",
             ]
-            steps = Steps(limits)
-            code, said = _follow([*options, folder], log, arguments, steps)
-        if code is None:
-            raise log.too_large(limits.disk) if steps.too_large else log.timed_out()
-        if code:
-            if "rlimit" in said or "OCI runtime" in said:
-                raise failure("The image can't be built", reason(said))
-            raise log.failed()
+            steps = Steps(limits, measured=disk is None, limited=bool(group))
+            code, said = _follow([*options, folder], log, {**arguments, "TMPDIR": temporary}, steps)
+            if code is None:
+                raise log.too_large(limits.disk) if steps.too_large else log.timed_out()
+            if code and disk and "no space left on device" in said.lower():
+                raise log.too_large(limits.disk)
+            if code:
+                if "rlimit" in said or "OCI runtime" in said:
+                    raise failure("The image can't be built", reason(said))
+                raise log.failed()
+            if disk:
+                _keep(own, tag)
+
+
+def _keep(store: list[str], tag: str) -> None:
+    """Take an image that was built in a store of its own into podman's."""
+    what = "The image that was built can't be stored"
+    with tempfile.TemporaryDirectory(prefix="mleredux-image-", dir="/var/tmp") as folder:
+        call(what, *store, "push", "--quiet", tag, f"dir:{folder}", seconds=_MOVE_SECONDS)
+        stored = call(what, "pull", "--quiet", f"dir:{folder}", seconds=_MOVE_SECONDS) or ""
+    call(what, "tag", stored.strip(), tag)
 
 
 def _follow(

@@ -19,28 +19,34 @@ _LOOK_SECONDS, _MEASURE_SECONDS = 0.1, 2.0
 
 
 class Steps:
-    """Gives each step the limit of processes, which podman's builder does not know, and watches what it writes.
+    """Limits and measures the steps where neither a control group nor a disk of their own can, as without root.
+
+    Args:
+        limits: Of each step.
+        measured: Whether to measure what they write.
+        limited: Whether their processes are limited already, which podman's builder can't.
 
     Attributes:
         too_large: Whether a step wrote more than it may.
         ended: Set when the build has ended.
     """
 
-    def __init__(self, limits: BuildLimits) -> None:
-        self._limits = limits
+    def __init__(self, limits: BuildLimits, *, measured: bool, limited: bool) -> None:
+        self._limits, self._measured, self._limited = limits, measured, limited
         self.too_large, self.ended = False, threading.Event()
 
     def watch(self, podman: int, stop: Callable[[], None]) -> None:
         """Watch the build of a process, in a thread of its own, and stop it when a step writes too much."""
-        threading.Thread(target=self._watch, args=(podman, stop), daemon=True).start()
+        if self._measured or not self._limited:
+            threading.Thread(target=self._watch, args=(podman, stop), daemon=True).start()
 
     def _watch(self, podman: int, stop: Callable[[], None]) -> None:
         measured = time.monotonic()
         while not self.ended.wait(_LOOK_SECONDS):
             steps = list(_steps(podman))
-            for step in steps:
+            for step in () if self._limited else steps:
                 self._limit(step)
-            if time.monotonic() - measured > _MEASURE_SECONDS:
+            if self._measured and time.monotonic() - measured > _MEASURE_SECONDS:
                 if any(_written(step) > self._limits.disk for step in steps[:1]):
                     self.too_large = True
                     stop()

@@ -1,0 +1,238 @@
+"""A step of a build in a container of its own: all of its limits hold from its first instruction.
+
+The engine's builder knows no limit of processes or disk. So what a Dockerfile runs is started by us, and committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mleredux.plugin.container import BuildDisk, BuildLimits, BuildLog
+
+from mleredux_sandbox_docker.engine import gone_is_fine
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+STEP_LABEL = "mleredux.step"
+"""What a step's image was made by: found again, it is not run again."""
+_NAME = "mleredux-step-"
+_SHARED_MEMORY = 64 << 20
+_LOOK_SECONDS = 2.0
+_ENGINES_FILES = {"hosts": "127.0.0.1 localhost\n", "resolv.conf": "", "hostname": "build\n"}
+"""Files that the engine gives a container from a place of its own, which has no limit."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What holds for all steps of a build.
+
+    Attributes:
+        limits: Of each step.
+        network: Whose network it has, as the engine writes it.
+        disk: Where it writes; None: on the engine's disk, measured every two seconds.
+    """
+
+    limits: BuildLimits
+    network: str
+    disk: BuildDisk | None
+
+
+class Watch(threading.Thread):
+    """Ends what a build is doing at its time limit, and what can't be bounded else when it is too large.
+
+    Attributes:
+        stop: Ends what goes on.
+        size: Bytes that it has written.
+        timed_out: Whether the time limit ended it.
+        too_large: Whether its size did.
+    """
+
+    def __init__(self, log: BuildLog, limits: BuildLimits) -> None:
+        super().__init__(daemon=True)
+        self._log, self._limits = log, limits
+        self.stop: Callable[[], object] = lambda: None
+        self.size: Callable[[], int] = lambda: 0
+        self.ended = threading.Event()
+        self.timed_out = self.too_large = False
+
+    def run(self) -> None:
+        """Look until the build has ended."""
+        while not self.ended.wait(min(_LOOK_SECONDS, self._log.seconds_left)):
+            self.timed_out = self._log.seconds_left <= 0.1
+            self.too_large = not self.timed_out and self.size() > self._limits.disk
+            if self.timed_out or self.too_large:
+                self.stop()
+
+    def check(self) -> None:
+        """See that it was not ended.
+
+        Raises:
+            BuildFailed: It was.
+        """
+        if self.timed_out:
+            raise self._log.timed_out()
+        if self.too_large:
+            raise self._log.too_large(self._limits.disk)
+
+
+def run_step(
+    client: APIClient, image: str, command: str, values: dict[str, str], log: BuildLog, bounds: Bounds, watch: Watch
+) -> str:
+    """Run a step on an image.
+
+    Args:
+        client: Of the engine.
+        image: What it starts with.
+        command: What follows RUN.
+        values: The build's arguments, which the image's variables precede.
+        log: Where its output goes.
+        bounds: What it may use.
+        watch: Of the build.
+
+    Returns:
+        The image with what it wrote.
+
+    Raises:
+        BuildFailed: It failed, or was ended at a limit.
+    """
+    found = client.inspect_image(image)  # type: ignore[no-untyped-call]
+    config = found["Config"]
+    own = {item.partition("=")[0] for item in config.get("Env") or ()}
+    values = {name: value for name, value in sorted(values.items()) if name not in own}
+    key = hashlib.sha256(json.dumps([found["Id"], command, values]).encode()).hexdigest()
+    for known in client.images(all=True, filters={"label": f"{STEP_LABEL}={key}"}):
+        if known.get("ParentId") == found["Id"]:  # and not what the builder made of it
+            log.write(" ---> Using cache")
+            return str(known["Id"])
+    arguments = _arguments(command, config)
+    if values:  # not by the container's own variables: an image made of it would keep them
+        arguments = ["env", *(f"{name}={value}" for name, value in values.items()), *arguments]
+    with _container(client, found, arguments, bounds) as (container, written):
+        watch.size = lambda: written(container) if written else 0
+        watch.stop = lambda: _kill(client, container)
+        try:
+            _run(client, container, log, bounds, watch)
+        finally:
+            watch.stop, watch.size = (lambda: None), (lambda: 0)
+        made = client.commit(
+            container,
+            pause=False,
+            conf={
+                **config,
+                "Entrypoint": config.get("Entrypoint") or [],
+                "Cmd": config.get("Cmd") or [],
+                "Labels": {**(config.get("Labels") or {}), STEP_LABEL: key},
+            },
+        )
+    return str(made["Id"])
+
+
+def sweep_steps(client: APIClient) -> None:
+    """Remove the containers of builds whose program was killed, on this machine."""
+    for item in client.containers(all=True, filters={"name": f"{_NAME}{_machine()}-"}):
+        pid = item["Names"][0].split("-")[-2]
+        if not Path("/proc", pid).exists():
+            with gone_is_fine():
+                client.remove_container(item["Id"], force=True, v=True)
+
+
+def _arguments(command: str, config: dict[str, Any]) -> list[str]:
+    """The arguments of what follows RUN: a JSON list as it is, anything else for the image's shell."""
+    with contextlib.suppress(ValueError):
+        words = json.loads(command)
+        if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+            return words
+    return [*(config.get("Shell") or ("/bin/sh", "-c")), command]
+
+
+@contextlib.contextmanager
+def _container(
+    client: APIClient, image: dict[str, Any], arguments: Sequence[str], bounds: Bounds
+) -> Iterator[tuple[str, Callable[[str], int] | None]]:
+    """A container that is not started yet, and how to measure it where its disk is not limited."""
+    from docker.types import LogConfig, Mount, Ulimit
+
+    limits, disk = bounds.limits, bounds.disk
+    mounts = []
+    if disk is not None:
+        for name, text in _ENGINES_FILES.items():
+            (disk.path / name).write_text(text)
+            mounts.append(Mount(f"/etc/{name}", str(disk.path / name), type="bind"))
+        for number, volume in enumerate(sorted(image["Config"].get("Volumes") or ())):
+            (disk.path / f"volume-{number}").mkdir(exist_ok=True)
+            mounts.append(Mount(volume, str(disk.path / f"volume-{number}"), type="bind"))
+    host = client.create_host_config(
+        mounts=mounts,
+        network_mode=bounds.network,
+        mem_limit=limits.memory,
+        memswap_limit=limits.memory,
+        shm_size=_SHARED_MEMORY,
+        nano_cpus=int(limits.cpus * 1e9),
+        pids_limit=limits.processes,
+        ulimits=[Ulimit(name="fsize", soft=limits.disk, hard=limits.disk), Ulimit(name="core", soft=0, hard=0)],
+        log_config=LogConfig(type="none"),
+    )
+    created: str = client.create_container(
+        image["Id"],
+        entrypoint=list(arguments),
+        name=f"{_NAME}{_machine()}-{os.getpid()}-{os.urandom(6).hex()}",
+        use_config_proxy=False,
+        host_config=host,
+    )["Id"]
+    with contextlib.ExitStack() as stack:
+        stack.callback(_remove, client, created)
+        graph = client.inspect_container(created).get("GraphDriver") or {}
+        upper = Path(str((graph.get("Data") or {}).get("UpperDir") or "/nowhere"))
+        bounded = False
+        if disk is not None and graph.get("Name") == "overlay2" and upper.is_dir():
+            with contextlib.suppress(OSError):
+                stack.enter_context(disk.below(upper.parent))
+                bounded = True
+        stack.callback(_kill, client, created)
+        yield created, None if bounded else lambda container: _written(client, container)
+
+
+def _run(client: APIClient, container: str, log: BuildLog, bounds: Bounds, watch: Watch) -> None:
+    output = client.attach(container, stdout=True, stderr=True, stream=True)
+    client.start(container)
+    rest = b""
+    for part in output:
+        *lines, rest = (rest + part).split(b"\n")
+        log.write(b"\n".join(lines).decode("utf-8", "replace"))
+        rest = rest[-4096:]
+    log.write(rest.decode("utf-8", "replace"))
+    code = client.wait(container)["StatusCode"]
+    watch.check()
+    if code:
+        if bounds.disk is not None and bounds.disk.full():
+            raise log.too_large(bounds.limits.disk)
+        log.write(f"The command returned a non-zero code: {code}")
+        raise log.failed()
+
+
+def _written(client: APIClient, container: str) -> int:
+    found = client.containers(all=True, filters={"id": container}, size=True)
+    return max((int(item.get("SizeRw") or 0) for item in found), default=0)
+
+
+def _kill(client: APIClient, container: str) -> None:
+    with gone_is_fine():
+        client.kill(container)
+
+
+def _remove(client: APIClient, container: str) -> None:
+    with gone_is_fine():
+        client.remove_container(container, force=True, v=True)
+
+
+def _machine() -> str:
+    return hashlib.sha256(Path("/proc/sys/kernel/random/boot_id").read_bytes()).hexdigest()[:8]
