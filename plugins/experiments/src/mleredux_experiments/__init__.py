@@ -51,7 +51,9 @@ _COMMANDS = {
     "experiment export": ("commands.analyse:export_command", "Export runs and tables (Parquet, CSV, LaTeX, Markdown)."),
     "experiment import": ("commands.imports:command", "Import grading reports of MLE-bench, or submissions."),
 }
-_SERVER = {"compare", "leaderboard", "power", "experiment", "experiment run", "experiment status"}
+_SERVER = {"compare", "leaderboard", "power", "experiment"} | {
+    f"experiment {name}" for name in ("run", "status", "extend", "retry", "analyse")
+}
 """Commands that run with a server too."""
 
 

@@ -219,6 +219,13 @@ def test_an_experiment_is_one_request_and_one_table(fake: Any, client: Client) -
     assert frame[["seed", "score", "seconds", "option.k"]].values.tolist() == [[0, 0.5, 9.5, 0], [1, 1.5, 9.5, 1]]
     assert [run.id for run in made.runs] == ["run-0", "run-1"]
     assert made.cancel().counts == {"cancelled": 2}
+    fake.serve("GET /v1/experiments/exp-1/analysis", {"measure": "gold"})
+    fake.serve("POST /v1/experiments/exp-1/extend", experiment("queued"), 201)
+    fake.serve("POST /v1/experiments/exp-1/retry", {**experiment("queued"), "stopped": "Enough."}, 202)
+    assert made.analysis("gold") == {"measure": "gold"}
+    assert made.extend(seeds=range(2)).counts == {"queued": 2}
+    assert fake.asked[-1].json == {"tasks": [], "seeds": [0, 1]}
+    assert made.retry().record.stopped == "Enough."
 
 
 def test_one_task_given_as_text_is_not_taken_for_its_letters(client: Client) -> None:

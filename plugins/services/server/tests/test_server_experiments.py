@@ -15,6 +15,9 @@ from mleredux.plugin.artifact import Cause, State
 from mleredux.plugin.experiment import Plan, plan_tasks
 from mleredux_server.creation import drop_uncreated
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow, now
+from mleredux_server.scheduler.budgets import charge, stop_queued
+from mleredux_server.scheduler.jobs import end_run
+from mleredux_server.scheduler.summary import facts_of
 from mleredux_testing.server_local import LocalServer
 from sqlalchemy import func, select, update
 
@@ -104,6 +107,7 @@ def test_an_experiment_is_analysed_by_its_plan(local: LocalServer, ann: httpx.Cl
 @pytest.mark.parametrize(
     ("changed", "status"),
     [
+        ({"stop": {"rule": "sequential"}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "context": "/etc/passwd"}}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "image": "python"}}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "grid": {"limits": {"gpu": [1]}}}}}, 422),
@@ -230,3 +234,69 @@ def test_a_repeated_large_matrix_returns_completely_under_its_key(local: LocalSe
         kept = session.scalars(select(Idempotency.body).where(Idempotency.key == "big")).one()
     assert kept is not None
     assert len(kept) < len(first.content) / 4
+
+
+def end(local: LocalServer, run_id: str, cause: Cause | None, seconds: float = 60.0) -> Run:
+    """End a run as its agent or its environment would, without its job."""
+    run = Run(local.service.store.path / run_id)
+    run.enter(State.PREPARING)
+    run.enter(State.PRODUCING)
+    outcome = {"exit_code": 1, "seconds": seconds, "cause": Cause.AGENT_CRASHED}
+    run.emit("stage", stage="running", status="finished", seconds=seconds, outcome=outcome)
+    run.enter(State.FAILED, cause=cause, message="It ended.")
+    return run
+
+
+def test_an_experiment_is_extended_and_what_broke_is_run_again(local: LocalServer, ann: httpx.Client) -> None:
+    arms = {name: {"agent": "dummy", "sandbox": "docker"} for name in ("v1", "v2")}
+    plan = {"experiment": {"name": "growing", "tasks": ["wine"], "seeds": [0]}, "arms": arms}
+    made = ann.post("/v1/experiments", json={"plan": plan}).json()
+    url, (first, second) = f"/v1/experiments/{made['id']}", made["runs"]
+    for run, cause in ((first, Cause.ENVIRONMENT_BROKE), (second, Cause.AGENT_CRASHED)):
+        ended = end(local, run["id"], cause)
+        with local.service.database.writing() as session:
+            end_run(session, run["id"], facts_of(ended), 1)
+    key = {"Idempotency-Key": "once"}
+    larger = [ann.post(f"{url}/extend", json={"tasks": ["digits"], "seeds": [3]}, headers=key) for _ in range(2)]
+    assert [answer.status_code for answer in larger] == [201, 201], larger[0].text
+    shown = ann.get(url).json()
+    cells = {(run["arm"], run["task"], run["seed"]) for run in shown["runs"]}
+    assert cells == {(arm, task, seed) for arm in arms for task in ("wine", "digits") for seed in (0, 3)}
+    assert len(shown["runs"]) == len(larger[1].json()["runs"]) == 8
+    assert shown["plan"]["experiment"]["seeds"] == [0, 3]
+    assert [(change["what"], change["results"]) for change in shown["changes"]] == [
+        ("Extended by tasks digits and seeds 3.", 2)
+    ]
+    assert ann.post(f"{url}/extend", json={"seeds": [3]}).status_code == 409
+    assert ann.post(f"{url}/extend", json={"tasks": ["nonsense"]}).status_code == 404
+    again = ann.post(f"{url}/retry")
+    assert again.status_code == 202, again.text
+    states = {run["id"]: run["status"] for run in again.json()["runs"]}
+    attempts = [
+        run["id"] for run in again.json()["runs"] if (run["arm"], run["task"], run["seed"]) == ("v1", "wine", 0)
+    ]
+    assert "queued" in {states[name] for name in attempts}
+    assert states[second["id"]] == "failed"  # the agent's own failure is a result
+    assert len(ann.post(f"{url}/retry").json()["runs"]) == len(states)
+
+
+def test_a_budget_cancels_what_is_queued(local: LocalServer, ann: httpx.Client) -> None:
+    design = {"name": "budget", "tasks": ["wine"], "seeds": [0, 1, 2, 3]}
+    arms = {"v1": {"agent": "dummy", "sandbox": "docker"}}
+    plan = {"experiment": design, "arms": arms, "stop": {"max_hours": 1.5}}
+    made = ann.post("/v1/experiments", json={"plan": plan}).json()
+    url, runs = f"/v1/experiments/{made['id']}", [run["id"] for run in made["runs"]]
+    for run_id, over in ((runs[0], None), (runs[1], made["id"])):
+        run = end(local, run_id, Cause.AGENT_CRASHED, seconds=3600.0)
+        with local.service.database.writing() as session:
+            assert charge(session, run) == over
+            end_run(session, run_id, facts_of(run), 1)
+            assert charge(session, run) is None  # each run once
+    stop_queued(local.service, made["id"])
+    shown = ann.get(url).json()
+    assert shown["counts"] == {"failed": 2, "cancelled": 2}
+    assert (shown["spent"]["hours"], shown["stopped"]) == (
+        2.0,
+        "The budget of 1.5 hours is used up: the runs took 2.00.",
+    )
+    assert {run["message"] for run in shown["runs"] if run["status"] == "cancelled"} == {shown["stopped"]}

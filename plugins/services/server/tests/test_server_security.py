@@ -69,6 +69,8 @@ SCOPES: dict[Operation, str] = {
     ("get", "/v1/experiments/{experiment_id}"): "read",
     ("get", "/v1/experiments/{experiment_id}/analysis"): "read",
     ("post", "/v1/experiments/{experiment_id}/cancel"): "run",
+    ("post", "/v1/experiments/{experiment_id}/extend"): "run",
+    ("post", "/v1/experiments/{experiment_id}/retry"): "run",
     ("get", "/v1/submissions"): "read",
     ("post", "/v1/submissions"): "grade",
     ("get", "/v1/submissions/{submission_id}"): "read",

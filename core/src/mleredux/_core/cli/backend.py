@@ -183,6 +183,9 @@ class Backend(Protocol):
     def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
         """Cancel runs, or all runs of an experiment; yield a sentence on each."""
 
+    def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
+        """A server's experiment, also after an action (`extend`, `retry`), or its `analysis`."""
+
     def delete(self, run_id: str) -> None:
         """Delete a run with all its files."""
 

@@ -217,6 +217,10 @@ class LocalBackend:
             else:
                 yield f"{run.id} is not being executed; `mleredux run --resume` continues it, `runs delete` deletes it."
 
+    def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
+        """None: experiments of this machine are folders."""
+        raise NotFound(f"There is no experiment {name} on a server.", hint="Give a server with --server URL.")
+
     def delete(self, run_id: str) -> None:
         """Delete the folder of a run."""
         self.store.delete(self.store.get(run_id))

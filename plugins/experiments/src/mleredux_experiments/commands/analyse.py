@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from mleredux.plugin.command import json_option, print_json, runs_dir_option
+from mleredux.plugin.command import json_option, print_json, runs_dir_option, server_of
 
 from mleredux_experiments.analysis import Analysis
 from mleredux_experiments.commands.options import where_option
@@ -69,10 +69,18 @@ def _analysis(
 
 @click.command("analyse")
 @_options
-def analyse_command(as_json: bool, **selected: Any) -> None:
-    """Analyse the runs of an experiment, or of a folder of runs or reports."""
+@click.pass_context
+def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> None:
+    """Analyse the runs of an experiment, or of a folder of runs or reports; with a server, of its experiment ID."""
     from mleredux_experiments.tables import analysis_tables, echo
 
+    if server_of(ctx) is not None:
+        from mleredux_experiments.commands.there import analysis_there
+
+        if given := [name for name in ("baseline", "margin", "alpha", "where", "runs_dir") if selected[name]]:
+            raise click.UsageError(f"--{given[0].replace('_', '-')} is not possible with a server.", ctx)
+        analysis_there(ctx, selected["results"], selected["measure"], as_json)
+        return
     found = _analysis(**selected)
     if as_json:
         print_json(found.record())

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.command import (
     EXIT_ENVIRONMENT_BROKE,
-    RunRequest,
-    backend,
     catalogue,
     data_dir_option,
     json_option,
@@ -22,18 +19,17 @@ from mleredux.plugin.command import (
     print_json,
     print_table,
     runs_dir_option,
-    see_through,
     server_of,
 )
 from mleredux.plugin.experiment import Plan, plan_cells
 
-from mleredux_experiments.execution import STATES, Execution
+from mleredux_experiments.commands.there import run_there, show, status_there, told
+from mleredux_experiments.execution import Execution
 from mleredux_experiments.experiment import extend as extend_experiment
 from mleredux_experiments.experiment import find, start
 from mleredux_experiments.plan import check_plan, read_plan
 
 EXIT_CANCELLED = 130
-_MOST_ROWS = 20_000
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Maximum number of concurrent runs."
 )
@@ -117,7 +113,7 @@ def run(
     first result are recorded as deviations.
     """
     if server_of(ctx) is not None:
-        _run_there(ctx, read_plan(Path(plan), catalogue(ctx)), project, as_json)
+        run_there(ctx, read_plan(Path(plan), catalogue(ctx)), project, as_json)
         return
     if project is not None:
         raise click.UsageError("--project needs a server; give one with --server URL.", ctx)
@@ -135,6 +131,9 @@ def run(
 @click.pass_context
 def retry(ctx: click.Context, experiment: str, jobs: int, runs_dir: str | None, as_json: bool) -> None:
     """Run again what the environment or the task broke, and all that has no result; earlier attempts are kept."""
+    if server_of(ctx) is not None:
+        told(ctx, experiment, "retry", None, as_json)
+        return
     _execute(ctx, _existing(ctx, experiment, runs_dir), jobs, as_json, broken=True)
 
 
@@ -156,6 +155,9 @@ def extend(
     """Add seeds or tasks to an experiment; `mleredux experiment run` then makes the new runs."""
     if not (seeds or tasks):
         raise click.UsageError("Give what to add, with --seed or --task.", ctx)
+    if server_of(ctx) is not None:
+        told(ctx, experiment, "extend", {"tasks": list(tasks), "seeds": list(seeds)}, as_json)
+        return
     found = _existing(ctx, experiment, runs_dir)
     words = extend_experiment(found, tasks=tasks, seeds=seeds)
     status = found.status()
@@ -174,7 +176,7 @@ def extend(
 def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: bool) -> None:
     """Show how far an experiment is: runs by arm, time, cost, failures, deviations from its plan."""
     if server_of(ctx) is not None:
-        record = _status_there(ctx, experiment)
+        record = status_there(ctx, experiment)
     else:
         from mleredux_experiments.estimate import estimate
 
@@ -186,7 +188,7 @@ def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: b
     if as_json:
         print_json(record)
     else:
-        _show(record)
+        show(record)
 
 
 def _existing(ctx: click.Context, argument: str, runs_dir: str | None) -> Execution:
@@ -220,36 +222,10 @@ def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, 
     if as_json:
         print_json(record)
     else:
-        _show(record)
+        show(record)
     if found.stop.is_set():
         ctx.exit(EXIT_CANCELLED)
     ctx.exit(EXIT_ENVIRONMENT_BROKE if record["broken"] else 0)
-
-
-def _show(record: dict[str, Any]) -> None:
-    name, question = record["name"], record["question"]
-    click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
-    click.echo(f"{record['ended']} of {record['total']} runs ended.\n")
-    states = [state for state in STATES if state == "ended" or record[state]]
-    print_table(record["arms"], ("arm", "total", *states))
-    left = record.get("remaining_hours")
-    click.echo()
-    print_facts(
-        {
-            "time": f"{record['hours']:.3g} hours" if record["hours"] is not None else None,
-            "remaining": f"{left['mean']:.3g} hours (80 %: {left['low']:.3g} to {left['high']:.3g})" if left else None,
-            "cost": f"${record['cost_usd']:.2f}" if record["cost_usd"] else None,
-            "unpriced": f"{record['unpriced']} runs used a model without a known price" if record["unpriced"] else None,
-            "failures": record["failures"],
-            "folder": record["path"],
-        }
-    )
-    if record["stopped"]:
-        click.echo(record["stopped"])
-    for change in record["deviations"]:
-        click.echo(f"Deviation after {change['results']} results: {change['what']}")
-    if record["broken"]:
-        click.echo(f"Run what broke again with `mleredux experiment retry {name}`.")
 
 
 def _arm(request: dict[str, Any]) -> dict[str, Any]:
@@ -260,49 +236,4 @@ def _arm(request: dict[str, Any]) -> dict[str, Any]:
         "variant": task.partition("+")[2] or ("obfuscated" if request["obfuscated"] else None),
         "options": ",".join(f"{key}={value}" for key, value in request["options"].items()) or None,
         "limits": ",".join(f"{key}={value:g}" for key, value in request["limits"].items()) or None,
-    }
-
-
-def _run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool) -> None:
-    there = backend(ctx)
-    batch = there.create(RunRequest.of(plan, project=project))
-    if not as_json:
-        click.echo(batch.note, err=True)
-    see_through(ctx, there, batch, several=True, follow=False, as_json=as_json)
-
-
-def _status_there(ctx: click.Context, experiment: str) -> dict[str, Any]:
-    """The status by the rows of the server's runs, which have no cost and no time."""
-    rows = backend(ctx).runs({"experiment": experiment}, _MOST_ROWS).rows
-    if not rows:
-        raise MlereduxError(f"The server has no runs of an experiment {experiment!r}.", hint="Give its id.")
-    arms: dict[str, Counter[str]] = {}
-    for row in rows:
-        broke = row["cause"] in ("environment_broke", "task_broken")
-        ended = row["status"] in ("done", "failed", "timed_out")
-        state = (
-            "broken"
-            if broke
-            else "ended"
-            if ended
-            else "missing"
-            if row["status"] in ("queued", "cancelled")
-            else "running"
-        )
-        arms.setdefault(str(row.get("arm") or row["agent"]), Counter()).update(["total", state])
-    return {
-        "name": experiment,
-        "question": "",
-        "path": None,
-        "total": len(rows),
-        **{state: sum(arm[state] for arm in arms.values()) for state in STATES},
-        "arms": [{"arm": name, **{key: counts[key] for key in ("total", *STATES)}} for name, counts in arms.items()],
-        "failures": dict(Counter(str(row["cause"]) for row in rows if row["cause"])),
-        "attempts": len(rows),
-        "hours": None,
-        "cost_usd": None,
-        "unpriced": 0,
-        "stopped": None,
-        "deviations": [],
-        "digest": None,
     }

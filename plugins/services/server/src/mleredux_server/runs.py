@@ -158,6 +158,9 @@ def matrix_of(asked: ExperimentRequest) -> Plan:
                 "Send the texts as `contexts`." if field == "context" else "Base images are configured on the server."
             )
             raise Problem("invalid", f"Arm {name[:200]} names {field}, which is of another machine.", hint=hint)
+    if asked.plan.stop.rule == "sequential":
+        hint = "Use budgets, and `experiment extend` after an analysis."
+        raise Problem("invalid", "The sequential rule applies to experiments on one machine only.", hint=hint)
     return asked.plan
 
 

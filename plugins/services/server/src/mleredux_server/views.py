@@ -53,8 +53,9 @@ def run_made(row: RunRow, user: str) -> Answer:
 def experiment_detail(experiment: Experiment, user: str, runs: list[RunView]) -> ExperimentDetail:
     """Return a matrix with its runs."""
     counts = dict(Counter(run.status for run in runs))
-    plan = experiment.request.get("plan")
-    return as_view(ExperimentDetail, experiment, user=user, counts=counts, runs=runs, plan=plan)
+    told = {name: experiment.request.get(name) for name in ("plan", "spent", "stopped")}
+    told["changes"] = experiment.request.get("changes", [])
+    return as_view(ExperimentDetail, experiment, user=user, counts=counts, runs=runs, **told)
 
 
 def user_view(user: User) -> UserView:

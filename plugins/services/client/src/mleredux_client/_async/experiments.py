@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from mleredux_client import calls
 from mleredux_client._async.resources import AsyncResource
@@ -26,6 +27,27 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
     async def cancel(self) -> AsyncExperiment:
         """Stop all its runs."""
         return self._said(await self._http.json(calls.act(f"{self._path}/cancel")))
+
+    async def extend(self, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> AsyncExperiment:
+        """Add tasks (or sets as `set:NAME`) and seeds to an experiment that was created from a plan."""
+        body = {"tasks": list(tasks), "seeds": list(seeds)}
+        return self._said(await self._http.json(calls.create(f"{self._path}/extend", body)))
+
+    async def retry(self) -> AsyncExperiment:
+        """Retry what was cancelled, or broken by the environment or the task; earlier attempts are kept."""
+        return self._said(await self._http.json(calls.act(f"{self._path}/retry")))
+
+    async def analysis(self, measure: str | None = None) -> dict[str, Any]:
+        """The analysis of the runs that have ended, as `mleredux experiment analyse --json` prints it.
+
+        Args:
+            measure: Another than the plan's primary measure.
+
+        Raises:
+            NotFound: The server has no `mleredux-experiments`.
+        """
+        found: dict[str, Any] = await self._http.json(calls.get(f"{self._path}/analysis", {"measure": measure}))
+        return found
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a run, as they were when the service was last asked."""

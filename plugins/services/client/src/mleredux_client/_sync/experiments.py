@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from mleredux_client import calls
 from mleredux_client._sync.resources import Resource
@@ -27,6 +28,27 @@ class Experiment(ExperimentFacts, Resource[ExperimentRecord]):
     def cancel(self) -> Experiment:
         """Stop all its runs."""
         return self._said(self._http.json(calls.act(f"{self._path}/cancel")))
+
+    def extend(self, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> Experiment:
+        """Add tasks (or sets as `set:NAME`) and seeds to an experiment that was created from a plan."""
+        body = {"tasks": list(tasks), "seeds": list(seeds)}
+        return self._said(self._http.json(calls.create(f"{self._path}/extend", body)))
+
+    def retry(self) -> Experiment:
+        """Retry what was cancelled, or broken by the environment or the task; earlier attempts are kept."""
+        return self._said(self._http.json(calls.act(f"{self._path}/retry")))
+
+    def analysis(self, measure: str | None = None) -> dict[str, Any]:
+        """The analysis of the runs that have ended, as `mleredux experiment analyse --json` prints it.
+
+        Args:
+            measure: Another than the plan's primary measure.
+
+        Raises:
+            NotFound: The server has no `mleredux-experiments`.
+        """
+        found: dict[str, Any] = self._http.json(calls.get(f"{self._path}/analysis", {"measure": measure}))
+        return found
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a run, as they were when the service was last asked."""

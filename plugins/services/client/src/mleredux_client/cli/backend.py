@@ -16,7 +16,7 @@ from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest
 from mleredux.plugin.grader import Verdict
 from mleredux.plugin.host import NotSubmitted, Unusable, submitted
 
-from mleredux_client.calls import create, known, segment, upload
+from mleredux_client.calls import act, create, known, segment, upload
 from mleredux_client.cli.records import record_of, row_of, view_of
 from mleredux_client.cli.service import Service, explained, service_option
 from mleredux_client.errors import MlereduxApiError
@@ -201,6 +201,15 @@ class ServerBackend:
             told = self.service.act(f"/v1/runs/{run['id']}/cancel")
             ended = run["status"] in FINAL
             yield f"{run['id']} is {told['status']} already." if ended else f"Asked {run['id']} to stop."
+
+    def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
+        """An experiment, also after an action, or its analysis."""
+        path = f"/v1/experiments/{segment(name)}"
+        if action in (None, "analysis"):
+            return self._get(path if action is None else f"{path}/analysis", dict(body or {}))
+        call = act(f"{path}/{action}") if body is None else create(f"{path}/{action}", body)
+        found: Record = self.service.json(call)
+        return found
 
     def delete(self, run_id: str) -> None:
         """Delete a run there."""

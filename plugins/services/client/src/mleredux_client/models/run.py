@@ -73,7 +73,13 @@ class ExperimentRecord(Model):
     counts: dict[str, int] = {}
     """Runs by their status."""
     plan: dict[str, Any] | None = None
-    """The plan that it was created from, if any."""
+    """The plan that it was created from, if any, with its extensions."""
+    changes: list[dict[str, Any]] = []
+    """What was added later: `time`, `what`, and the number of `results` that there were."""
+    spent: dict[str, float] | None = None
+    """`cost_usd` and `hours` of the ended runs, if the plan has a budget."""
+    stopped: str | None = None
+    """Why queued runs were cancelled, if a budget is used up."""
     runs: list[RunRecord] = []
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Experiment, RunRow, now
+from mleredux_server.extension import extend, retry_broken
 from mleredux_server.idempotency import Answer, claim_of, look_first
 from mleredux_server.identity import new_id
 from mleredux_server.lookup import newest, seen
@@ -20,7 +21,7 @@ from mleredux_server.run_lists import shown_runs
 from mleredux_server.runs import make_runs, matrix_of, plan_matrix
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Paging
-from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView
+from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView, ExtensionRequest
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
 from mleredux_server.views import as_view, experiment_detail, run_view
@@ -30,6 +31,7 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 _MOST_AGENTS = 100
 _TEXTS: Any = {"context": True, "plan": {"arms": {"__all__": {"contexts"}}}}
 """What is not stored with an experiment: each run stores its own copy."""
+_NOTHING = ExtensionRequest()
 Reader = Annotated[Caller, Depends(needs("read"))]
 Runner = Annotated[Caller, Depends(needs("run"))]
 
@@ -101,7 +103,34 @@ def get_analysis(
             "This server can't analyse experiments.",
             hint="Its administrator installs mleredux-experiments.",
         )
-    return found
+    return {**found, "changes": [f"After {one.results} results: {one.what}" for one in detail.changes if one.results]}
+
+
+@router.post("/{experiment_id}/extend", status_code=201, response_model=ExperimentDetail)
+def extend_experiment(
+    experiment_id: str, caller: Runner, request: Request, asked: ExtensionRequest = _NOTHING
+) -> Response:
+    """Add tasks and seeds to an experiment that has a plan: all their runs, or none. It is recorded as a change."""
+    service = service_of(request)
+    claim = claim_of(request, caller, asked)
+    look_first(service.database, claim)
+    experiment, user = seen(service, caller, Experiment, experiment_id)
+    before = _detail(service, caller, experiment_id).runs
+
+    def answer(rows: list[RunRow]) -> Answer:
+        views = [run_view(row, caller.user_name, None) for row in rows]
+        detail = experiment_detail(experiment, user, [*before, *views])
+        return Answer(201, {"Location": f"/v1/experiments/{experiment.id}"}, detail.model_dump_json())
+
+    return answer(extend(service, caller, experiment, asked, claim, answer)).response()
+
+
+@router.post("/{experiment_id}/retry", status_code=202)
+def retry_experiment(experiment_id: str, caller: Runner, request: Request) -> ExperimentDetail:
+    """Retry all runs that were cancelled, or that the environment or the task broke; earlier attempts are kept."""
+    service = service_of(request)
+    retry_broken(service, caller, seen(service, caller, Experiment, experiment_id)[0])
+    return _detail(service, caller, experiment_id)
 
 
 @router.post("/{experiment_id}/cancel", status_code=202, responses={200: {"model": ExperimentDetail}})

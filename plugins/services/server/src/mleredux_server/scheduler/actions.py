@@ -11,7 +11,7 @@ from mleredux.plugin.files import remove_tree
 from mleredux.plugin.host import check_resumable
 from sqlalchemy import delete, func, select, update
 
-from mleredux_server.database.tables import Audit, Job, Project, RunRow, User, now
+from mleredux_server.database.tables import Audit, Experiment, Job, Project, RunRow, User, now
 from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent
@@ -112,10 +112,22 @@ def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None
     def answer(rows: list[RunRow]) -> Answer:
         return run_made(rows[0], caller.user_name)
 
-    made = make_runs(service, caller, [plan_run(service, how)], how, retry_of=run_id, claim=claim, answer=answer)
+    planned, experiment = plan_run(service, how), None
+    if row.experiment_id is not None and lacks_result(row):
+        with service.database.reading() as session:
+            experiment = session.get(Experiment, row.experiment_id)
+        planned.fields["arm"] = row.arm
+    made = make_runs(
+        service, caller, [planned], how, experiment=experiment, retry_of=run_id, claim=claim, answer=answer
+    )
     with service.database.writing() as session:
         session.add(_audit(caller, "retry", f"{run_id} {made[0].id}"))
     return answer(made)
+
+
+def lacks_result(row: RunRow) -> bool:
+    """Return whether a run ended, but not by its agent, so that another attempt takes its place in an experiment."""
+    return row.status == State.CANCELLED or (row.cause is not None and not CAUSES[Cause(row.cause)].counts)
 
 
 def delete_run(service: Service, caller: Caller, run_id: str) -> None:

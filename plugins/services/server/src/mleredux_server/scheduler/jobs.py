@@ -140,9 +140,14 @@ class Jobs:
             from mleredux_server.work.run import disk_mb
 
             used = disk_mb(run)
+        from mleredux_server.scheduler.budgets import charge, stop_queued  # it ends runs itself
+
         with self._service.database.writing() as session:
+            spent = charge(session, run)
             end_run(session, job.id, facts, used)
         self._tally.ended["run", str(facts.state)] += 1
+        if spent is not None:
+            stop_queued(self._service, spent)
         if facts.cause == Cause.ENVIRONMENT_BROKE:
             self._broke(run.spec.sandbox)
         return True

@@ -74,6 +74,30 @@ class ExperimentRequest(HowToRun):
     """A plan with arms, in place of `tasks`, `sets`, `agents`, `seeds` and all that says how to run."""
 
 
+class ExtensionRequest(Body):
+    """More tasks and seeds for an experiment that was created from a plan."""
+
+    tasks: list[Name] = Field(default=[], max_length=1000)
+    """Ids, and sets as `set:NAME`."""
+    seeds: list[Annotated[int, Field(ge=-(2**53), le=2**53)]] = Field(default=[], max_length=1000)
+
+
+class Change(BaseModel):
+    """A change of an experiment after its creation."""
+
+    time: datetime
+    what: str
+    results: int
+    """Number of runs that had ended: a change after the first result is a deviation from the plan."""
+
+
+class Spent(BaseModel):
+    """What the ended runs of an experiment with a budget used."""
+
+    cost_usd: float
+    hours: float
+
+
 class RunView(BaseModel):
     """A run."""
 
@@ -132,5 +156,10 @@ class ExperimentDetail(ExperimentView):
     """A matrix with its runs."""
 
     plan: dict[str, Any] | None
-    """The plan that it was created from, if any, without the texts of context files."""
+    """The plan that it was created from, if any, without the texts of context files; extensions included."""
+    changes: list[Change]
+    spent: Spent | None
+    """None without a budget, or before the first run ended."""
+    stopped: str | None
+    """Why queued runs were cancelled, if a budget is used up."""
     runs: list[RunView]

@@ -1,0 +1,135 @@
+"""Experiments on a server, and the status of an experiment wherever it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import click
+from mleredux.plugin.command import RunRequest, backend, print_facts, print_json, print_table, see_through
+from mleredux.plugin.experiment import Plan
+
+from mleredux_experiments.execution import STATES
+
+
+def show(record: dict[str, Any]) -> None:
+    name, question = record["name"], record["question"]
+    click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
+    click.echo(f"{record['ended']} of {record['total']} runs ended.\n")
+    states = [state for state in STATES if state == "ended" or record[state]]
+    print_table(record["arms"], ("arm", "total", *states))
+    left = record.get("remaining_hours")
+    click.echo()
+    print_facts(
+        {
+            "time": f"{record['hours']:.3g} hours" if record["hours"] is not None else None,
+            "remaining": f"{left['mean']:.3g} hours (80 %: {left['low']:.3g} to {left['high']:.3g})" if left else None,
+            "cost": f"${record['cost_usd']:.2f}" if record["cost_usd"] else None,
+            "unpriced": f"{record['unpriced']} runs used a model without a known price" if record["unpriced"] else None,
+            "failures": record["failures"],
+            "folder": record["path"],
+        }
+    )
+    if record["stopped"]:
+        click.echo(record["stopped"])
+    for change in record["deviations"]:
+        click.echo(f"Deviation after {change['results']} results: {change['what']}")
+    if record["broken"]:
+        click.echo(f"Run what broke again with `mleredux experiment retry {name}`.")
+
+
+def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool) -> None:
+    """Create an experiment on the server, and wait for it."""
+    there = backend(ctx)
+    batch = there.create(RunRequest.of(plan, project=project))
+    if not as_json:
+        click.echo(batch.note, err=True)
+    see_through(ctx, there, batch, several=True, follow=False, as_json=as_json)
+
+
+def told(ctx: click.Context, experiment: str, action: str, body: Mapping[str, Any] | None, as_json: bool) -> None:
+    """Extend or retry an experiment of the server, and print its status."""
+    record = _status(backend(ctx).experiment(experiment, action, body))
+    if as_json:
+        print_json(record)
+    else:
+        show(record)
+
+
+def status_there(ctx: click.Context, experiment: str) -> dict[str, Any]:
+    """The status of an experiment of the server, with the fields of a local one."""
+    return _status(backend(ctx).experiment(experiment))
+
+
+def analysis_there(ctx: click.Context, experiment: str, measure: str | None, as_json: bool) -> None:
+    """Print the server's analysis of an experiment."""
+    from mleredux_experiments.tables import Table, echo
+
+    found = backend(ctx).experiment(experiment, "analysis", {"measure": measure} if measure else {})
+    if as_json:
+        print_json(found)
+        return
+    for sentence in found["sentences"]:
+        click.echo(click.style(sentence, bold=True))
+    for note in (*found["changes"], *found["notes"]):
+        click.echo(note)
+    arms, columns = found["arms"], ("mean", "sem", "low", "high", "tasks", "runs")
+    rows = [
+        (name, arm["name"], *(arm["estimates"][name][column] for column in columns))
+        for name in dict.fromkeys(name for arm in arms for name in arm["estimates"])
+        for arm in arms
+        if name in arm["estimates"]
+    ]
+    click.echo()
+    echo(Table("Measures", ("measure", "arm", *columns), tuple(rows), ("runs", "tasks")))
+    failures = [(arm["name"], one["category"], one["primary"], one["runs"]) for arm in arms for one in arm["failures"]]
+    if failures:
+        click.echo()
+        echo(Table("Why runs fall short", ("arm", "failure", "primary of", "runs"), tuple(failures)))
+
+
+def _status(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell's state is that of its best attempt: one that counts, else the newest."""
+    cells: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for run in found["runs"]:
+        place = (str(run["arm"] or run["agent"]), run["task"], run["seed"])
+        if place not in cells or _state(cells[place]) != "ended":
+            cells[place] = run
+    arms: dict[str, Counter[str]] = {}
+    for (arm, *_), run in cells.items():
+        arms.setdefault(arm, Counter()).update(["total", _state(run)])
+    spent = found.get("spent") or {}
+    hours = [_hours(run) for run in found["runs"]]
+    return {
+        "name": found["name"],
+        "question": ((found.get("plan") or {}).get("experiment") or {}).get("question", ""),
+        "path": None,
+        "total": len(cells),
+        **{state: sum(arm[state] for arm in arms.values()) for state in STATES},
+        "arms": [{"arm": name, **{key: counts[key] for key in ("total", *STATES)}} for name, counts in arms.items()],
+        "failures": dict(Counter(str(run["cause"]) for run in cells.values() if run["cause"])),
+        "attempts": len(found["runs"]),
+        "hours": spent.get("hours", sum(hours)),
+        "cost_usd": spent.get("cost_usd"),
+        "unpriced": 0,
+        "stopped": found.get("stopped"),
+        "deviations": [change for change in found.get("changes", []) if change["results"]],
+        "digest": None,
+    }
+
+
+def _state(run: Mapping[str, Any]) -> str:
+    if run["cause"] in ("environment_broke", "task_broken"):
+        return "broken"
+    if run["status"] in ("done", "failed", "timed_out"):
+        return "ended"
+    return "missing" if run["status"] in ("queued", "cancelled") else "running"
+
+
+def _hours(run: Mapping[str, Any]) -> float:
+    if not (run["started_at"] and run["ended_at"]):
+        return 0.0
+    start, end = (datetime.fromisoformat(run[name]) for name in ("started_at", "ended_at"))
+    return (end - start).total_seconds() / 3600

@@ -1,0 +1,65 @@
+"""Budgets of experiments: what their runs used, and the end of those that are still queued once it is too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Cause, Run
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import Experiment, Job, RunRow
+from mleredux_server.scheduler.jobs import end_run, give_up
+from mleredux_server.scheduler.summary import facts_of, run_at
+from mleredux_server.service import Service
+
+
+def charge(session: Session, run: Run) -> str | None:
+    """Add what a run used to its experiment, in the transaction that ends its job.
+
+    Returns:
+        The id of the experiment if one of its budgets is used up.
+    """
+    row, job = session.get(RunRow, run.id), session.get(Job, run.id)
+    if row is None or row.experiment_id is None or job is None or job.state == "ended":
+        return None
+    experiment = session.get(Experiment, row.experiment_id, with_for_update=True)
+    stop = ((experiment.request.get("plan") or {}).get("stop") or {}) if experiment is not None else {}
+    most_cost, most_hours = stop.get("max_cost_usd"), stop.get("max_hours")
+    if experiment is None or (most_cost is None and most_hours is None):
+        return None
+    outcome, report = run.outcome, run.report
+    llm = report.ledger.llm if report and report.ledger else None
+    before = experiment.request.get("spent") or {}
+    cost = before.get("cost_usd", 0.0) + ((llm.cost_usd if llm else None) or 0.0)
+    hours = before.get("hours", 0.0) + (outcome.seconds if outcome else 0.0) / 3600
+    stopped = None
+    if most_cost is not None and cost >= most_cost:
+        stopped = f"The budget of ${most_cost:g} is used up: the runs cost ${cost:.2f}."
+    elif most_hours is not None and hours >= most_hours:
+        stopped = f"The budget of {most_hours:g} hours is used up: the runs took {hours:.2f}."
+    spent = {"cost_usd": cost, "hours": hours}
+    experiment.request = {**experiment.request, "spent": spent, "stopped": stopped}
+    return experiment.id if stopped else None
+
+
+def stop_queued(service: Service, experiment_id: str) -> None:
+    """Cancel the runs of an experiment that no worker has; those that run go on."""
+    with service.database.reading() as session:
+        experiment = session.get_one(Experiment, experiment_id)
+        query = select(Job.id).join(RunRow, RunRow.id == Job.id)
+        queued: Sequence[str] = session.scalars(
+            query.where(RunRow.experiment_id == experiment_id, Job.state == "queued")
+        ).all()
+        message = str(experiment.request.get("stopped") or "")
+    for run_id in queued:
+        try:
+            run = run_at(service.store, run_id)
+            if not give_up(run, Cause.CANCELLED, message):
+                continue
+            facts = facts_of(run)
+        except (MlereduxError, ValueError, OSError):
+            continue  # its directory is missing or damaged; the dispatcher ends it
+        with service.database.writing() as session:
+            end_run(session, run_id, facts, 1)
