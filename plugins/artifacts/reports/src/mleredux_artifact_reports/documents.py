@@ -36,10 +36,10 @@ class Document:
 
 
 def documents_of(run: Run, artifacts: Iterable[Artifact]) -> list[Document]:
-    """Return the Markdown and the changes among the artifacts, feedback first."""
+    """Return the Markdown and the changes that plugins wrote, feedback first."""
     found: list[Document] = []
     for artifact in artifacts:
-        if artifact.media_type not in ("text/markdown", "text/x-diff"):
+        if artifact.producer in ("agent", "mleredux") or artifact.media_type not in ("text/markdown", "text/x-diff"):
             continue
         part = excerpt(run.path, artifact.path, head=_BYTES)
         if part is None:
