@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from mleredux._core.cli.context import backend
+from mleredux._core.cli.feedback import print_feedback
 from mleredux._core.cli.output import data_dir_option, json_option, print_facts, print_json
 from mleredux._core.cli.server import server_option
 from mleredux._core.formats import facts
@@ -74,6 +75,7 @@ def command(
         click.echo(f"Invalid: {graded.message}")
     else:
         print_facts(dict(facts(graded)))
+        print_feedback(graded.details)
 
 
 def _grade_files(metric: str, predictions: Path, answers: Path, as_json: bool) -> None:

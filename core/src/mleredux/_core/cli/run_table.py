@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mleredux._core.cli.backend import RunView
+from mleredux._core.cli.feedback import print_feedback
 from mleredux._core.cli.output import safe
 from mleredux._core.formats import TONES, duration, facts
 
@@ -60,6 +61,8 @@ def closing_table(runs: Sequence[RunView]) -> None:
         untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.trusted else None
         for sentence in filter(None, (run.message, run.report.message if run.report else None, untrusted)):
             console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow"))
+    if len(runs) == 1 and runs[0].report:
+        print_feedback(runs[0].report.details)
 
 
 def _row(run: RunView) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Submissions that are JSON documents: read strictly, within limits, with one sentence on the first thing wrong."""
+"""Submissions that are JSON documents: read strictly, within limits, with one sentence on all that is wrong."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic_core import ErrorDetails, from_json
 
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
 
 MAX_DOCUMENT_BYTES = 1 << 20
 _SHOWN = 60
+_MOST_PROBLEMS = 20
 _Document = TypeVar("_Document", bound=BaseModel)
 
 
@@ -47,7 +48,7 @@ def read_document(model: type[_Document], path: Path, name: str | None = None) -
         name: What to call the file; its own name where None.
 
     Raises:
-        InvalidSubmission: It can't be read, or is not such a document; says which field and why.
+        InvalidSubmission: It can't be read, or is not such a document; names the fields and why.
     """
     name = name or path.name
     try:
@@ -83,7 +84,7 @@ def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Docume
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
-        raise InvalidSubmission(f"{name}: {_problem(error)}") from None
+        raise InvalidSubmission(f"{name}: {_problems(error)}") from None
 
 
 class _Twice(Exception):
@@ -99,14 +100,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _problem(error: ValidationError) -> str:
-    """The first problem, with its place, and how many more there are."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{_bare(part)}" for part in first["loc"]).lstrip(".")
-    more = error.error_count() - 1
+def _problems(error: ValidationError) -> str:
+    """The problems with their places, and how many more there are."""
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    told = [_problem(one) for one in errors[:_MOST_PROBLEMS]]
+    more = len(errors) - len(told)
     further = f" ({more:,} more problem{'s' if more > 1 else ''})" if more else ""
-    told = _plain(first["msg"].removeprefix("Value error, "))
-    return f"{place}: {told}{further}." if place else f"{told}{further}."
+    return f"{'; '.join(told)}{further}."
+
+
+def _problem(error: ErrorDetails) -> str:
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{_bare(part)}" for part in error["loc"]).lstrip(".")
+    told = _plain(error["msg"].removeprefix("Value error, "))
+    return f"{place}: {told}" if place else told
 
 
 def _bare(text: str) -> str:

@@ -1,0 +1,96 @@
+"""A class is handed its tasks, submits, and gets feedback after the deadline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
+from mleredux_techniques.classroom import read_class, seed_of
+
+GOOD = {"target": "cultivar", "problem": "multiclass", "train_rows": 125, "test_rows": 53, "smallest_class": 34}
+GOOD |= {"duplicate_rows": 0, "shared_rows": 0, "groups": None, "time": None, "method": {"name": "StratifiedKFold"}}
+
+
+def run(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(root, words)
+    assert done.exit_code == code, f"{done.output}\n{done.exception!r}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+def test_a_class_from_the_hand_out_to_the_questions(
+    data: Path, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(mleredux_home)
+    monkeypatch.setenv("MLEREDUX_DATA", str(data))
+    Path("c.csv").write_text("student,task\nada,cv@wine\ngrace,cv@wine\nalan,cv@wine\n")
+    before = run("techniques", "class", "c.csv", "--deadline", "2999-01-01")
+    assert before.count("missing") == 3 and "Graded after 2999-01-01" in before
+    assert {"question.json", "description.md"} <= {path.name for path in Path("class/ada/task").iterdir()}
+    assert not [path for path in Path("class").rglob("*") if "truth" in path.name]
+    wrong = {**GOOD, "train_rows": 100}
+    Path("class/ada/cv_analysis.json").write_text(json.dumps(GOOD))
+    Path("class/grace/cv_analysis.json").write_text("{}")
+    Path("class/alan/cv_analysis.json").write_text(json.dumps(wrong))
+    still = json.loads(run("techniques", "class", "c.csv", "--deadline", "2999-01-01", "--json"))
+    assert [row["status"] for row in still["students"]] == ["submitted", "invalid", "submitted"], still
+    assert still["questions"] == [] and not Path("class/ada/feedback.md").exists()
+    graded: dict[str, Any] = json.loads(run("techniques", "class", "c.csv", "--json"))
+    rows = {row["student"]: row for row in graded["students"]}
+    assert rows["ada"]["score"] > rows["alan"]["score"] and rows["grace"]["status"] == "invalid"
+    asked = {row["question"]: row for row in graded["questions"]}
+    assert (asked["train rows"]["right"], asked["train rows"]["answered"]) == (1, 2)
+    assert (asked["test rows"]["right"], asked["test rows"]["answered"]) == (2, 2)
+    assert "train rows" in Path("class/alan/feedback.md").read_text()
+    late = json.loads(run("techniques", "class", "c.csv", "--deadline", "2020-01-01", "--json"))
+    assert {row["status"] for row in late["students"]} == {"late"}
+
+
+def test_grade_shows_each_question_and_validate_names_all_problems(
+    data: Path, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLEREDUX_DATA", str(data))
+    monkeypatch.setenv("COLUMNS", "60")
+    path = mleredux_home / "cv_analysis.json"
+    path.write_text(json.dumps({**GOOD, "train_rows": 100}))
+    shown = run("grade", str(path), "cv@wine")
+    assert "  train rows  0.00 of 0.05 points\n    answered: 100\n    holds: 125\n    The train table has 125" in shown
+    assert max(map(len, shown.splitlines())) <= 60
+    path.write_text(json.dumps({name: value for name, value in GOOD.items() if name not in ("target", "groups")}))
+    told = run("validate", str(path), "cv@wine", code=1)
+    assert "target: Field required; groups: Field required." in told
+
+
+def test_each_student_has_a_seed_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text("student,seed\nada,\ngrace,\nalan,7\n")
+    tasks = [student.task for student in read_class(path, "leakage@wine")]
+    assert tasks == [student.task for student in read_class(path, "leakage@wine")] and len(set(tasks)) == 3
+    assert tasks[0] == f"leakage+planted-{seed_of('ada', 'leakage@wine')}@wine" and tasks[2] == "leakage+planted-7@wine"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("name\nada\n", "Line 2 of c.csv has the student ''"),
+        ("student\n../ada\n", "Line 2 of c.csv has the student '../ada'"),
+        ("student\nada\nada\n", "Line 3 of c.csv has ada again"),
+        ("student,seed\nada,x\n", "Line 2 of c.csv has the seed 'x'"),
+        ("student\n", "names no student"),
+    ],
+)
+def test_a_class_list_that_is_not_valid_is_told_by_its_line(
+    text: str, told: str, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(mleredux_home)
+    Path("c.csv").write_text(text)
+    ended = CliRunner().invoke(root, ["techniques", "class", "c.csv", "--task", "cv@wine"])
+    assert told in str(ended.exception) and not Path("class").exists()
