@@ -333,7 +333,7 @@ def test_what_other_plugins_wrote_is_listed_and_shown_with_feedback_first(make_r
     run = make_run()
     made = [
         written(run, "words.bin", "x", "application/octet-stream"),
-        written(run, "output/README.md", "of the agent", "text/markdown").model_copy(update={"producer": "agent"}),
+        written(run, "output/README.md", "words of an agent", "text/markdown").model_copy(update={"producer": "agent"}),
         written(run, "conduct.md", "# Conduct\n\n- one\n\n#### Deep\n", "text/markdown"),
         written(run, "solutions.diff", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n", "text/x-diff"),
         written(run, "feedback.md", "# Title\n\n## Facts\n\n| a | b |\n|:-|-:|\n| 1 | 2 |\n", "text/markdown"),
@@ -343,7 +343,7 @@ def test_what_other_plugins_wrote_is_listed_and_shown_with_feedback_first(make_r
     shown = " ".join(page.text.split())
     for words in ("Of feedback.md", "Facts", "Of conduct.md", "Of solutions.diff", "+new", "Of words.bin"):
         assert words in shown
-    assert "of the agent" not in shown
+    assert "words of an agent" not in shown
     assert ("span", {"class": "gi"}) in page.elements
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
     assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
