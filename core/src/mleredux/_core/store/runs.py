@@ -121,7 +121,8 @@ class RunStore:
     def ids(self) -> Iterator[str]:
         """Ids of all runs on disk."""
         if self.path.is_dir():
-            yield from (path.parent.name for path in self.path.glob("*/run.json"))
+            with os.scandir(self.path) as entries:
+                yield from (entry.name for entry in entries if os.path.exists(f"{entry.path}/run.json"))  # noqa: PTH110
 
     def newest(self, task: str) -> Iterator[Run]:
         """Runs of a task, the newest first, found by their names; the index is not asked, which checks each run."""
@@ -263,7 +264,7 @@ class RunStore:
 
     def _log_bytes(self, name: str) -> int:
         try:
-            return (self.path / name / "events.jsonl").stat().st_size
+            return os.stat(f"{self.path}/{name}/events.jsonl").st_size  # noqa: PTH116 – for ten thousand runs at once
         except OSError:
             return 0
 

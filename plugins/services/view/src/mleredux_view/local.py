@@ -9,6 +9,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -122,20 +124,22 @@ class LocalSource:
 
     def _matching(self, query: RunQuery) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
         """Rows, and the counts of facets: a row that only one filter refuses counts for that filter's facet."""
-        counts: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
         words, wanted = query.search.lower().split(), query.wanted.items()
-        found = []
-        for row in self._rows:
+        found: list[Record] = []
+        by_one: dict[str, list[Record]] = {name: [] for name in query.wanted}
+        for row in self._rows if words or wanted else ():
             if words and not all(word in self._texts[row["id"]] for word in words):
                 continue
             refused = [name for name, values in wanted if _text(row[name]) not in values]
             if not refused:
                 found.append(row)
-                for name, counter in counts.items():
-                    counter[row[name]] += 1
             elif len(refused) == 1:
-                counts[refused[0]][row[refused[0]]] += 1
-        facets = {name: [(_text(value), count) for value, count in each.most_common()] for name, each in counts.items()}
+                by_one[refused[0]].append(row)
+        found = found if words or wanted else list(self._rows)
+        facets = {}
+        for name in FACETS:
+            counts = Counter(map(itemgetter(name), chain(found, by_one.get(name, ()))))
+            facets[name] = [(_text(value), count) for value, count in counts.most_common()]
         return found, facets
 
 

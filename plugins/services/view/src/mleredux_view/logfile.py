@@ -79,13 +79,13 @@ class LogFile:
 
     def search(self, text: bytes, first: int) -> int | None:
         """The number of the next line with a text, in upper or lower case, from a number on; None if none has it."""
-        pattern = re.compile(re.escape(text), re.IGNORECASE)
+        text = text.lower()
         with open_below(self._root, self._name) as file:
             number, rest = self._seek(file, first), b""
             while piece := file.read(_BLOCK):
-                data = rest + piece
-                for match in pattern.finditer(data):
-                    if (at := number + data.count(b"\n", 0, match.start())) >= first:
+                data, place = rest + piece.lower(), -1
+                while (place := data.find(text, place + 1)) >= 0:
+                    if (at := number + data.count(b"\n", 0, place)) >= first:
                         return at
                 end = max(data.rfind(b"\n") + 1, len(data) - len(text) + 1)
                 number, rest = number + data.count(b"\n", 0, end), data[end:]
@@ -108,7 +108,8 @@ class LogFile:
         if self._traceback is None and (place := (self._tail + block).find(TRACEBACK)) >= 0:
             place -= len(self._tail)
             self._traceback = self._newlines + block.count(b"\n", 0, max(0, place)) + 1
-        if self._other_error is None and (match := _ERROR.search(block)):
+        hinted = self._other_error is None and any(name in block for name in (b"Error", b"Exception", b"Killed"))
+        if hinted and (match := _ERROR.search(block)):
             self._other_error = self._newlines + block.count(b"\n", 0, match.start()) + 1
         if (place := block.find(b"\n")) >= 0:
             self._starts.append((self._newlines + 2, self.size + place + 1))

@@ -26,7 +26,7 @@ from mleredux_view import texts
 from mleredux_view.links import served
 from mleredux_view.pages import MODULES
 from mleredux_view.source import Source
-from mleredux_view.visit import Declared, Shown, Visit, declared
+from mleredux_view.visit import Declared, Shown, Visit, declared, missing
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -49,7 +49,13 @@ def make_site(source_of: Callable[[Request], Source], root: str = "") -> Starlet
     ]
     pages = (one for module in MODULES for one in declared(module))
     routes += [Route(one.path, partial(_answer, source_of, one, root), methods=[one.method]) for one in pages]
-    return Starlette(routes=routes, middleware=[Middleware(GZipMiddleware, minimum_size=2000)])
+    compressed = [Middleware(GZipMiddleware, minimum_size=2000)]
+    nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root)
+
+    async def missed(request: Request, _error: Exception) -> Response:
+        return await nowhere(request)
+
+    return Starlette(routes=routes, middleware=compressed, exception_handlers={404: missed})
 
 
 @cache
@@ -103,6 +109,10 @@ def answer(one: Declared, visit: Visit) -> Response:
         status = 404 if isinstance(error, NotFound) else 409
         text = rendered(Shown("problem.html.j2", {"problem": error}), visit)
     return HTMLResponse(text, status, {"Vary": "HX-Request"})
+
+
+def _nowhere(_visit: Visit) -> Shown:
+    raise missing("page with this address")
 
 
 class _Static(StaticFiles):

@@ -1,66 +1,63 @@
-"""Rollouts of any length by step: each step is decoded once for an index, and again when it is shown."""
+"""Rollouts of any length by step: decoded once for an index, by a thread, and again when a step is shown."""
 
 from __future__ import annotations
 
+import bisect
 import json
+import os
 import re
 import threading
 from array import array
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mleredux.plugin.files import open_below
 from mleredux.plugin.rollout import Step
 from pydantic import ValidationError
 
-_KEPT = 4
+_KEPT = 2
+_PIECE = 4 << 20
 _STEPS = re.compile(r'"steps"\s*:\s*\[')
 _NEXT = re.compile(r"[\s,]*")
 _ERROR = re.compile(r"Traceback \(most recent call last\)|^(?:\w+\.)*\w*(?:Error|Exception)\b", re.MULTILINE)
-_NO_TOOL = 0
 _SOURCES = ("system", "user", "agent")
-
-
-class Totals(NamedTuple):
-    """What all steps took; None where no step tells."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None
+_HAS_ERROR = 4
 
 
 class StepFile:
-    """A `rollout.json` by its steps.
+    """A rollout by its steps.
 
     Args:
-        text: The document, as text.
+        text: The document.
 
     Attributes:
-        tools: How many steps call each tool.
+        tools, sources: How many steps call each tool first, and are from each source.
         errors: How many steps show an error.
+        complete: Whether all steps are indexed.
+        prompt_tokens, completion_tokens, cost_usd: What all steps took; None where no step tells its cost.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._begins, self._kinds, self._tools_of = array("Q"), array("B"), array("H")
+        self._tool_ids = {"": 0}
         self.tools: Counter[str] = Counter()
-        self.errors, self._tool_ids = 0, {"": _NO_TOOL}
         self.sources: Counter[str] = Counter()
-        prompt = completion = 0
-        cost: float | None = None
-        for begin, step in _steps(text):
-            metrics = _dict(step.get("metrics"))
-            prompt += _whole(metrics.get("prompt_tokens"))
-            completion += _whole(metrics.get("completion_tokens"))
-            if isinstance(spent := metrics.get("cost_usd"), int | float):
-                cost = (cost or 0.0) + spent
-            self._add(begin, step)
-        self.totals = Totals(prompt, completion, cost)
+        self.errors = self.prompt_tokens = self.completion_tokens = 0
+        self.cost_usd: float | None = None
+        self._grown = threading.Condition()
+        self.complete = False
+        threading.Thread(target=self._index, daemon=True).start()
 
     def __len__(self) -> int:
         return len(self._begins)
+
+    def wait(self, count: int | None = None) -> None:
+        """Wait until so many steps are indexed, or all."""
+        with self._grown:
+            self._grown.wait_for(lambda: self.complete or (count is not None and len(self) >= count), timeout=60)
 
     def numbers(self, source: str = "", tool: str = "", error: bool = False, search: str = "") -> list[int]:
         """Return positions (from 0) of the steps that match all that is given."""
@@ -71,7 +68,7 @@ class StepFile:
             kind = _SOURCES.index(source)
             found = (at for at in found if self._kinds[at] & 3 == kind)
         if error:
-            found = (at for at in found if self._kinds[at] & 4)
+            found = (at for at in found if self._kinds[at] & _HAS_ERROR)
         if tool:
             wanted = self._tool_ids.get(tool, -1)
             found = (at for at in found if self._tools_of[at] == wanted)
@@ -87,32 +84,44 @@ class StepFile:
 
     def _with(self, search: str) -> Iterator[int]:
         """Yield positions of steps whose JSON has a text, in upper or lower case."""
-        import bisect
-
-        quoted = json.dumps(search, ensure_ascii=not search.isascii())[1:-1]
-        last = -1
-        for match in re.finditer(re.escape(quoted), self._text, re.IGNORECASE):
-            at = bisect.bisect_right(self._begins, match.start()) - 1
+        quoted, last = json.dumps(search, ensure_ascii=self._text.isascii())[1:-1], -1
+        for place in _places(self._text, quoted):
+            at = bisect.bisect_right(self._begins, place) - 1
             if at > last:
                 last = at
                 yield at
 
+    def _index(self) -> None:
+        try:
+            for begin, step in _steps(self._text):
+                self._add(begin, step)
+                if len(self) % 1000 == 51:
+                    with self._grown:
+                        self._grown.notify_all()
+        finally:
+            with self._grown:
+                self.complete = True
+                self._grown.notify_all()
+
     def _add(self, begin: int, step: dict[str, Any]) -> None:
-        source = step.get("source")
+        source, calls = step.get("source"), step.get("tool_calls") or []
         kind = _SOURCES.index(source) if source in _SOURCES else 3
-        calls = step.get("tool_calls") or []
         tool = str(_dict(calls[0]).get("function_name"))[:100] if isinstance(calls, list) and calls else ""
         if _has_error(step):
-            kind |= 4
+            kind |= _HAS_ERROR
             self.errors += 1
         if tool:
             self.tools[tool] += 1
         if source in _SOURCES:
             self.sources[str(source)] += 1
-        number = self._tool_ids.setdefault(tool, min(len(self._tool_ids), 65_535))
-        self._begins.append(begin)
+        metrics = _dict(step.get("metrics"))
+        self.prompt_tokens += _whole(metrics.get("prompt_tokens"))
+        self.completion_tokens += _whole(metrics.get("completion_tokens"))
+        if isinstance(spent := metrics.get("cost_usd"), int | float):
+            self.cost_usd = (self.cost_usd or 0.0) + spent
         self._kinds.append(kind)
-        self._tools_of.append(number)
+        self._tools_of.append(self._tool_ids.setdefault(tool, min(len(self._tool_ids), 65_535)))
+        self._begins.append(begin)
 
 
 def _steps(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -133,14 +142,27 @@ def _steps(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         at = end
 
 
+def _places(text: str, wanted: str) -> Iterator[int]:
+    """Yield places of a text in another, in upper or lower case, piece by piece."""
+    pattern, lower = re.compile(re.escape(wanted), re.IGNORECASE), wanted.lower()
+    for begin in range(0, len(text), _PIECE):
+        piece = text[begin : begin + _PIECE + len(wanted) - 1]
+        if piece.isascii():
+            piece, place = piece.lower(), -1
+            while (place := piece.find(lower, place + 1)) >= 0:
+                yield begin + place
+        else:
+            yield from (begin + match.start() for match in pattern.finditer(piece))
+
+
 def _has_error(step: dict[str, Any]) -> bool:
     if _dict(step.get("extra")).get("is_buggy") is True:
         return True
     results = _dict(step.get("observation")).get("results")
     for result in results if isinstance(results, list) else ():
         content = _dict(result).get("content")
-        if isinstance(content, str) and _ERROR.search(content):
-            return True
+        if isinstance(content, str) and ("Error" in content or "Exc" in content or "Trace" in content):
+            return _ERROR.search(content) is not None
     return False
 
 
@@ -157,18 +179,16 @@ _lock = threading.Lock()
 
 
 def steps_of(root: Path, name: str = "rollout.json") -> StepFile | None:
-    """Return a run's rollout by steps; None if it has none."""
+    """Return a document of a run by steps; None if there is none."""
     try:
         with open_below(root, name) as file, _lock:
-            import os
-
             status = os.fstat(file.fileno())
-            stamp = (status.st_size, status.st_mtime_ns, status.st_ino)
-            kept = _open.get(root)
+            stamp, key = (status.st_size, status.st_mtime_ns, status.st_ino), root / name
+            kept = _open.get(key)
             if kept is None or kept[0] != stamp:
                 kept = (stamp, StepFile(file.read().decode("utf-8", "backslashreplace")))
-                _open[root] = kept
-            _open.move_to_end(root)
+                _open[key] = kept
+            _open.move_to_end(key)
             while len(_open) > _KEPT:
                 _open.popitem(last=False)
             return kept[1]

@@ -30,6 +30,9 @@ def steps(visit: Visit) -> Shown:
     values: dict[str, Any] = {**about(run, "steps"), "trace": trace, "chosen": chosen, "open": any(chosen.values())}
     if trace is None:
         return Shown("steps.html.j2", values)
+    asked = _PER_PAGE * max(visit.count("page", 1), visit.count("step", 0) // _PER_PAGE + 1)
+    trace.wait(None if values["open"] or visit.static else asked + 1)
+    complete = trace.complete
     numbers = trace.numbers(**chosen) if values["open"] else range(len(trace))
     pages = max(1, -(-len(numbers) // _PER_PAGE))
     at = min(visit.count("page", 1) or 1, pages)
@@ -39,8 +42,9 @@ def steps(visit: Visit) -> Shown:
     return Shown(
         "steps.html.j2",
         {**values, "steps": [view for _, view in shown if view], "unreadable": sum(view is None for _, view in shown),
-         "total": len(numbers), "all": len(trace), "page": at, "pages": pages, "per_page": _PER_PAGE,
-         "tools": trace.tools.most_common(_TOOLS), "sources": trace.sources, "cost": money(trace.totals.cost_usd),
+         "complete": complete, "total": len(numbers), "all": len(trace),
+         "page": at, "pages": pages, "per_page": _PER_PAGE,
+         "tools": trace.tools.most_common(_TOOLS), "sources": trace.sources, "cost": money(trace.cost_usd),
          "to": _address(visit)},
     )  # fmt: skip
 

@@ -4,6 +4,9 @@
   const $ = (selector, from = document) => from.querySelector(selector);
   const $$ = (selector, from = document) => [...from.querySelectorAll(selector)];
 
+  // On narrow screens filters begin closed.
+  if (innerWidth < 1000) $$(".facet[open]:not(:has(:checked))").forEach((facet) => { facet.open = false; });
+
   // Live: a message of the stream asks for the same page again; htmx morphs what changed.
   const address = document.body.dataset.live;
   if (address && window.EventSource) {
@@ -65,9 +68,15 @@
     else if (event.key === "n" || event.key === "p") { const to = $(event.key === "n" ? "[rel=next]" : "[rel=prev]"); if (to) to.click(); }
   });
 
-  // Logs that follow: stay at the end.
-  const toEnd = () => { const end = $("#log-end"); if (end && document.body.dataset.follow) end.scrollIntoView({ block: "end" }); };
+  // Logs open at their end, or at the line that was asked for; one that follows stays at its end.
+  let atEnd = true;
+  const toEnd = () => { const end = $("#log-end[data-end]"); if (end && atEnd) end.scrollIntoView({ block: "end" }); };
   toEnd();
+  const line = $(".lines .at");
+  if (line) line.scrollIntoView({ block: "center" });
+  document.addEventListener("htmx:before:swap", () => {
+    atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 120;
+  });
 
   // Charts.
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

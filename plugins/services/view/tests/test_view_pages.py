@@ -1,0 +1,173 @@
+"""Each page's story in a real browser; no page has a violation that axe-core finds, or executes what agents wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.chromium
+AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+PAGES = (
+    "/",
+    "/?q=nothing-has-this",
+    "/failures",
+    "/nothing",
+    "/runs/{done}",
+    "/runs/{live}",
+    "/runs/{hostile}",
+    "/runs/{hostile}/steps",
+    "/runs/{done}/steps?error=1",
+    "/runs/{done}/versions",
+    "/runs/{hostile}/versions/1",
+    "/runs/{done}/versions/2",
+    "/runs/{hostile}/log?q=alert",
+    "/runs/{long}/log?line=30000",
+    "/runs/{hostile}/files",
+    "/runs/{hostile}/files?path=output/table.csv",
+    "/runs/{hostile}/files?path=output/picture.svg",
+    "/runs/{hostile}/files?path=rollout.json",
+)
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    return [text.strip() for text in page.locator(selector).all_text_contents()]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_has_a_violation_and_none_executes_what_agents_wrote(watched: Any, path: str) -> None:
+    page = watched.open(path.format(**watched.site.ids))
+    if path == "/nothing":
+        page.wait_for_timeout(100)
+        assert "404" in watched.problems.pop()
+    for width, scheme in ((1280, "dark"), (400, "light")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        # Beside the page's policy, as a debugger's code: the policy allows no other scripts.
+        page.context.new_cdp_session(page).send("Runtime.evaluate", {"expression": AXE})
+        found = page.evaluate("axe.run({resultTypes: ['violations']}).then((result) => result.violations)")
+        told = [(one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"][:300]) for one in found]
+        assert told == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+
+
+def test_runs_are_found_by_facets_search_and_sorting_and_the_address_has_it_all(watched: Any) -> None:
+    page = watched.open("/")
+    assert page.locator("#rows tr").count() == 30
+    page.locator("#facet-status label", has_text="failed").click()
+    page.locator(".total b", has_text="7").wait_for()
+    assert set(texts(page, "#rows .state")) == {"failed"}
+    page.locator("#search").fill("wine")
+    page.wait_for_url(re.compile("q=wine"))
+    page.wait_for_function("document.querySelectorAll('#rows tr').length < 6")
+    listed = texts(page, "#rows .row-link")
+    assert listed and all("wine" in one for one in listed)
+    page.reload()
+    assert texts(page, "#rows .row-link") == listed
+    page.go_back()
+    page.locator(".total b", has_text="7").wait_for()
+    watched.open("/?sort=score")
+    scores = [float(text) for text in texts(page, "#rows .score") if text != "–"]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_rows_follow_what_happens_on_disk(watched: Any) -> None:
+    page = watched.open("/?q=" + watched.site.ids["live"])
+    page.locator("#live:not([hidden])").wait_for()
+    log = watched.site.runs / watched.site.ids["live"] / "events.jsonl"
+    before = log.read_text()
+    event = {"seq": before.count("\n"), "time": "2026-11-22T10:00:00+00:00", "type": "state"}
+    log.write_text(before + json.dumps({**event, "data": {"state": "grading"}}) + "\n")
+    page.locator("#rows .state", has_text="grading").wait_for(timeout=15_000)
+    log.write_text(before)
+
+
+def test_keys_go_through_runs_and_into_one(watched: Any) -> None:
+    page = watched.open("/")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    chosen = page.locator("#rows tr.at .row-link").get_attribute("href")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**" + str(chosen))
+
+
+def test_a_run_shows_its_score_over_time_and_what_each_version_changed(watched: Any) -> None:
+    page = watched.open(f"/runs/{watched.site.ids['done']}")
+    chart = page.locator("#curve .chart")
+    assert chart.locator("canvas").count() == 1
+    assert [level["name"] for level in json.loads(str(chart.get_attribute("data-chart")))["levels"]] == [
+        "median", "bronze", "silver", "gold",
+    ]  # fmt: skip
+    page.get_by_role("link", name="Versions", exact=True).click()
+    page.locator("#rows a", has_text="what changed").first.click()
+    assert any("Forest(trees=" in text for text in texts(page, ".diff ins"))
+    assert any("Forest(trees=" in text for text in texts(page, ".diff del"))
+
+
+def test_a_failed_run_leads_to_its_error(watched: Any) -> None:
+    page = watched.open("/failures")
+    group = page.locator("section", has_text=re.compile("KeyError|ValueError|MemoryError")).first
+    group.locator("a.chip").first.click()
+    assert texts(page, ".lines .at span") == ["Traceback (most recent call last):"]
+
+
+def test_a_long_log_opens_at_its_end_and_is_searched(watched: Any) -> None:
+    page = watched.open(f"/runs/{watched.site.ids['long']}/log")
+    assert texts(page, ".lines li:last-child span") == ["epoch 59999"]
+    assert page.locator(".lines li").count() < 500
+    page.locator("#log-search").fill("EPOCH 4321")
+    page.keyboard.press("Enter")
+    page.locator(".lines .at").wait_for()
+    assert texts(page, ".lines .at span") == ["epoch 4321"]
+    page.get_by_role("button", name="Next").click()
+    page.locator(".lines .at", has_text="epoch 43210").wait_for()
+
+
+def test_steps_are_filtered_and_searched_in_pages(watched: Any) -> None:
+    page = watched.open(f"/runs/{watched.site.ids['long']}/steps")
+    assert page.locator("details.step").count() == 50
+    page.keyboard.press("n")
+    page.wait_for_url(re.compile("page=2"))
+    page.locator("details.step .n", has_text="51").first.wait_for()
+    watched.open(f"/runs/{watched.site.ids['long']}/steps")
+    page.get_by_label("with errors").check()
+    page.locator("#steps", has_text="428 of 3,000 steps").wait_for()
+    page.locator("select[name=tool]").select_option("bash")
+    page.locator("#step-search").fill("I TRY 2100 trees")
+    page.locator("#steps", has_text="1 of 3,000 steps").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    assert "Traceback" in page.locator("details.step[open] pre").last.inner_text()
+
+
+def test_an_export_opens_offline_and_has_the_same_runs(site: Any, browser: Any, tmp_path: Path) -> None:
+    from mleredux.plugin.artifact import RunStore
+    from mleredux_view.export import export
+    from mleredux_view.local import LocalSource
+
+    few = tmp_path / "runs"
+    few.mkdir()
+    for name in ("hostile", "done"):
+        (few / site.ids[name]).symlink_to(site.runs / site.ids[name])
+    assert export(LocalSource(RunStore(few)), tmp_path / "pages") > 20
+    context = browser.new_context(offline=True)
+    page, problems = context.new_page(), list[str]()
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.on("console", lambda said: said.type == "error" and problems.append(said.text))
+    page.goto((tmp_path / "pages" / "index.html").as_uri())
+    page.get_by_role("link", name="wine").click()
+    assert page.locator("#curve canvas").count() == 1
+    for name in ("Steps", "Versions", "Log", "Files"):
+        page.get_by_role("link", name=name, exact=True).click()
+        assert page.locator("[aria-current=page]", has_text=name).count() == 1
+    page.get_by_role("link", name="Runs", exact=True).click()
+    page.locator("#rows a").first.click()
+    assert problems == []
+    context.close()
