@@ -1,5 +1,6 @@
 """For authors of graders: the declaration of a metric, and functions to read, check and match tables.
 
+`run_confined` executes submitted code; never execute it in the grader's own process.
 The names for tables need `mleredux[tables]` and are imported on first use::
 
     from mleredux.plugin.grader import Grader, GradingInput, Score
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux._core.functions import make_grader
 from mleredux._core.models import FormInput, Grader, GradingInput, Score, Verdict
+from mleredux._core.sandboxes.confined import Confined, run_confined
 
 if TYPE_CHECKING:
     from mleredux._core.tables.cells import Cells, in_blocks, predicted_cells, true_cells
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Array",
     "Cells",
+    "Confined",
     "FormInput",
     "Grader",
     "GradingInput",
@@ -68,6 +71,7 @@ __all__ = [
     "read_table",
     "refuse",
     "run",
+    "run_confined",
     "text_labels",
     "texts",
     "true_cells",

@@ -1,0 +1,149 @@
+"""Execution of a program that nobody trusts, such as a submitted script, while it is graded.
+
+It is a process in Linux namespaces of its own: no network, no file but its inputs and the interpreter's, no process of
+this machine, no privilege, and limits of time, memory, processes and disk. It shares the kernel: no virtual machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mleredux._core.sandboxes import confined_child
+from mleredux.errors import SandboxError
+
+_AT_EUID, _AT_EGID = 12, 14
+_PROCESSES = 64
+_SHOWN_BYTES = 4_000
+_GRACE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Confined:
+    """How a confined program ended.
+
+    Attributes:
+        code: Its exit code (128 and the number of a signal that ended it); None if its time was over.
+        log: The end of what it printed.
+        files: The files it was asked for and has written, by name.
+    """
+
+    code: int | None
+    log: str
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+def run_confined(
+    arguments: Iterable[str],
+    inputs: Mapping[str, bytes],
+    outputs: Iterable[str],
+    *,
+    seconds: float = 60.0,
+    memory_mb: int = 2_048,
+    disk_mb: int = 256,
+) -> Confined:
+    """Run this interpreter with its packages, confined, in a folder with the inputs.
+
+    Args:
+        arguments: Of the interpreter, such as `["script.py"]`.
+        inputs: Contents by file name.
+        outputs: Names of the files to return, each at most `disk_mb` large; links and folders are not returned.
+        seconds: Of wall time and of CPU time of each process.
+        memory_mb: Of data, of each process.
+        disk_mb: Of all files, which are in memory.
+
+    Raises:
+        SandboxError: This machine does not allow processes to be confined.
+    """
+    with tempfile.TemporaryDirectory(prefix="mleredux-confined-") as name:
+        folder = Path(name)
+        for part in ("inputs", "results", "root"):
+            (folder / part).mkdir()
+        for path, content in inputs.items():
+            (folder / "inputs" / path).write_bytes(content)
+        asked = {
+            "command": [sys.executable, "-I", "-B", *arguments],
+            "env": {"PATH": "/usr/bin", "HOME": "/job", "TMPDIR": "/job", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+            | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+            "inputs": str(folder / "inputs"),
+            "results": str(folder / "results"),
+            "report": str(folder / "report.json"),
+            "root": str(folder / "root"),
+            "readable": _readable(),
+            "outputs": list(outputs),
+            "output_bytes": disk_mb * 2**20,
+            "seconds": seconds,
+            "disk_mb": disk_mb,
+            "limits": {
+                "RLIMIT_CORE": 0,
+                "RLIMIT_CPU": int(seconds) + 1,
+                "RLIMIT_DATA": memory_mb * 2**20,
+                "RLIMIT_FSIZE": disk_mb * 2**20,
+                "RLIMIT_NPROC": _PROCESSES,
+                "RLIMIT_NOFILE": 256,
+            },
+        }
+        (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
+        log = _executed(folder, seconds + _GRACE_SECONDS)
+        told = folder / "report.json"
+        report = json.loads(told.read_bytes()) if told.exists() else {"code": None}
+        if "unconfined" in report:
+            raise SandboxError(
+                f"This machine does not allow a program to be confined: {report['unconfined']}.",
+                hint="Use a Linux machine that allows namespaces, or grade as root.",
+            )
+        files = {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
+        return Confined(report["code"], log, files)
+
+
+def _map_user() -> None:
+    """Map the user of this process to itself, if it has moved to a user namespace where it has no number.
+
+    So has the child that scores. No process without a number can create a namespace; which one it had is told by the
+    kernel since the process was started (`getauxval`).
+    """
+    if Path("/proc/self/uid_map").read_text().strip():
+        return
+    known = ctypes.CDLL(None).getauxval
+    known.restype = ctypes.c_ulong
+    user, group = known(_AT_EUID), known(_AT_EGID)
+    maps = {"setgroups": "deny", "uid_map": f"{user} {user} 1", "gid_map": f"{group} {group} 1"}
+    for name, content in maps.items():
+        with contextlib.suppress(OSError):  # then the child says that it can't be confined
+            Path("/proc/self", name).write_text(content)
+
+
+def _executed(folder: Path, seconds: float) -> str:
+    """Run the child, and return the end of its log."""
+    if sys.platform != "linux":
+        (folder / "report.json").write_text(json.dumps({"unconfined": f"{sys.platform} has no namespaces"}))
+        return ""
+    _map_user()
+    with (folder / "log").open("w+b") as log:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [sys.executable, "-I", "-S", confined_child.__file__, str(folder / "request.json")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={},
+                timeout=seconds,
+                check=False,
+            )
+        log.seek(max(0, log.seek(0, os.SEEK_END) - _SHOWN_BYTES))
+        return log.read().decode(errors="replace").strip()
+
+
+def _readable() -> list[str]:
+    """Return the folders of the interpreter and of system libraries, none within another, links first."""
+    wanted = {"/lib", "/lib64", "/usr", *(os.path.realpath(path) for path in (sys.prefix, sys.base_prefix))}
+    found = sorted(path for path in wanted if Path(path).is_dir())
+    return [path for path in found if not any(path.startswith(f"{other}/") for other in found)]

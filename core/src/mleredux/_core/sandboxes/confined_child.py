@@ -1,0 +1,173 @@
+"""Started with `python -I -S confined_child.py REQUEST.json`: builds a file system in memory, and runs a command in it.
+
+The command has no network, sees no process and no file of this machine but the interpreter and its libraries
+(read-only), and runs without any privilege. It imports nothing but the standard library.
+"""
+
+import ctypes
+import json
+import os
+import platform
+import resource
+import signal
+import stat
+import sys
+import time
+
+CLONE_FLAGS = (
+    0x00020000 | 0x08000000 | 0x04000000 | 0x20000000 | 0x40000000
+)  # mounts, IPC, host name, processes, network
+CLONE_NEWUSER = 0x10000000
+RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE, RELATIME = 1, 2, 4, 32, 4096, 16384, 1 << 18, 1 << 21
+MNT_DETACH = 2
+PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+DEVICES = ("null", "zero", "urandom", "random")
+JOB = "job"
+FIRST_USER = 1 << 30
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def main(path: str) -> None:
+    """Run the command of the request, and write the report: its exit code, or why it could not be confined."""
+    with open(path, "rb") as file:
+        asked = json.load(file)
+    report = os.open(asked["report"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    results = os.open(asked["results"], os.O_RDONLY | os.O_DIRECTORY)
+    inputs = {}
+    for name in os.listdir(asked["inputs"]):
+        with open(os.path.join(asked["inputs"], name), "rb") as file:
+            inputs[name] = file.read()
+    try:
+        user = leave(asked["root"], asked["readable"], asked["disk_mb"])
+        job = os.open(f"/{JOB}", os.O_RDONLY | os.O_DIRECTORY)
+        for name, content in inputs.items():
+            with open(os.open(name, os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=job), "wb") as file:
+                file.write(content)
+        told, tell = os.pipe()  # closed when the command starts
+        child = os.fork()
+        if child == 0:
+            start(asked, user, tell)
+        os.close(tell)
+        status = wait_for(child, asked["seconds"])
+        if fault := os.read(told, 500).decode():
+            raise OSError(fault)
+    except (OSError, KeyError) as error:
+        os.write(report, json.dumps({"unconfined": str(error)}).encode())
+        return
+    for name in asked["outputs"]:
+        keep(name, job, results, asked["output_bytes"])
+    code = None if status is None else os.waitstatus_to_exitcode(status)
+    os.write(report, json.dumps({"code": 128 - code if code is not None and code < 0 else code}).encode())
+
+
+def leave(root: str, readable: list[str], disk_mb: int) -> int:
+    """Move to namespaces of our own, and to a file system in memory; the user that the command is to run as."""
+    outer, group = os.geteuid(), os.getegid()
+    check(LIBC.unshare(CLONE_FLAGS | (CLONE_NEWUSER if outer else 0)))
+    if outer:
+        for name, content in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{outer} {outer} 1"),
+            ("gid_map", f"{group} {group} 1"),
+        ):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(content)
+    mount("none", "/", None, REC | PRIVATE)
+    mount("tmpfs", root, "tmpfs", NOSUID | NODEV, f"size={disk_mb}m,mode=755")
+    for path in readable:
+        inside = root + path
+        if os.path.islink(path):
+            os.symlink(os.readlink(path), inside)
+            continue
+        os.makedirs(inside, exist_ok=True)
+        bind(path, inside)
+    os.mkdir(f"{root}/dev")
+    for name in DEVICES:
+        with open(f"{root}/dev/{name}", "w"):
+            mount(f"/dev/{name}", f"{root}/dev/{name}", None, BIND)
+    os.mkdir(f"{root}/dev/shm")
+    os.chmod(f"{root}/dev/shm", 0o1777)
+    os.mkdir(f"{root}/{JOB}")
+    user = outer or FIRST_USER + os.getpid()
+    os.chown(f"{root}/{JOB}", user, group if outer else user)
+    os.chdir(root)
+    check(LIBC.syscall(PIVOT_ROOT[platform.machine()], b".", b"."))
+    check(LIBC.umount2(b".", MNT_DETACH))
+    os.chdir("/")
+    return user
+
+
+def bind(path: str, inside: str) -> None:
+    """Show a folder read-only; what its mount already forbids stays forbidden, as the kernel asks for."""
+    mount(path, inside, None, BIND)
+    flags = os.statvfs(inside).f_flag
+    kept = flags & 0b1111 | flags & 0xC00 | (RELATIME if flags & 4096 else 0)
+    mount("none", inside, None, REMOUNT | BIND | RDONLY | NOSUID | NODEV | kept)
+
+
+def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
+    """In the child, the first process of its namespace: give up all privileges, and become the command."""
+    try:
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+        check(LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        check(LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+        for name, limit in asked["limits"].items():
+            number = getattr(resource, name)
+            hard = resource.getrlimit(number)[1]
+            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(number, (limit, limit))
+        os.chdir(f"/{JOB}")
+        os.execve(asked["command"][0], asked["command"], asked["env"])
+    except OSError as error:
+        os.write(tell, str(error).encode())
+    finally:
+        os._exit(1)
+
+
+def wait_for(child: int, seconds: float) -> "int | None":
+    """Wait for the command; None if its time is over. With it, all that it started is killed by the kernel."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return status
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def keep(name: str, job: int, results: int, most: int) -> None:
+    """Copy one of the files that the command wrote, if it is an ordinary one and not too large."""
+    try:
+        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=job), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > most:
+                return
+            content = file.read(most)
+    except OSError:
+        return
+    with open(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=results), "wb") as file:
+        file.write(content)
+
+
+def mount(source: str, target: str, kind: "str | None", flags: int, options: str = "") -> None:
+    """As mount(2)."""
+    check(
+        LIBC.mount(source.encode(), target.encode(), kind.encode() if kind else None, flags, options.encode() or None)
+    )
+
+
+def check(result: int) -> None:
+    """Raise the error of a system call."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
