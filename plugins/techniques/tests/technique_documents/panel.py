@@ -6,14 +6,17 @@ gives naive advice, to rules of thumb (the agent `analyst`) and the truth with t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mleredux_techniques.kit import TRUTH_FILE
 
 from technique_documents import perfect, play
+from technique_documents.debugging import crash_repaired
 
 PANEL = ("example", "empty", "textbook", "constant", "naive advice", "analyst", "perfect")
 """The agents, least able first."""
@@ -27,12 +30,14 @@ def answers(technique: str, public: Path, private: Path) -> dict[str, dict[str, 
 
     best: dict[str, Any] = perfect(technique, private).model_dump(mode="json")
     found = {agent: play(agent, technique, public) for agent in ("example", "empty", "textbook")}
-    found |= {agent: naive(technique, best, facts=agent == "naive advice") for agent in ("constant", "naive advice")}
+    truth = json.loads((private / TRUTH_FILE).read_bytes())
+    for agent in ("constant", "naive advice"):
+        found[agent] = naive(technique, best, truth, facts=agent == "naive advice")
     found["analyst"] = import_module(f"mleredux_agent_analyst.answers.{technique}").analyse(read(public))
     return {**found, "perfect": best}
 
 
-def naive(technique: str, best: dict[str, Any], *, facts: bool) -> dict[str, Any]:
+def naive(technique: str, best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:
     """The true counts with naive advice; without `facts`, every judgement is `no` too."""
     made = dict(best)
     if technique == "imbalance":
@@ -40,6 +45,9 @@ def naive(technique: str, best: dict[str, Any], *, facts: bool) -> dict[str, Any
     elif technique == "leakage":
         no = {"mitigation": {"name": "none"}}
         made["risks"] = [{**risk, **no} for risk in best["risks"]] if facts else []
+    elif technique == "debugging":
+        made["script"] = crash_repaired(truth)
+        made["faults"] = [fault for fault in best["faults"] if facts or fault["kind"] == "crash"]
     elif technique == "cv":
         made["method"] = {"name": "KFold"}
         made |= {} if facts else {"groups": None, "time": None}

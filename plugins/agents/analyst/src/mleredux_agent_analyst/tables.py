@@ -31,6 +31,7 @@ class Tables:
         train: Rows with a target; booleans are 1.0, 0.0 or NaN.
         test: Rows without a target; None if there is no such table.
         kinds: `number`, `boolean` or `text`, of ids and features.
+        folder: Of the public files.
     """
 
     technique: str
@@ -40,6 +41,7 @@ class Tables:
     ids: list[str]
     features: list[str]
     kinds: dict[str, str]
+    folder: Path = Path()
 
     @property
     def classes(self) -> bool:
@@ -92,6 +94,7 @@ def read(data: Path) -> Tables:
         ids=[name for name in question["ids"] if name in train],
         features=[name for name in question["features"] if name in train],
         kinds=kinds,
+        folder=data,
     )
 
 

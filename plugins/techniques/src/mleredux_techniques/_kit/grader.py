@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mleredux.errors import SandboxError
 from mleredux.plugin.grader import Grader, GradingInput, Score
 from mleredux.plugin.technique import read_document
 
@@ -89,6 +90,8 @@ def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) 
     try:
         with threadpool_limits(1):  # floating-point sums depend on their order
             return technique.measure(document, instance)
+    except SandboxError:  # the fault of this machine
+        raise
     except Exception as error:  # errors that a document causes in the models are attributed to the document
         told = f"The recommendation could not be executed ({type(error).__name__}: {' '.join(str(error).split())})."
         return Efficacy(0.0, 0.0, None, None, None, [Figure("carried out", False, told[:500], 0.0, 1.0)])

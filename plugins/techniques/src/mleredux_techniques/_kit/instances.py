@@ -47,6 +47,16 @@ def of_the_base(dataset: Dataset) -> list[str]:
     return [name for name in lively(dataset) if name not in planted]
 
 
+def plain(dataset: Dataset, features: list[str], rng: np.random.Generator) -> Dataset:
+    """Return the rows of both tables with some of their features, split again at random: no groups, no time."""
+    columns = [*dataset.ids, *features, *dataset.targets]
+    frame = pooled(dataset)[columns].iloc[rng.permutation(len(dataset.train) + len(dataset.test))]
+    cut = round((1 - TEST_SHARE) * len(frame))
+    kinds = {name: dataset.kinds[name] for name in (*dataset.ids, *features)}
+    made = replace(dataset, train=frame.iloc[:cut], test=frame.iloc[cut:], features=tuple(features), kinds=kinds)
+    return renumbered(resized(replace(made, group=None, time=None, planted={})), rng)
+
+
 def need(dataset: Dataset, technique: str, found: list[str], count: int, what: str) -> None:
     """Check that there are enough columns.
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.competition import TEST, TRAIN, write_tables
-from mleredux_techniques._kit.composition import ORDER, anonymous, kept, refuse_undecided
-from mleredux_techniques._kit.dataset import Dataset, save
+from mleredux_techniques._kit.composition import ATTEMPTS, DECIDED, ORDER, anonymous, kept, refuse_undecided
+from mleredux_techniques._kit.dataset import Dataset, Instance, save
 from mleredux_techniques._kit.discovery import Source, discover
 from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques._kit.seeds import Seed
@@ -42,6 +42,8 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
     Raises:
         NotApplicable: The question does not apply to the data; the message says why.
     """
+    from threadpoolctl import threadpool_limits
+
     dataset = kept(raw)
     source = Source(TRAIN, TEST)
     if dataset is None:
@@ -51,24 +53,38 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
         refuse_undecided(dataset, technique.id)
     own = seed is not None and technique.id not in ORDER
     if own and seed is not None:
-        dataset = _planted_by(technique, dataset, seed)
+        dataset = _planted_by(technique, dataset, seed, base)
+        refuse_undecided(dataset, technique.id)
     truth = technique.truth(dataset)
+    if technique.reference is not None:
+        with threadpool_limits(1):
+            truth |= technique.reference(Instance(dataset, truth, base))
     if own:
         write_tables(dataset, public)
     else:
         _share(raw / "public", public)
+    for name, text in (technique.files(dataset) if technique.files else {}).items():
+        (public / name).write_text(text, encoding="utf-8")
     _write_question(dataset, source, public / QUESTION_FILE, technique.id)
     (private / TRUTH_FILE).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
     save(sampled(dataset), private)
 
 
-def _planted_by(technique: TechniqueSpec, dataset: Dataset, seed: Seed) -> Dataset:
-    """Return a planted instance with what another package's technique plants besides."""
+def _planted_by(technique: TechniqueSpec, dataset: Dataset, seed: Seed, base: Task) -> Dataset:
+    """Return a planted instance with what a technique plants besides, drawn again until advice on it is decided."""
     assert technique.plant is not None
-    rng = seed.generator(technique.id, dataset.task)
-    made = technique.plant(dataset, rng)
-    kinds = sorted({*dataset.planted["kinds"], *made.planted.get("kinds", ())})
-    return anonymous(replace(made, planted={**dataset.planted, **made.planted, "kinds": kinds}), rng)
+    for attempt in range(ATTEMPTS):
+        rng = seed.generator(technique.id, dataset.task, *([attempt] if attempt else []))
+        made = technique.plant(dataset, rng)
+        kinds = sorted({*dataset.planted["kinds"], *made.planted.get("kinds", ())})
+        made = anonymous(replace(made, planted={**dataset.planted, **made.planted, "kinds": kinds}), rng)
+        if technique.gap is None:
+            break
+        ratio = technique.gap(Instance(made, {}, base)).ratio
+        made.planted["gaps"] = {**made.planted.get("gaps", {}), technique.id: round(ratio, 2)}
+        if ratio >= DECIDED:
+            break
+    return made
 
 
 def _write_question(dataset: Dataset, source: Source, path: Path, technique: str) -> None:

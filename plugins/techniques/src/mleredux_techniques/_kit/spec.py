@@ -52,6 +52,11 @@ class TechniqueSpec(Technique):
     results."""
     recommend: Callable[[Any, Dataset], Iterable[str]]
     """`recommend(document, dataset)`: the document's recommendations, one line each, without free text of the agent."""
+    reference: Callable[[Instance], dict[str, Any]] | None = None
+    """`reference(instance)`: what `measure` needs and takes long to compute; added to the truth when the task is
+    prepared."""
+    files: Callable[[Dataset], dict[str, str]] | None = None
+    """`files(dataset)`: further public files, name → text, besides the tables and `question.json`."""
     private_parts: tuple[str, ...] = ()
     """Components of `assess` whose truth uses the labels of private test rows in data that is not planted: they are not
     passed on to runs that are graded by these labels."""

@@ -1,0 +1,1 @@
+"""Debugging: which faults does a training script have, and how are they repaired?"""

@@ -1,0 +1,42 @@
+"""`debugging_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import Document, Part, Text
+
+MOST_FAULTS = 10
+FaultKind = Literal[
+    "crash",
+    "misaligned_rows",
+    "misaligned_columns",
+    "wrong_split",
+    "metric_direction",
+    "fold_off_by_one",
+    "inconsistent_preprocessing",
+]
+
+
+class Fault(Part):
+    """One fault of the script."""
+
+    kind: FaultKind
+    line: Annotated[int, Field(ge=1)] = Field(description="The number of its line in train.py; the first is 1.")
+    explanation: Text = ""
+
+
+class DebuggingAnalysis(Document):
+    """The faults of a training script, and the repaired script."""
+
+    faults: list[Fault] = Field(max_length=MOST_FAULTS, description="Each fault once, with the line that is wrong.")
+    script: str = Field(max_length=20_000, description="The whole repaired script.")
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> DebuggingAnalysis:
+        lines = [fault.line for fault in self.faults]
+        if len(lines) != len(set(lines)):
+            raise ValueError("faults names a line twice")
+        return self

@@ -1,0 +1,86 @@
+"""Efficacy of repairs: the repaired script is executed, and what it gets wrong is compared with each single fault.
+
+For each fault, the script without faults (1) and the one with this fault alone (0) are known from the preparation; the
+efficacy is the mean over faults. Naive: repairing what makes the script crash. Strong: all faults are repaired.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.dataset import Instance
+from mleredux_techniques._kit.memory import remembered
+from mleredux_techniques._kit.results import Efficacy, Figure
+from mleredux_techniques._kit.scorer import scorer
+from mleredux_techniques.debugging.document import DebuggingAnalysis
+from mleredux_techniques.debugging.execution import EXCHANGED, OVERLAP, losses
+from mleredux_techniques.debugging.facts import faults_of, script_of
+
+MOST_CHANGED = 20
+_MEASURE = "harm that is left, of the predictions by {metric} and of the validation score, mean over the faults"
+
+
+def measure(document: DebuggingAnalysis, instance: Instance) -> Efficacy:
+    """Execute the repaired script on variations of the tables."""
+    known = instance.truth["losses"]
+    changed = lines_changed(instance.truth["script"], document.script)
+    if changed > MOST_CHANGED:
+        told = f"{changed} lines of the script were changed, more than {MOST_CHANGED}: that is no repair."
+        return Efficacy(0.0, 0.0, None, None, None, [Figure("efficacy", changed, told, 0.0, 1.0)])
+    metric = script_of(instance.dataset).metric
+    found = losses(instance, metric, [document.script])[0]
+    told = f"the submitted script, with {changed} lines changed and results on {np.isfinite(found).sum()} variations"
+    judged = replace(scorer(instance.dataset, instance.base), constant=1.0, perfect=0.0)
+    made = judge(
+        Choice(_left(np.array(known["naive"]), known), "the script that no longer crashes, with all other faults"),
+        Choice(_left(np.array(known["sound"]), known), "the script without faults"),
+        Choice(_left(found, known), told),
+        overlap=OVERLAP,
+        scorer=judged,
+        measure=_MEASURE,
+        distances=True,
+    )
+    return replace(made, training=None)  # judged by labels of the private test
+
+
+def lines_changed(before: str, after: str) -> int:
+    """Return the number of lines that were removed, added or replaced."""
+    one, other = before.splitlines(), after.splitlines()
+    same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
+    return max(len(one), len(other)) - same
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return the losses of the script without faults, with each fault alone, and with all but the crash."""
+    dataset = instance.dataset
+
+    def run() -> dict[str, Any]:
+        made, faults = script_of(dataset), faults_of(dataset)
+        silent = {line: kind for line, kind in faults.items() if kind != "crash"}
+        alone = [{line: kind} for line, kind in silent.items()]
+        found = losses(instance, made.metric, [made.text(one) for one in ({}, silent, *alone)])
+        return {"losses": {"sound": found[0].tolist(), "naive": found[1].tolist(), "alone": found[2:].tolist()}}
+
+    result: dict[str, Any] = remembered(dataset, "debugging", run)
+    return result
+
+
+def gap(instance: Instance) -> Difference:
+    """Return what repairing the least harmful fault gains, if all others are repaired."""
+    known = reference(instance)["losses"]
+    sound = np.array(known["sound"])
+    if not all(np.isfinite(row).all() for row in (sound, known["naive"], *known["alone"])):
+        return Difference(0.0, 1.0, len(EXCHANGED))
+    return min((difference(alone, sound, OVERLAP) for alone in known["alone"]), key=lambda one: one.ratio)
+
+
+def _left(found: np.ndarray[Any, Any], known: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """Return the mean over faults of the share of their harm that is left, by variation."""
+    sound, alone = np.array(known["sound"]), np.array(known["alone"])
+    harm = np.maximum(alone - sound, 1e-9)
+    return np.asarray(np.clip((np.minimum(found, 1e9) - sound) / harm, 0, 1).mean(axis=0))

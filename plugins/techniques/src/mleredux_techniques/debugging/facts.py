@@ -1,0 +1,64 @@
+"""The planted faults, and their comparison with a diagnosis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.marks import component, facts_of, soft_f1, versus
+from mleredux_techniques._kit.results import Facts
+from mleredux_techniques.debugging.document import DebuggingAnalysis
+from mleredux_techniques.debugging.scripts import SCRIPT, Script, script
+
+HALF = 0.4
+"""Credit for the right kind with a wrong line, or the right line with a wrong kind."""
+TOLERANCES = f"""\
+- `faults` (weight 1): F1 over faults; the right kind with its line (one line above or below is as good) counts 1, the
+  right kind with another line or the line with another kind {HALF}."""
+
+
+def script_of(dataset: Dataset) -> Script:
+    """Return the script without faults."""
+    return script(dataset, dataset.planted["script"]["style"])
+
+
+def faults_of(dataset: Dataset) -> dict[int, str]:
+    """Return the planted faults, line number → kind."""
+    return {int(line): kind for line, kind in dataset.planted["script"]["faults"]}
+
+
+def files(dataset: Dataset) -> dict[str, str]:
+    """Return the script with its faults."""
+    return {SCRIPT: script_of(dataset).text(faults_of(dataset))}
+
+
+def truth(dataset: Dataset) -> dict[str, Any]:
+    """Return the faults and both scripts."""
+    lines, faults = script_of(dataset).lines, faults_of(dataset)
+    return {
+        "faults": [
+            {"kind": kind, "line": line, "wrong": lines[line - 1].wrong[kind], "right": lines[line - 1].right}
+            for line, kind in sorted(faults.items())
+        ],
+        "script": files(dataset)[SCRIPT],
+        "repaired": script_of(dataset).text(),
+    }
+
+
+def assess(document: DebuggingAnalysis, truth: dict[str, Any]) -> Facts:
+    """Score the diagnosis."""
+    known = truth["faults"]
+    credits = 0.0
+    for fault in known:
+        credits += max((_credit(fault, claim.kind, claim.line) for claim in document.faults), default=0.0)
+    lines = [f"{one['line']} ({one['kind']}): `{one['right'].strip()}`" for one in known]
+    told = f"Lines with faults, repaired: {'; '.join(lines)}."
+    given = [{"kind": claim.kind, "line": claim.line} for claim in document.faults]
+    right = [{"kind": one["kind"], "line": one["line"]} for one in known]
+    score = soft_f1(credits, len(given), len(known))
+    return facts_of([component("faults", 1.0, score, versus(given, right), told)])
+
+
+def _credit(fault: dict[str, Any], kind: str, line: int) -> float:
+    place, same = abs(line - fault["line"]) <= 1, kind == fault["kind"]
+    return 1.0 if place and same else HALF if same or line == fault["line"] else 0.0
