@@ -17,6 +17,7 @@ ROLES = {"agents": "agent", "artifacts": "artifact", "audit": "audit", "competit
 ROLES |= {"sandboxes": "sandbox", "trackers": "tracker", "services": ""}
 NOUNS = {
     "briefing",
+    "debugging",
     "encoding",
     "grading",
     "matching",
