@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import csv
 import random
+import shutil
 from collections.abc import Callable, Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -208,29 +210,95 @@ def test_ids_are_exchanged_in_tables_and_names_of_files_and_back(public: Path, t
     target = tmp_path / "target"
     target.mkdir()
     found.write(public, target, random.Random(2))
-    for old, new in found.new.items():
+    for (old,), (new,) in found.new.items():
         assert (target / "test_images" / f"{new}.png").read_text() == f"picture of {old}"
     rows = list(csv.DictReader((target / "test.csv").open()))
-    assert [row["id"] for row in rows] == [found.new[f"k{row['x']}"] for row in rows]
+    assert [row["id"] for row in rows] == [found.new[f"k{row['x']}",][0] for row in rows]
     assert [row["x"] for row in rows] != [str(n // 2) for n in range(40)]
     assert (target / "train.csv").read_bytes() == (public / "train.csv").read_bytes()
-    (tmp_path / "made.csv").write_text("id,y\n" + "".join(f"{new},{old[1:]}\n" for old, new in found.new.items()))
+    made = "".join(f"{new},{old[1:]}\n" for (old,), (new,) in found.new.items())
+    (tmp_path / "made.csv").write_text(f"id,y\n{made}")
     found.restore(tmp_path / "made.csv", tmp_path / "restored.csv")
     assert (tmp_path / "restored.csv").read_text() == "id,y\n" + "".join(f"k{n},{n}\n" for n in range(20))
+
+
+def permuted(public: Path, tmp_path: Path, form: dict[str, Any]) -> tuple[Any, Path]:
+    """A permutation of a folder without pictures, and what it wrote."""
+    shutil.rmtree(public / "test_images")
+    found = permutation_of(task_of(**form), public, random.Random(1))
+    target = tmp_path / "target"
+    target.mkdir()
+    found.write(public, target, random.Random(2))
+    return found, target
+
+
+def test_ids_of_several_columns_are_exchanged_among_rows_that_share_what_means_something(public, tmp_path) -> None:
+    keys = [(f"shop{n % 2}", f"q{n}") for n in range(40)]
+    (public / "sample_submission.csv").write_text("shop,item,y\n" + "".join(f"{a},{b},0\n" for a, b in keys))
+    (public / "train.csv").write_text("shop,item,y\n" + "".join(f"shop{n % 2},t{n},1\n" for n in range(9)))
+    (public / "test.csv").write_text("item,x,shop\n" + "".join(f"{b},{b},{a}\n" for a, b in keys))
+    found, target = permuted(public, tmp_path, {"id_columns": ("shop", "item")})
+    rows = list(csv.DictReader((target / "test.csv").open()))
+    pairs = {("shop" + str(int(row["x"][1:]) % 2), row["x"]): (row["shop"], row["item"]) for row in rows}
+    assert pairs == found.new and set(pairs) == set(pairs.values()) == set(keys)
+    assert all(old[0] == new[0] for old, new in pairs.items()), "a shop of the training data stays"
+    assert sum(old == new for old, new in pairs.items()) < 10 and [row["x"] for row in rows] != [b for _, b in keys]
+    made = "".join(f"{new[0]},{new[1]},{old[1]}\n" for old, new in pairs.items())
+    (tmp_path / "made.csv").write_text(f"shop,item,y\n{made}")
+    found.restore(tmp_path / "made.csv", tmp_path / "restored.csv")
+    assert [tuple(row) for row in csv.reader((tmp_path / "restored.csv").open())][1:] == [
+        (*key, key[1]) for key in keys
+    ]
+
+
+def test_dates_are_moved_to_years_with_the_same_calendar(public, tmp_path) -> None:
+    days = [date(2020, 2, 15) + timedelta(days=n) for n in range(30)]
+    (public / "sample_submission.csv").write_text("id,y\n" + "".join(f"{day}_a,0\n" for day in days))
+    (public / "train.csv").write_text(
+        "id,year,day,y\n2019-12-31_a,2019,20191231,5\n2019-12-30_a,2019,20191230,201906\n"
+    )
+    (public / "test.csv").write_text("id,day\n" + "".join(f"{day}_a,{day}\n" for day in days))
+    found, target = permuted(public, tmp_path, {})
+    rows = list(csv.DictReader((target / "test.csv").open()))
+    moved = {row["id"]: date.fromisoformat(row["day"]) for row in rows}
+    assert abs(found.years) == 28 and all(key == f"{day}_a" for key, day in moved.items())
+    assert {day.replace(year=2020) for day in moved.values()} == set(days) and list(moved.values()) != sorted(
+        moved.values()
+    )
+    assert {day.weekday() for day in moved.values() if (day.month, day.day) == (2, 29)} == {5}, "a Saturday again"
+    train = list(csv.DictReader((target / "train.csv").open()))
+    assert [row["year"] for row in train] == [str(2019 + found.years)] * 2 and [row["y"] for row in train] == [
+        "5",
+        "201906",
+    ]
+    (tmp_path / "made.csv").write_text("id,y\n" + "".join(f"{key},1\n" for key in moved))
+    found.restore(tmp_path / "made.csv", tmp_path / "restored.csv")
+    assert (tmp_path / "restored.csv").read_text() == "id,y\n" + "".join(f"{day}_a,1\n" for day in days)
+
+
+def test_ids_in_parquet_are_exchanged_and_types_stay(public, tmp_path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (public / "sample_submission.csv").write_text("id,y\n" + "".join(f"{n},0\n" for n in range(100, 130)))
+    given = pyarrow.table({"x": [float(n) for n in range(100, 130)], "id": list(range(100, 130)), "l": [[1]] * 30})
+    parquet.write_table(given, public / "test.parquet")
+    found, target = permuted(public, tmp_path, {})
+    made = parquet.read_table(target / "test.parquet")
+    assert made.schema.types == given.schema.types
+    assert {(str(int(row["x"])),): (str(row["id"]),) for row in made.to_pylist()} == found.new
+    assert made["x"].to_pylist() != given["x"].to_pylist()
 
 
 @pytest.mark.parametrize(
     ("change", "form", "why"),
     [
-        ({}, {"id_columns": ("id", "y"), "target_columns": ()}, "not identified by one column"),
         ({"meta.csv": "id,store\nk1,3\nz,4\n"}, {}, "has a part of the test rows' ids"),
-        ({"test.parquet": "PAR1"}, {}, "may hold ids in a form that is not understood"),
+        ({"test.parquet": "PAR1"}, {}, "is not a table"),
         ({"test.csv": "id,who\n" + "".join(f"k{n},k{n}x\n"[:-1] + "\n" for n in range(20))}, {}, None),
         ({"sample_submission.csv": "id,y\nk1,0\n"}, {}, "fewer than"),
         (
             {"sample_submission.csv": "id,y\n" + "".join(f"2020-01-{n:02},0\n" for n in range(1, 25))},
             {},
-            "The ids contain dates",
+            "neither those of a table",
         ),
         (
             {"sample_submission.csv": "id,y\n" + "".join(f"{n}_1,0\n" for n in range(50))},

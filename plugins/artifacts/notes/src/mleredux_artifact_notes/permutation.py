@@ -1,33 +1,35 @@
 """Public data with the rows of the test set permuted and their ids exchanged, and the way back for a submission.
 
 The new ids are the old ones in another order, so that their format stays valid; what was known of an id before is wrong
-of all but about one. Where ids can't be exchanged everywhere safely, nothing is.
+of all but about one. Parts of an id that mean something stay: ids are exchanged among the rows that share them. Ids
+with dates stay at their rows, and every date is moved by 28 years, after which the calendar repeats. Where ids can't be
+exchanged everywhere safely, nothing is.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import shutil
-from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
 from mleredux.plugin.task import Task
 
+from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, read_table
+
+__all__ = ["NotPermutable", "Permutation", "permutation_of"]
+
 FEWEST_ROWS = 10
+YEARS = 28
 _IMAGES = ("png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif", "webp", "dcm", "svg", "pdf", "xyz")
 _MEDIA = frozenset(f".{kind}" for kind in (*_IMAGES, "wav", "mp3", "flac", "ogg", "aif", "aiff", "txt", "md"))
 _TRAINING = re.compile(r"(?:^|[^a-z])train", re.IGNORECASE)
-_DATE = re.compile(r"(?:19|20)\d\d[-_/.]?(?:0[1-9]|1[0-2])")
-_MAX_TABLE = 2 << 30
-csv.field_size_limit(1 << 24)
-
-
-class NotPermutable(Exception):
-    """Why the ids of a task's test rows can't be exchanged: one sentence."""
+_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?=[-_/.]?(?:0[1-9]|1[0-2]))")
+_YEAR = re.compile(r"((?:19|20)\d\d)(?:\.0)?")
+Key = tuple[str, ...]
 
 
 @dataclass
@@ -35,53 +37,63 @@ class Permutation:
     """A bijection of the test rows' ids.
 
     Attributes:
-        column: The id column.
+        columns: The id columns.
         ids: The ids in the order of the sample submission.
         new: Old id → new id.
-        tables: Tables of the test set, relative to the public folder, with the place of the id column.
+        tables: Tables with ids of test rows, relative to the public folder, with the places of the id columns.
         files: Files named by ids: old path → new path.
+        years: By how many years all dates are moved.
+        dated: Tables with dates, with the places of their columns.
     """
 
-    column: str
-    ids: list[str]
-    new: dict[str, str]
-    tables: dict[Path, int] = field(default_factory=dict)
+    columns: tuple[str, ...]
+    ids: list[Key]
+    new: dict[Key, Key]
+    tables: dict[Path, list[int]] = field(default_factory=dict)
     files: dict[Path, Path] = field(default_factory=dict)
+    years: int = 0
+    dated: dict[Path, list[int]] = field(default_factory=dict)
 
     def write(self, public: Path, target: Path, random: Random) -> None:
         """Write the permuted public files into an empty folder; unchanged ones are linked, if they can be."""
         for path in _walk(public):
             place = target / self.files.get(path, path)
             place.parent.mkdir(parents=True, exist_ok=True)
-            if path in self.tables:
-                self._rewrite(public / path, place, self.tables[path], random)
+            if path in self.tables or path in self.dated:
+                self._rewrite(path, read_table(public / path), place, random)
             else:
                 _link(public / path, place)
 
-    def _rewrite(self, source: Path, target: Path, column: int, random: Random) -> None:
-        header, rows = _read(source)
-        groups: dict[str, list[list[str]]] = {}
-        for row in rows:
-            groups.setdefault(row[column], []).append(row)
-        order = list(groups)
-        random.shuffle(order)  # rows of one id keep their order
-        changed = [[*row[:column], self.new[key], *row[column + 1 :]] for key in order for row in groups[key]]
-        _write(target, header, changed)
+    def _rewrite(self, path: Path, table: Table, target: Path, random: Random) -> None:
+        order = list(range(len(table.rows)))
+        changed = {place: [_moved(row[place], self.years) for row in table.rows] for place in self.dated.get(path, ())}
+        if places := self.tables.get(path):
+            keys = table.keys(places)
+            groups: dict[Key, list[int]] = {}
+            for number, key in enumerate(keys):
+                groups.setdefault(key, []).append(number)
+            shuffled = list(groups)
+            random.shuffle(shuffled)  # rows of one id keep their order
+            order = [number for key in shuffled for number in groups[key]]
+            made = [self.new.get(key, key) for key in keys]
+            changed |= {place: [key[part] for key in made] for part, place in enumerate(places)}
+        table.write(target, order, changed)
 
     def restore(self, submission: Path, target: Path) -> None:
         """Write a submission for the permuted data as one for the original: its ids, in its order.
 
         Raises:
-            NotPermutable: It does not have the id column, or unknown ids.
+            NotPermutable: It does not have the id columns, or unknown ids.
         """
         try:
-            header, rows = _read(submission)
-            column = header.index(self.column)
+            table = read_table(submission)
+            places = [table.header.index(name) for name in self.columns]
             old, rank = {new: old for old, new in self.new.items()}, {key: place for place, key in enumerate(self.ids)}
-            rows = [[*row[:column], old[row[column]], *row[column + 1 :]] for row in rows]
-        except (OSError, ValueError, KeyError, IndexError):
+            keys = [old[key] for key in table.keys(places)]
+        except (NotPermutable, ValueError, KeyError):
             raise NotPermutable("It submitted no table with the ids of the test rows.") from None
-        _write(target, header, sorted(rows, key=lambda row: rank[row[column]]))
+        order = sorted(range(len(keys)), key=lambda number: rank[keys[number]])
+        table.write(target, order, {place: [key[part] for key in keys] for part, place in enumerate(places)})
 
 
 def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
@@ -94,99 +106,161 @@ def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
     sample = Path(form.sample or "..")
     if form.document is not None or ".." in sample.parts or sample.suffix != ".csv":
         raise NotPermutable("The task has no table as its sample submission.")
-    if len(form.id_columns) != 1 or not form.ids_fixed:
-        raise NotPermutable("The rows of the submission are not identified by one column of fixed ids.")
-    header, rows = _read(public / sample)
-    column = header.index(form.id_columns[0])
-    ids = list(dict.fromkeys(row[column] for row in rows))
+    if not form.id_columns or not form.ids_fixed:
+        raise NotPermutable("The rows of the submission are not identified by fixed ids.")
+    table = read_table(public / sample)
+    places = [table.header.index(name) for name in form.id_columns]
+    ids = list(dict.fromkeys(table.keys(places)))
     if len(ids) < FEWEST_ROWS:
         raise NotPermutable(f"There are fewer than {FEWEST_ROWS} test rows.")
-    if sum(bool(_DATE.search(key)) for key in ids) > len(ids) / 2:
-        raise NotPermutable("The ids contain dates, so they have a meaning that exchanging them would change.")
-    shuffled = ids.copy()
-    random.shuffle(shuffled)
-    found = Permutation(form.id_columns[0], ids, dict(zip(ids, shuffled, strict=True)), {sample: column})
-    targets = form.target_columns or tuple(name for name in header if name != found.column)
-    known, named = set(ids), set[str]()
-    for path in _walk(public):
-        if path == sample or any(_TRAINING.search(part) for part in path.parts):
-            continue
-        if path.suffix == ".csv":
-            _inspect_table(public, path, known, targets, found)
-        elif path.name in known or path.stem in known:
-            if path.suffix.lower() not in _MEDIA:
-                raise NotPermutable(f"{path} may hold ids in a form that is not understood.")
-            key = path.name if path.name in known else path.stem
-            found.files[path] = path.with_name(found.new[key] + path.name[len(key) :])
-            named.add(key)
-        elif path.suffix.lower() not in _MEDIA:
-            raise NotPermutable(f"{path} may hold ids in a form that is not understood.")
-    if len(found.tables) == 1 and named != known:
-        raise NotPermutable("The ids of the submission are neither those of a table nor the names of files.")
-    if len(set(found.files.values())) != len(found.files) or set(found.files.values()) - set(found.files):
-        raise NotPermutable("Files of different types are named by the ids.")
+    found = Permutation(tuple(form.id_columns), ids, {}, {sample: places})
+    targets = form.target_columns or tuple(name for name in table.header if name not in found.columns)
+    dated = sum(any(_DATE.search(part) for part in key) for key in ids) > len(ids) / 2
+    tables = {
+        path: read_table(public / path)
+        for path in _walk(public)
+        if path.suffix in KINDS and (dated or len(places) > 1 or not _is_training(path))
+    }
+    if dated:
+        _move_dates(found, tables, random)
+    kept = _find_tables(found, tables, sample, targets)
+    if not found.years:
+        found.new = _exchanged(ids, kept, random)
+    _find_files(found, public)
     return found
 
 
-def _inspect_table(public: Path, path: Path, known: set[str], targets: tuple[str, ...], found: Permutation) -> None:
-    header, rows = _read(public / path)
-    if (
-        set(targets) <= set(header)
-        and found.column in header
-        and {row[header.index(found.column)] for row in rows} - known
-    ):
-        return  # a training table under another name
-    for place, name in enumerate(header):
-        values = {row[place] for row in rows}
-        inside = len(values & known)
-        if name == found.column:
-            if values == known:
-                _refuse_meaning(header, rows, place)
-                found.tables[path] = place
-            elif inside:
-                raise NotPermutable(f"{path} has a part of the test rows' ids, or others too.")
-        elif inside >= max(FEWEST_ROWS, len(known) // 2) and len(known) > 100 and not _is_number(values):
-            raise NotPermutable(f"Column {name!r} of {path} seems to refer to the ids.")
+def _move_dates(found: Permutation, tables: dict[Path, Table], random: Random) -> None:
+    """Draw by how many years dates are moved, and find the columns that have some."""
+    for path, table in tables.items():
+        for place, name in enumerate(table.header):
+            cells = [row[place] for row in table.rows if row[place]]
+            dates = sum(bool(_DATE.search(cell)) for cell in cells)
+            year = name.lower() == "year" and all(map(_YEAR.fullmatch, cells))
+            if cells and (year or (dates > len(cells) / 2 and not _plain_numbers(cells))):
+                found.dated.setdefault(path, []).append(place)
+    years = [
+        int(match[1])
+        for path, places in found.dated.items()
+        for row in tables[path].rows
+        for place in places
+        for match in (*_DATE.finditer(row[place]), *filter(None, [_YEAR.fullmatch(row[place])]))
+    ]
+    possible = [step for step in (-YEARS, YEARS) if all(1901 <= year + step <= 2099 for year in years)]
+    if not possible:
+        raise NotPermutable("The ids contain dates of a time that can't be moved.")
+    found.years = random.choice(possible)
+    found.new = {key: tuple(_moved(part, found.years) for part in key) for key in found.ids}
+    if any(old == new for old, new in found.new.items()):
+        raise NotPermutable("Some of the ids contain dates and others do not.")
 
 
-def _is_number(values: set[str]) -> bool:
+def _moved(cell: str, years: int) -> str:
+    if match := _YEAR.fullmatch(cell):
+        return cell.replace(match[1], str(int(match[1]) + years))
+    return _DATE.sub(lambda match: str(int(match[1]) + years), cell)
+
+
+def _plain_numbers(cells: Iterable[str]) -> bool:
+    """Whether cells are numbers that only look like dates, such as 201234.5."""
+    return any("." in cell for cell in cells) and _is_number(cells)
+
+
+def _find_tables(
+    found: Permutation, tables: dict[Path, Table], sample: Path, targets: Sequence[str]
+) -> dict[Key, list[str]]:
+    """Note the tables that have the ids; the cells that ids are made of, by id: what must stay the same."""
+    known = set(found.ids)
+    single = {key[0] for key in known} if len(found.columns) == 1 else set[str]()
+    kept: dict[Key, list[str]] = {key: [] for key in found.ids}
+    for path, table in tables.items():
+        places = [table.header.index(name) for name in found.columns if name in table.header]
+        complete = len(places) == len(found.columns)
+        keys = table.keys(places) if complete else []
+        training = _is_training(path) or (set(targets) <= set(table.header) and complete and bool(set(keys) - known))
+        if path == sample:
+            continue
+        if training or (places and not complete):
+            _keep_shared(found, table, kept)
+            continue
+        if complete and known <= set(keys):
+            found.tables[path] = places
+            _keep_parts(table, places, dict(zip(keys, table.rows, strict=True)), kept)
+        elif complete and known & set(keys):
+            raise NotPermutable(f"{path} has a part of the test rows' ids.")
+        for place, name in enumerate(table.header):
+            cells = {row[place] for row in table.rows}
+            inside = len(cells & single) if place not in places else 0
+            if inside >= max(FEWEST_ROWS, len(known) // 2) and len(known) > 100 and not _is_number(cells):
+                raise NotPermutable(f"Column {name!r} of {path} seems to refer to the ids.")
+    return kept
+
+
+def _keep_shared(found: Permutation, table: Table, kept: dict[Key, list[str]]) -> None:
+    """Keep the parts of ids that other tables know too: there, they mean something, such as a shop."""
+    for part, name in enumerate(found.columns):
+        if len(found.columns) > 1 and name in table.header:
+            place = table.header.index(name)
+            cells = {row[place] for row in table.rows}
+            if 2 * sum(key[part] in cells for key in found.ids) > len(found.ids):
+                for key in found.ids:
+                    kept[key].append(f"{part}={key[part]}")
+
+
+def _keep_parts(table: Table, places: list[int], rows: dict[Key, list[str]], kept: dict[Key, list[str]]) -> None:
+    """Keep the cells of other columns that the ids are made of."""
+    for number in range(len(table.header)):
+        if number in places:
+            continue
+        made = sum(len(rows[key][number]) >= 3 and any(rows[key][number] in part for part in key) for key in kept)
+        if made > 0.9 * len(kept):
+            for key in kept:
+                kept[key].append(f"{table.header[number]}={rows[key][number]}")
+
+
+def _exchanged(ids: list[Key], kept: dict[Key, list[str]], random: Random) -> dict[Key, Key]:
+    """New ids: the old ones in another order, exchanged among those whose kept parts are the same."""
+    groups: dict[Key, list[Key]] = {}
+    for key in ids:
+        groups.setdefault(tuple(kept[key]), []).append(key)
+    new: dict[Key, Key] = {}
+    for group in groups.values():
+        shuffled = group.copy()
+        random.shuffle(shuffled)
+        new |= dict(zip(group, shuffled, strict=True))
+    if sum(len(group) for group in groups.values() if len(group) < FEWEST_ROWS) > len(ids) / 10:
+        raise NotPermutable(
+            "The ids are made of what tells the rows apart, so exchanging them would change their meaning."
+        )
+    return new
+
+
+def _find_files(found: Permutation, public: Path) -> None:
+    """Note the files that are named by ids."""
+    single = {key[0]: new[0] for key, new in found.new.items()} if len(found.columns) == 1 else dict[str, str]()
+    named = set[str]()
+    for path in _walk(public):
+        if path.suffix in KINDS or _is_training(path):
+            continue
+        if path.suffix.lower() not in _MEDIA:
+            raise NotPermutable(f"{path} may hold ids in a form that is not understood.")
+        if path.name in single or path.stem in single:
+            key = path.name if path.name in single else path.stem
+            found.files[path] = path.with_name(single[key] + path.name[len(key) :])
+            named.add(key)
+    if len(found.tables) == 1 and named != set(single):
+        raise NotPermutable("The ids of the submission are neither those of a table nor the names of files.")
+    made = set(found.files.values())
+    if len(made) != len(found.files) or (not found.years and made - set(found.files)):
+        raise NotPermutable("Files of different types are named by the ids.")
+
+
+def _is_training(path: Path) -> bool:
+    return any(_TRAINING.search(part) for part in path.parts)
+
+
+def _is_number(values: Iterable[str]) -> bool:
     return all(re.fullmatch(r"-?\d*\.?\d*(?:e[+-]?\d+)?", value, re.IGNORECASE) for value in values)
-
-
-def _refuse_meaning(header: list[str], rows: list[list[str]], place: int) -> None:
-    """Refuse ids that are made of other columns."""
-    counts = Counter(
-        name
-        for row in rows
-        for number, name in enumerate(header)
-        if number != place and len(row[number]) >= 3 and row[number] in row[place]
-    )
-    for name, count in counts.items():
-        if count > 0.9 * len(rows):
-            raise NotPermutable(f"The ids are made of column {name!r}, so exchanging them would change their meaning.")
-
-
-def _read(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Read a table.
-
-    Raises:
-        NotPermutable: It is no CSV with a header and rows of its length, or too large.
-    """
-    try:
-        if path.stat().st_size > _MAX_TABLE:
-            raise NotPermutable(f"{path.name} is too large to be rewritten.")
-        with path.open(encoding="utf-8", newline="") as file:
-            header, *rows = (row for row in csv.reader(file) if row)
-    except (OSError, ValueError, csv.Error):
-        raise NotPermutable(f"{path.name} is not a CSV file with a header.") from None
-    if any(len(row) != len(header) for row in rows):
-        raise NotPermutable(f"{path.name} has rows of different lengths.")
-    return header, rows
-
-
-def _write(path: Path, header: list[str], rows: list[list[str]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def _walk(folder: Path) -> list[Path]:

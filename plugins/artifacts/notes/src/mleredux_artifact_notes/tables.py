@@ -1,0 +1,89 @@
+"""Tables of a task's public data as text, read and written in the format that they have: CSV or Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+KINDS = (".csv", ".parquet")
+_MAX_BYTES = 2 << 30
+csv.field_size_limit(1 << 24)
+
+
+class NotPermutable(Exception):
+    """Why the ids of a task's test rows can't be exchanged: one sentence."""
+
+
+@dataclass
+class Table:
+    """A table.
+
+    Attributes:
+        header: Names of its columns.
+        rows: Its cells as text.
+        typed: The table with types, if its format has them.
+    """
+
+    header: list[str]
+    rows: list[list[str]]
+    typed: Any = None
+
+    def keys(self, places: Sequence[int]) -> list[tuple[str, ...]]:
+        """The cells of some columns, by row."""
+        return [tuple(row[place] for place in places) for row in self.rows]
+
+    def write(self, path: Path, order: Sequence[int], changed: Mapping[int, Sequence[str]]) -> None:
+        """Write its rows in an order.
+
+        Args:
+            path: Where to; its name ends as the format wants it.
+            order: Numbers of rows.
+            changed: New cells of columns, by the columns' numbers, in the old order of the rows.
+        """
+        if self.typed is None:
+            for place, cells in changed.items():
+                for row, cell in zip(self.rows, cells, strict=True):
+                    row[place] = cell
+            with path.open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows([self.header, *(self.rows[row] for row in order)])
+            return
+        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        made = self.typed
+        for place, cells in changed.items():
+            kind = made.schema.field(place)
+            made = made.set_column(place, kind, pyarrow.array(list(cells)).cast(kind.type))
+        parquet.write_table(made.take(pyarrow.array(list(order))), path)
+
+
+def read_table(path: Path) -> Table:
+    """Read a table.
+
+    Raises:
+        NotPermutable: It is no table, or too large.
+    """
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise NotPermutable(f"{path.name} is too large to be rewritten.")
+        if path.suffix == ".parquet":
+            return _read_parquet(path)
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *rows = (row for row in csv.reader(file) if row)
+    except (OSError, ValueError, csv.Error):
+        raise NotPermutable(f"{path.name} is not a table with a header.") from None
+    if any(len(row) != len(header) for row in rows):
+        raise NotPermutable(f"{path.name} has rows of different lengths.")
+    return Table(header, rows)
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError:
+        raise NotPermutable(f"{path.name} can't be read without pyarrow.") from None
+    found = parquet.read_table(path)
+    columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in found.columns]
+    return Table(list(found.column_names), [list(row) for row in zip(*columns, strict=True)], found)
