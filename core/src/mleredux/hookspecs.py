@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from mleredux._core.models.experiment import Plan
+    from mleredux._core.pages import Page, Panel
     from mleredux._core.plugins import Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
     from mleredux._core.stages.trial import Trial
@@ -124,6 +125,11 @@ def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
     """Return commands; `runs curve` is `curve` in the group `runs`. With `--server` support, `place = "both"`."""
+
+
+@hookspec
+def mleredux_register_pages() -> Iterable[Page | Panel]:
+    """Return web pages, and panels on the page of each run, which `mleredux view` shows; see `mleredux.plugin.page`."""
 
 
 # Lookup and services

@@ -152,3 +152,9 @@ def watched(site: Site, browser: Browser) -> Iterator[Watched]:
     context.close()
     assert seen.problems == []
     assert seen.foreign() == []
+
+
+@pytest.fixture
+def made_run() -> Any:
+    """Makes a run: see `made_runs.make_run`."""
+    return made_runs.make_run

@@ -37,8 +37,8 @@ def describe(plugin: Plugin) -> Iterator[dict[str, Any]]:
     catalogue = Catalogue(plugins=[plugin])
     registered: dict[str, Any] = {}
     if catalogue.load_plugin(plugin):
-        hooks = implemented_hooks(plugin, catalogue.manager)
-        record["hooks"] = [hook for hook in hooks if not hook.startswith("mleredux_register_")]
+        of_kinds = {f"mleredux_register_{kind}" for kind in KINDS}
+        record["hooks"] = [hook for hook in implemented_hooks(plugin, catalogue.manager) if hook not in of_kinds]
         record["dynamic"] = [str(kind) for kind in getattr(plugin.object, "mleredux_dynamic", ())]
         for kind in KINDS:
             if kind not in record["dynamic"]:

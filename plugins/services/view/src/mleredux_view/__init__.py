@@ -7,6 +7,7 @@ How it is put together, and how a page is added:
 - `pages/` has a module for each page. A page is a function that takes a `Visit` (the source, the path's parts, the
   query) and returns the name of a template and its values; `@page("/runs/{run_id}/log")` gives it an address. List the
   module in `pages/__init__.py`, and that is all: it is served live, exported, and checked by the tests of every page.
+- `plugins.py` adds the pages and panels of other plugins, and some own ones, by the hook `mleredux_register_pages`.
 - `templates/` extends `layout.html.j2`; everything is escaped. Addresses are always written as
   `{{ link("runs", run.id, "log", line=7) }}`, so that an export can write relative file names instead.
 - `static/view.css` continues the report's style sheet with its custom properties; `static/view.js` is the only own

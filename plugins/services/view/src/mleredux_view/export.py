@@ -10,10 +10,9 @@ from mleredux_artifact_reports.shared import TEMPLATES as REPORT
 from starlette.routing import Match, Route
 
 from mleredux_view.links import ExportLinks, Linked, file_name
-from mleredux_view.pages import MODULES
-from mleredux_view.site import STATIC, answer
+from mleredux_view.site import STATIC, all_pages, answer
 from mleredux_view.source import Source
-from mleredux_view.visit import Declared, Visit, declared
+from mleredux_view.visit import Declared, Visit
 
 
 def export(source: Source, folder: Path) -> int:
@@ -33,7 +32,7 @@ def export(source: Source, folder: Path) -> int:
 
 
 def _write_pages(source: Source, folder: Path) -> int:
-    routes = [(Route(one.path, lambda: None), one) for module in MODULES for one in declared(module)]
+    routes = [(Route(one.path, lambda: None), one) for one in all_pages()]
     links, count = ExportLinks(), 0
     links.of(((), ()))()
     for page in links.pages():

@@ -46,6 +46,16 @@ class LocalSource:
         """The directory."""
         return str(self.store.path)
 
+    @property
+    def folder(self) -> Path | None:
+        """The directory."""
+        return self.store.path
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The folder of prepared data, if another than the default one."""
+        return Path(self._data_dir) if self._data_dir else None
+
     def runs(self, query: RunQuery) -> RunTable:
         """The runs that match, from memory."""
         self._look()

@@ -25,6 +25,7 @@ from starlette.staticfiles import StaticFiles
 from mleredux_view import texts
 from mleredux_view.links import served
 from mleredux_view.pages import MODULES
+from mleredux_view.plugins import menu, plugin_pages, selections, templates
 from mleredux_view.source import Source
 from mleredux_view.visit import Declared, Shown, Visit, declared, missing
 
@@ -47,7 +48,7 @@ def make_site(source_of: Callable[[Request], Source], root: str = "") -> Starlet
         Mount("/static", _Static(directory=STATIC)),
         Route("/live", partial(_live, source_of)),
     ]
-    pages = (one for module in MODULES for one in declared(module))
+    pages = all_pages()
     routes += [Route(one.path, partial(_answer, source_of, one, root), methods=[one.method]) for one in pages]
     compressed = [Middleware(GZipMiddleware, minimum_size=2000)]
     nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root)
@@ -58,17 +59,23 @@ def make_site(source_of: Callable[[Request], Source], root: str = "") -> Starlet
     return Starlette(routes=routes, middleware=compressed, exception_handlers={404: missed})
 
 
+def all_pages() -> list[Declared]:
+    """Return the pages and actions, those of other plugins last."""
+    return [*(one for module in MODULES for one in declared(module)), *plugin_pages()]
+
+
 @cache
 def environment() -> Environment:
-    """Return the templates: own ones, and the parts of the report."""
+    """Return the templates: own ones, the parts of the report, and those of plugins below the names of packages."""
     made = Environment(
-        loader=ChoiceLoader([FileSystemLoader(HERE / "templates"), FileSystemLoader(REPORT)]),
+        loader=ChoiceLoader([FileSystemLoader(HERE / "templates"), FileSystemLoader(REPORT), templates()]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters.update(texts.FILTERS)
+    made.globals.update(menu=menu(), selections=selections())
     return made
 
 
@@ -100,12 +107,18 @@ async def _answer(source_of: Callable[[Request], Source], one: Declared, root: s
 def answer(one: Declared, visit: Visit) -> Response:
     """Return the response of a page; an error is a page too."""
     status = 200
+    error: Exception
     try:
         shown = one.function(visit)
         if isinstance(shown, Response):
             return shown
         text = rendered(shown, visit)
-    except MlereduxError as error:
+    except Exception as failure:  # a plugin's template may raise anything
+        error = failure
+        if not isinstance(error, MlereduxError):
+            if one.registered is None:
+                raise
+            error = one.registered.failed(error)
         status = 404 if isinstance(error, NotFound) else 409
         text = rendered(Shown("problem.html.j2", {"problem": error}), visit)
     return HTMLResponse(text, status, {"Vary": "HX-Request"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from mleredux.plugin.artifact import Run
@@ -61,6 +62,14 @@ class Source(Protocol):
     @property
     def place(self) -> str:
         """Where the runs are stored, for people."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The directory of the runs, if they are in one that the user may see as a whole."""
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The directory of prepared data; None: the default one."""
 
     def runs(self, query: RunQuery) -> RunTable:
         """The runs that match."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mleredux.errors import NotFound
 from mleredux.plugin.artifact import Run
+from mleredux.plugin.command import Record
+from mleredux.plugin.page import Registered
 from starlette.responses import Response
 
-from mleredux_view.source import Source
+from mleredux_view.source import RunQuery, Source
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,25 @@ class Visit:
         """
         return self.source.run(self.parts["run_id"])
 
+    @property
+    def folder(self) -> Path | None:
+        """The directory of runs, if they are in one."""
+        return self.source.folder
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The directory of prepared data; None: the default one."""
+        return self.source.data_dir
+
+    def rows(self, limit: int = 1000, search: str = "", **wanted: Iterable[str]) -> list[Record]:
+        """The newest runs that have one of the values in each of these columns."""
+        chosen = {name: frozenset(values) for name, values in wanted.items()}
+        return self.source.runs(RunQuery(search=search, wanted=chosen, limit=limit)).rows
+
+    def open(self, run_id: str) -> Run:
+        """A run, for reading only."""
+        return self.source.run(run_id)
+
 
 class Shown(NamedTuple):
     """What a page shows: a template and its values."""
@@ -62,11 +84,12 @@ class Shown(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """A page or an action, and its address."""
+    """A page or an action, and its address; `registered` if a plugin's hook adds it."""
 
     path: str
     function: Callable[[Visit], Shown | Response]
     method: str
+    registered: Registered | None = None
 
 
 _F = TypeVar("_F", bound=Callable[[Visit], Any])

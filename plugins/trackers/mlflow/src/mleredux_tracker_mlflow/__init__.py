@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
+    from mleredux.plugin.page import Panel
     from mleredux.plugin.tracker import Event, Run
 
 mleredux_contract = 2
@@ -20,6 +21,14 @@ URI_VARIABLES = ("MLEREDUX_MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_URI")
 def mleredux_register_commands() -> list[Ref]:
     """`mleredux runs track`."""
     return [Ref("runs track", "mleredux_tracker_mlflow.track_command:command")]
+
+
+@hookimpl
+def mleredux_register_pages() -> list[Panel]:
+    """Links from a run's page to where it was sent."""
+    from mleredux.plugin.page import Panel
+
+    return [Panel(title="MLflow", template="sent.html.j2", function="mleredux_tracker_mlflow.panel:sent")]
 
 
 @hookimpl

@@ -47,6 +47,11 @@ def read_sent(folder: Path, uri: str) -> Sent:
     )
 
 
+def all_sent(folder: Path) -> dict[str, Sent]:
+    """Read the records of all MLflows by their tracking URIs, without user and password."""
+    return {uri: sent for uri in _read(folder) if (sent := read_sent(folder, uri)).mlflow_run_id}
+
+
 def write_sent(folder: Path, uri: str, sent: Sent) -> None:
     """Store the record, beside those of other MLflows.
 

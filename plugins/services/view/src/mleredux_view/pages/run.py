@@ -11,6 +11,7 @@ from mleredux_artifact_reports.shared import page_of
 
 from mleredux_view.charts import memory_chart, score_chart
 from mleredux_view.pages.failures import last_error
+from mleredux_view.plugins import panels_of
 from mleredux_view.visit import Shown, Visit, page
 
 
@@ -32,6 +33,7 @@ def overview(visit: Visit) -> Shown:
             "resources": memory_chart(run.resources()),
             "log_link": visit.link("runs", run.id, "log", at="error"),
             "error": last_error(run, str(len(run.events()))) if failed else "",
+            "panels": panels_of(visit, run),
         },
     )
 

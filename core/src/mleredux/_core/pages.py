@@ -1,0 +1,149 @@
+"""Web pages and panels that plugins add to the pages over runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from mleredux._core.plugins import Catalogue
+from mleredux.errors import MlereduxError, PluginError
+
+if TYPE_CHECKING:
+    from mleredux._core.cli.backend import Record
+    from mleredux._core.store import Run
+
+HOOK = "mleredux_register_pages"
+
+
+class Visit(Protocol):
+    """A request for a page; everything shows only what its visitor may see."""
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """What the address gives for the names in braces of the page's path."""
+
+    @property
+    def query(self) -> Mapping[str, list[str]]:
+        """The address's query: for each name its values."""
+
+    @property
+    def static(self) -> bool:
+        """Whether the page is for an export, which opens offline."""
+
+    @property
+    def link(self) -> Callable[..., str]:
+        """Makes addresses, as in templates: `link("runs", run.id, "log", line=7)`."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The directory of runs, if they are in one."""
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The directory of prepared data; None: the default one."""
+
+    def text(self, name: str, default: str = "") -> str:
+        """The last value of a name in the query."""
+
+    def rows(self, limit: int = 1000, search: str = "", **wanted: Iterable[str]) -> list[Record]:
+        """Rows of the list of runs, newest first, that have one of the values in each of these columns."""
+
+    def open(self, run_id: str) -> Run:
+        """A run, for reading only; raises `NotFound`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A page at an address of its own.
+
+    Attributes:
+        path: Its address: `/compare`, `/tasks/{task}`.
+        template: A Jinja template in the folder `templates` of the function's package; it extends `layout.html.j2`.
+        function: `package.module:function`, imported when it is used: from a `Visit` to the template's values.
+        menu: Its title in the menu of all pages; empty: it is only reached by links.
+        selection: The title of a button on the list of runs, which opens it with the selected runs as values of `run`.
+    """
+
+    path: str
+    template: str
+    function: str
+    menu: str = ""
+    selection: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/"):
+            raise ValueError(f"the path {self.path!r} of a page does not begin with /")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """A section on the page of each run.
+
+    Attributes:
+        title: Its title.
+        template: As of a page; it has the content of the section only.
+        function: `package.module:function`, imported when it is used: from a `Visit` and a `Run` to the template's
+            values, or None for a run that it has nothing on.
+    """
+
+    title: str
+    template: str
+    function: str
+
+
+class Registered(NamedTuple):
+    """A page or panel, and the plugin that adds it."""
+
+    item: Page | Panel
+    plugin: str
+
+    @property
+    def package(self) -> str:
+        """The package whose folder `templates` holds its template."""
+        return self.item.function.partition(".")[0].partition(":")[0]
+
+    def call(self, *arguments: Any) -> Mapping[str, Any] | None:
+        """Call its function.
+
+        Raises:
+            PluginError: It can't be imported, or fails.
+            MlereduxError: It says so.
+        """
+        try:
+            function = resolve_name(self.item.function)
+            found: Mapping[str, Any] | None = function(*arguments)
+        except MlereduxError:
+            raise
+        except Exception as error:  # a plugin's code may raise anything
+            raise self.failed(error) from error
+        return found
+
+    def failed(self, error: Exception) -> PluginError:
+        """The error of a page whose function or template fails."""
+        told = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+        name = self.item.path if isinstance(self.item, Page) else self.item.title
+        return PluginError(
+            f"The page {name} of plugin {self.plugin!r} fails ({told}).", hint="Fix or update the plugin."
+        )
+
+
+def registered_pages(catalogue: Catalogue) -> list[Registered]:
+    """Pages and panels of all plugins; what one can't register is skipped, and noted as its problem."""
+    found = []
+    for implementation in catalogue.hook(HOOK).get_hookimpls():
+        name = implementation.plugin_name
+        try:
+            items: list[Any] = [*implementation.function()]  # type: ignore[misc]  # pluggy: object
+            if wrong := [item for item in items if not isinstance(item, Page | Panel)]:
+                raise TypeError(f"{type(wrong[0]).__name__} is neither a Page nor a Panel")
+        except Exception as error:  # a plugin's code may raise anything
+            told = f"Plugin {name!r} can't register pages ({type(error).__name__}: {' '.join(str(error).split())})."
+            for plugin in catalogue.plugins:
+                if plugin.name == name and told not in plugin.errors:
+                    plugin.errors.append(told)
+            continue
+        found += [Registered(item, name) for item in items]
+    return found

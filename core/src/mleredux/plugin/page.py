@@ -1,0 +1,28 @@
+"""For authors of web pages and panels, which `mleredux view` shows, live and in exports.
+
+A plugin registers pages at addresses of their own, and panels on the page of each run. The function of each is imported
+when it is used, and returns the values of its template, or None for no panel.
+
+`my_package/templates/words.html.j2` is a Jinja template in which every value is escaped, such as
+`<a href="{{ link("runs", run.id, "log") }}">{{ count|thousands }} words</a>`. The template of a page extends
+`layout.html.j2`, and fills its blocks `title` and `content`. Every template has `visit`, `link`, `static` and, in a
+panel, `run`. Scripts and styles in a page are not executed (content security policy); the style classes are those
+of `report.css` and `view.css`. Addresses are made by `link`, so that an export can follow them::
+
+    from mleredux.plugin import hookimpl
+    from mleredux.plugin.artifact import Run
+    from mleredux.plugin.page import Panel, Visit
+
+    @hookimpl
+    def mleredux_register_pages() -> list[Panel]:
+        return [Panel(title="Words", template="words.html.j2", function="my_package.words:words")]
+
+    def words(visit: Visit, run: Run) -> dict[str, int] | None:
+        return {"count": len(run.agent_log.read_bytes().split())}
+"""
+
+from __future__ import annotations
+
+from mleredux._core.pages import Page, Panel, Registered, Visit, registered_pages
+
+__all__ = ["Page", "Panel", "Registered", "Visit", "registered_pages"]

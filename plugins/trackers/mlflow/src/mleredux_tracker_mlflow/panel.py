@@ -1,0 +1,38 @@
+"""The panel on a run's page that leads to its MLflow runs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from mleredux.plugin.page import Visit
+from mleredux.plugin.tracker import Run
+
+from mleredux_tracker_mlflow.masks import MASK
+from mleredux_tracker_mlflow.record import Sent, all_sent
+
+
+class Place(NamedTuple):
+    """An MLflow that has the run: its tracking URI, the address of the run's page if it is a server, its files."""
+
+    uri: str
+    address: str | None
+    run_id: str | None
+    files: int
+
+
+def sent(_visit: Visit, run: Run) -> dict[str, Any] | None:
+    """Where the run was sent; None if it was not."""
+    places = [
+        Place(uri, _address(uri, one), one.mlflow_run_id, len(one.files)) for uri, one in all_sent(run.path).items()
+    ]
+    return {"places": places} if places else None
+
+
+def _address(uri: str, one: Sent) -> str | None:
+    uri = uri.replace(f"{MASK}@", "")
+    if not uri.startswith(("http://", "https://")) or not uri.isascii():
+        return None
+    return (
+        f"{uri}/#/experiments/{quote(one.experiment_id or '0', safe='')}/runs/{quote(one.mlflow_run_id or '', safe='')}"
+    )
