@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 import tarfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from mleredux._core.store import Run
+from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import RunStore
 from mleredux_experiments.analysis import analyse
+from mleredux_experiments.commands.failures import command
 from mleredux_experiments.failures import CATEGORIES, Finding
 from mleredux_experiments.failures.counts import counts_by_arm, find
 from mleredux_experiments.figures import pictures
 from mleredux_experiments.report import page
 from mleredux_experiments.sources import load
+from mleredux_scripted_llm import ScriptedLlm
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
 from scenarios import PACKED, labels
@@ -109,3 +117,32 @@ def test_hostile_traces_do_not_hide_failures(failing: Path) -> None:
     found = load(failing, rollouts=True)
     assert not found.notes
     assert {row.failure for row in found.arms["bad"]} == {"package"}
+
+
+def test_a_judge_is_asked_and_its_agreement_measured(
+    found: dict[str, list[Finding]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tarfile.open(PACKED) as archive:
+        archive.extractall(tmp_path, filter="data")
+    for path in tmp_path.iterdir():
+        if path.name.rpartition("-")[0] not in ("clean", "package", "memory"):
+            shutil.rmtree(path)
+    says = [("OutOfMemoryError", "resources"), ("ModuleNotFoundError", "no-submission"), ("accuracy", "none")]
+    rules = [{"when": {"last": pattern}, "reply": {"text": json.dumps({"category": name})}} for pattern, name in says]
+    store = RunStore(tmp_path)
+    with ScriptedLlm({"rules": rules}, key="secret") as llm:
+        for name, value in llm.environment("secret").items():
+            monkeypatch.setenv(name, value)
+        done = CliRunner().invoke(command, ["--judge", "scripted", "--json"], obj=store)
+        told = json.loads(done.stdout)
+        assert Counter((one["primary"], one["judged"]) for one in told) == {
+            (None, "none"): 3, ("package", "no-submission"): 3, ("resources", "resources"): 3,
+        }  # fmt: skip
+        # Observed 2/3; by chance 1/3 (none) · 1/3 + 1/3 (resources) · 1/3 = 2/9: (2/3 − 2/9)/(1 − 2/9) = 4/7.
+        assert told[0]["kappa"] == pytest.approx(4 / 7)
+        done = CliRunner().invoke(command, ["--judge", "scripted"], obj=store, catch_exceptions=False)
+        assert "Agreement of scripted with the rules over 9 runs: kappa 0.57." in done.stdout
+    with ScriptedLlm({"rules": [{"reply": {"text": "Well done!"}}]}) as llm:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{llm.url}/v1")
+        done = CliRunner().invoke(command, ["--judge", "scripted"], obj=store)
+        assert isinstance(done.exception, MlereduxError) and "named no category" in str(done.exception)

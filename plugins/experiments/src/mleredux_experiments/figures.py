@@ -114,7 +114,8 @@ def forest(found: Comparison) -> Figure:
     axes.axvline(0, color="#555555", linewidth=0.8)
     if found.margin:
         axes.axvspan(-found.margin, found.margin, color="#eeeeee", zorder=0, label="too small to matter")
-    axes.set_yticks([*places, top], [*(_short(one.task) for one in told), f"all {len(found.tasks)} tasks"], fontsize=8)
+    mean = f"all {len(found.tasks)} tasks" if len(found.tasks) > 1 else "mean"
+    axes.set_yticks([*places, top], [*(_short(one.task) for one in told), mean], fontsize=8)
     axes.set_xlabel(f"{found.b} minus {found.a}, {found.unit}")
     figure.legend(loc="outside lower center", fontsize=8, ncols=4, frameon=False)
     return figure
@@ -176,7 +177,8 @@ def _attempts(analysis: Analysis) -> Picture | None:
             axes.plot(k, one.chosen, color=color, marker="s", linestyle="--", label=f"{name}: best by own validation")
     title = MEASURES[analysis.measure.partition("@")[0]].title
     axes.set(xlabel="attempts k", ylabel=f"tasks with {title}, %", ylim=(-2, 102))
-    axes.set_xticks(np.arange(1, max(len(one.any_of) for _, one in found) + 1))
+    most = max(len(one.any_of) for _, one in found)
+    axes.set_xticks(np.arange(1, most + 1, -(-most // 12)))
     axes.legend(frameon=False, fontsize=8)
     told = [f"{name} goes from {one.any_of[0]:.0f} % to {one.any_of[-1]:.0f} %" for name, one in found]
     answer = f"With {len(found[0][1].any_of)} attempts instead of one, {'; '.join(told)} of tasks."
@@ -219,7 +221,7 @@ def _validation(analysis: Analysis) -> Picture | None:
     axes.set(xlabel="the agent's own validation (0: median, 1: gold)", ylabel="test (0: median, 1: gold)")
     axes.legend(frameon=False, fontsize=8)
     told = [
-        f"{name} is too {'optimistic' if one.gap > 0 else 'pessimistic'} by {abs(one.gap):.0%}"
+        f"{name} is too {'optimistic' if one.gap > 0 else 'pessimistic'} by {100 * abs(one.gap):.0f} %"
         for name, one in found
         if one.gap
     ]

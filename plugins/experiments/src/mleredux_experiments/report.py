@@ -14,16 +14,23 @@ if TYPE_CHECKING:
     from mleredux_experiments.analysis import Analysis
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff;
+:root { color-scheme: light dark; --ink: #222; --paper: #fff; --lead: #f3f7fa; --line: #ddd; --note: #555 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e8e8; --paper: #16181b; --lead: #1f2a33; --line: #3a3f45; --note: #a8adb3 }
+}
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.2rem; margin: 2.2rem 0 .3rem }
-.lead { font-size: 1.15rem; border-left: 4px solid #0072b2; padding: .3rem .8rem; background: #f3f7fa }
-figure { margin: .5rem 0 } figure svg { width: 100%; height: auto; max-width: 52rem }
+.lead { font-size: 1.15rem; border-left: 4px solid #0072b2; padding: .3rem .8rem; background: var(--lead) }
+figure { margin: .5rem 0; overflow-x: auto }
+figure svg { width: 100%; height: auto; min-width: 38rem; max-width: 52rem; background: #fff; border-radius: 4px }
 .scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: left; white-space: nowrap }
-td.n, th.n { text-align: right } .note { color: #555; font-size: .9rem }
+th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap }
+td.n, th.n { text-align: right } .note { color: var(--note); font-size: .9rem }
 dt { font-weight: 600 } dd { margin: 0 0 .4rem 1rem }
-@media print { h2, figure { break-inside: avoid } }
+@media print {
+  :root { --ink: #000; --paper: #fff; --lead: #f3f7fa; --line: #ddd; --note: #555 }
+  h2, figure { break-inside: avoid } }
 """
 _WORDS = {
     "Tasks like these": "how the figure would vary on other tasks of the same kind. This is the error for saying that "

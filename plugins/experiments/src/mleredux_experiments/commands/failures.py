@@ -11,25 +11,35 @@ from mleredux.plugin.command import print_json, print_table
 
 @click.command("failures")
 @click.argument("names", metavar="[RUN]...", nargs=-1)
+@click.option("--judge", metavar="MODEL", help="Also ask this model (OPENAI_BASE_URL), and measure its agreement.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def command(store: RunStore, names: tuple[str, ...], as_json: bool) -> None:
+def command(store: RunStore, names: tuple[str, ...], judge: str | None, as_json: bool) -> None:
     """Find out why runs failed or fell short, with the line that shows it; without RUN, of all runs.
 
-    Each run has one primary cause, the first in the list; categories correspond to the failure modes of MAST.
+    Each run has one primary cause, the first in the list; categories correspond to the failure modes of MAST. A model
+    may be asked for a second opinion on the primary cause; kappa is its agreement with the rules beyond chance.
     """
     from mleredux_experiments.failures import CATEGORIES
     from mleredux_experiments.failures.counts import counts_by_arm, find
 
     runs = [store.get(name) for name in names or store.ids()]
     found = [(run, find(run)) for run in runs if run.state.final]
+    opinions, agreement = {}, None
+    if judge is not None and found:
+        from mleredux_experiments.failures.judge import NONE, judged, kappa
+
+        opinions = {run.id: judged(run, judge) for run, _ in found}
+        agreement = kappa([rules[0].category if rules else NONE for _, rules in found], list(opinions.values()))
     if as_json:
+        judged_by = {"judge": judge, "kappa": agreement} if judge else {}
         print_json(
             [
                 {
                     "run": run.id, "task": run.spec.task, "agent": run.spec.agent, "seed": run.spec.seed,
                     "primary": findings[0].category if findings else None,
                     "findings": [{**asdict(finding), "mast": finding.mast} for finding in findings],
+                    **({"judged": opinions[run.id], **judged_by} if judge else {}),
                 }
                 for run, findings in found
             ]
@@ -45,7 +55,7 @@ def command(store: RunStore, names: tuple[str, ...], as_json: bool) -> None:
         columns = (
             ("task", "agent", "failure", "where", "line") if len(found) == 1 else ("run", "failure", "where", "line")
         )
-        print_table(rows, columns, give_way=("run", "agent", "line"))
+        print_table(rows, columns, give_way=(columns[0], "line"))
     else:
         click.echo("No failures found.")
     if len(found) > 1:
@@ -54,3 +64,9 @@ def command(store: RunStore, names: tuple[str, ...], as_json: bool) -> None:
         for agent, counted in sorted(counts.items()):
             parts = [f"{counted[name]} {name}" for name in (*CATEGORIES, "none") if counted[name]]
             click.echo(f"{agent}: {', '.join(parts)} ({counted.total()} runs)")
+    for run, rules in found:
+        if run.id in opinions and opinions[run.id] != (rules[0].category if rules else NONE):
+            click.echo(f"{run.id}: {judge} says {opinions[run.id]}.")
+    if opinions:
+        told = "not defined: all runs are in one category" if agreement is None else f"{agreement:.2f}"
+        click.echo(f"Agreement of {judge} with the rules over {len(found)} runs: kappa {told}.")
