@@ -102,6 +102,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site.close()
 
 
+@pytest.fixture(scope="session", name="made_runs")
+def _made_runs() -> ModuleType:
+    return made_runs
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium."""

@@ -54,7 +54,7 @@ def make_run(runs: Path, number: int, **changes: Any) -> Path:
     (path / "output/code/train.py").write_text("print('training')\n")
     if graded:
         _write_report(path, task, at, seconds, scores, rng)
-    _write_rollout(path, changes.get("steps", 12), agent, error, at, changes.get("said"))
+    _write_rollout(path, changes.get("steps", 12), agent, error, at, changes.get("said"), status == "running")
     return path
 
 
@@ -147,8 +147,12 @@ def _write_report(path: Path, task: str, at: datetime, seconds: float, scores: l
     _write(path / "scores.json", versions)
 
 
-def _write_rollout(path: Path, steps: int, agent: str, error: str, at: datetime, said: str | None) -> None:
-    (path / "rollout.json").write_text(rollout_text(steps, agent, error, at, said or ""))
+def _write_rollout(path: Path, steps: int, agent: str, error: str, at: datetime, said: str | None, live: bool) -> None:
+    place = path / "rollout.json"
+    if live:  # what the agent wrote so far
+        place = path / "output/rollout/trajectory.json"
+        place.parent.mkdir()
+    place.write_text(rollout_text(steps, agent, error, at, said or ""))
 
 
 def _write(path: Path, content: Any) -> None:

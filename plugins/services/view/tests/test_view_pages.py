@@ -147,6 +147,16 @@ def test_steps_are_filtered_and_searched_in_pages(watched: Any) -> None:
     assert "Traceback" in page.locator("details.step[open] pre").last.inner_text()
 
 
+def test_steps_appear_while_the_run_goes_on(watched: Any, made_runs: Any) -> None:
+    page = watched.open(f"/runs/{watched.site.ids['live']}/steps")
+    assert page.locator("details.step").count() == 12
+    own = watched.site.runs / watched.site.ids["live"] / "output" / "rollout" / "trajectory.json"
+    own.write_text(made_runs.rollout_text(14))
+    page.wait_for_timeout(2_100)
+    page.reload()
+    page.locator("details.step .n", has_text="14").wait_for()
+
+
 def test_an_export_opens_offline_and_has_the_same_runs(site: Any, browser: Any, tmp_path: Path) -> None:
     from mleredux.plugin.artifact import RunStore
     from mleredux_view.export import export

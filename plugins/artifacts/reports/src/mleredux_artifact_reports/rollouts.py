@@ -40,6 +40,22 @@ _NAMED_PROBLEMS = 5
 def produce_rollout(run: Run) -> Artifact:
     """Write the run's standard trace."""
     said: list[str] = []
+    made_from, trajectory = trace_of(run, said)
+    facts = run_facts(run, made_from)
+    scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
+    trajectory = _with_known_scores(trajectory, scores, stored_versions(trajectory.steps, facts.submissions))
+    notes = "\n".join(filter(None, (trajectory.notes, *said))) or None
+    trajectory = _identified(trajectory, run.id).model_copy(update={"notes": notes})
+    write_rollout(with_run_extra(trajectory, facts), run.path / "rollout.json")
+    return Artifact(path="rollout.json", media_type="application/json", producer="reports", title="Rollout (ATIF)")
+
+
+def trace_of(run: Run, said: list[str]) -> tuple[str, Trajectory]:
+    """Return what the trace of a run is made from, and the trace; also while the run goes on.
+
+    Args:
+        said: Problems with better sources are added to it.
+    """
     made_from = "agent"
     trajectory = _read(run.output_dir, OWN, f"The agent's own output/{OWN}", said)
     if trajectory is None:
@@ -49,13 +65,7 @@ def produce_rollout(run: Run) -> Artifact:
     if trajectory is None:
         made_from, trajectory = "events", reconstruct(run)
         said.append("Reconstructed from the run's events, logs and code.")
-    facts = run_facts(run, made_from)
-    scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
-    trajectory = _with_known_scores(trajectory, scores, stored_versions(trajectory.steps, facts.submissions))
-    notes = "\n".join(filter(None, (trajectory.notes, *said))) or None
-    trajectory = _identified(trajectory, run.id).model_copy(update={"notes": notes})
-    write_rollout(with_run_extra(trajectory, facts), run.path / "rollout.json")
-    return Artifact(path="rollout.json", media_type="application/json", producer="reports", title="Rollout (ATIF)")
+    return made_from, trajectory
 
 
 def run_facts(run: Run, made_from: str) -> RunExtra:

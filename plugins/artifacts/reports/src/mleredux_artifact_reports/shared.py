@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mleredux_artifact_reports.agent_files import Excerpt, excerpt, files_below, terminal_text, text_of, visible
 from mleredux_artifact_reports.page import TEMPLATES
+from mleredux_artifact_reports.rollouts import trace_of
 from mleredux_artifact_reports.steps import StepView, step_view
 from mleredux_artifact_reports.view import Page, page_of
 
@@ -22,5 +23,6 @@ __all__ = [
     "step_view",
     "terminal_text",
     "text_of",
+    "trace_of",
     "visible",
 ]

@@ -21,7 +21,14 @@ from mleredux.plugin.command import Record
 from mleredux_view.source import FACETS, RunQuery, RunTable
 
 _TEXT = ("id", "task", "agent", "experiment", "arm", "message", "status", "cause")
-_WATCHED = ("events.jsonl", "logs/agent.log", "report.json", "rollout.json", "llm/calls.jsonl", "artifacts.json")
+_WATCHED = (
+    "events.jsonl",
+    "logs/agent.log",
+    "report.json",
+    "rollout.json",
+    "llm/calls.jsonl",
+    "output/rollout/trajectory.json",
+)
 _IDLE = 10
 """Reading the index takes at most this share of the time: one part of so many."""
 

@@ -1,12 +1,36 @@
-"""Where the steps of a run come from."""
+"""Where the steps of a run come from: its rollout, or while it goes on, what its agent wrote so far."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections import OrderedDict
+from pathlib import Path
+
 from mleredux.plugin.artifact import Run
+from mleredux.plugin.rollout import dump_rollout
+from mleredux_artifact_reports import shared
 
 from mleredux_view.stepfile import StepFile, steps_of
 
+_KEPT = 4
+_SECONDS = 2.0
+"""The trace of a run that goes on is read again after this time."""
+_live: OrderedDict[Path, tuple[float, StepFile]] = OrderedDict()
+_lock = threading.Lock()
+
 
 def trace_of(run: Run) -> StepFile | None:
-    """Return the run's rollout; None if there is none yet."""
-    return steps_of(run.path)
+    """Return the run's rollout, or what there is of it so far; None if there is none."""
+    found = steps_of(run.path)
+    if found is not None or run.state.final:
+        return found
+    with _lock:
+        kept = _live.get(run.path)
+        if kept is None or time.monotonic() - kept[0] > _SECONDS:
+            _, trajectory = shared.trace_of(run, [])
+            kept = (time.monotonic(), StepFile(dump_rollout(trajectory).decode()))
+            _live[run.path] = kept
+            while len(_live) > _KEPT:
+                _live.popitem(last=False)
+        return kept[1]
