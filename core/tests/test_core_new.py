@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -85,6 +87,26 @@ def test_a_name_that_is_installed_is_refused(tmp_path: Path) -> None:
     )
     assert made.exit_code == 1
     assert "is already installed" in str(made.exception)
+
+
+SMALL = ("grader", "artifact", "tracker", "command")
+
+
+def test_small_plugins_install_and_pass_their_conformance_tests(tmp_path: Path) -> None:
+    """One installation and one pytest process for all kinds: each costs seconds."""
+    folders = []
+    for kind in SMALL:
+        made = new(kind, f"my-{kind}", "--path", str(tmp_path))
+        assert made.exit_code == 0 and f"pip install -e '{tmp_path}/my-{kind}[test]'" in made.output, made.output
+        folders.append(str(tmp_path / f"my-{kind}"))
+        assert not [path for path in Path(folders[-1]).rglob("*.*") if "{{" in path.read_text()]
+    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    site = tmp_path / "site"
+    subprocess.run([uv, "pip", "install", "--quiet", "--no-deps", "--target", str(site), *folders], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *folders]
+    ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert ended.returncode == 0 and "5 passed" in ended.stdout, ended.stdout[-3000:] + ended.stderr
 
 
 def run_python(folder: Path, *arguments: str, **env: str) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
@@ -21,7 +22,7 @@ _LONGEST = 40
 
 @click.group()
 def command() -> None:
-    """Create a new task bundle or agent: a complete, installable package with tests."""
+    """Create a new plugin of any kind: a complete, installable package with tests."""
 
 
 @command.command("task-bundle")
@@ -50,19 +51,59 @@ def agent(ctx: click.Context, name: str, parent: Path, kind: str | None) -> None
     _say_next(folder, f"mleredux run digits --agent {name}")
 
 
-def render(templates: Sequence[str], name: str, folder: Path) -> list[Path]:
+def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple[str, ...] = ()) -> None:
+    """Add the command for a kind of plugin that is one small module beside the files of every package.
+
+    Args:
+        what: What the package is, with its article.
+        kinds: The kind of registered names that the new one must differ from.
+        guide: The page of the documentation on it.
+        run: The command to try it with.
+        needs: Requirements beside mleredux.
+    """
+
+    @command.command(kind, help=f"Create a package with {what[0].lower()}{what[1:]} in the folder NAME.")
+    @click.argument("name")
+    @click.option(
+        "--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder."
+    )
+    @click.pass_context
+    def create(ctx: click.Context, name: str, parent: Path) -> None:
+        tried = run.format(name=name, variable=_variable(name))
+        required = "".join(f', "{need}"' for need in needs)
+        words = {"what": what, "guide": guide, "run": tried, "needs": required, "variable": _variable(name)}
+        folder = _write(ctx, ("plugin", kind), kinds, name, parent, words)
+        _say_next(folder, tried)
+
+
+def _variable(name: str) -> str:
+    return f"{name.replace('-', '_').upper()}_FILE"
+
+
+_RUN = "mleredux run digits --agent dummy"
+_plugin("grader", "A grader", "graders", "metric", "mleredux list graders", ("mleredux-graders",))
+_plugin("artifact", "An artifact producer", "commands", "artifact", _RUN)
+_plugin("tracker", "A tracker", "commands", "tracker", f"{{variable}}=events.txt {_RUN}")
+_plugin("command", "A command", "commands", "command", "mleredux {name}")
+
+
+def render(
+    templates: Sequence[str], name: str, folder: Path, words: Mapping[str, str] = MappingProxyType({})
+) -> list[Path]:
     """Write the files of templates, with the name filled in, to a new folder.
 
     Args:
         templates: Folders of templates; a file in a later folder replaces the file of the same name in an earlier one.
         name: A valid name (`check_name`).
         folder: The folder to create.
+        words: Further words to fill in.
 
     Returns:
         The files written.
     """
-    words = {"name": name, "package": name.replace("-", "_"), "title": name.replace("-", " ").capitalize()}
-    sources = {path.relative_to(_TEMPLATES / name): path for name in templates for path in _files(_TEMPLATES / name)}
+    named = {"name": name, "package": name.replace("-", "_"), "title": name.replace("-", " ").capitalize()}
+    words = {**words, **named}
+    sources = {path.relative_to(_TEMPLATES / one): path for one in templates for path in _files(_TEMPLATES / one)}
     written = []
     for place, path in sorted(sources.items()):
         relative = str(place).removesuffix(_SUFFIX).replace("__package__", words["package"])
@@ -94,7 +135,14 @@ def check_name(name: str) -> None:
         raise click.BadParameter(f"{name!r} is reserved in Python; choose another.", param_hint="NAME")
 
 
-def _write(ctx: click.Context, templates: Sequence[str], kind: str, name: str, parent: Path) -> Path:
+def _write(
+    ctx: click.Context,
+    templates: Sequence[str],
+    kind: str,
+    name: str,
+    parent: Path,
+    words: Mapping[str, str] = MappingProxyType({}),
+) -> Path:
     check_name(name)
     found = catalogue(ctx)
     if name in found.entries(kind) or any(plugin.name == name for plugin in found.plugins):
@@ -107,7 +155,7 @@ def _write(ctx: click.Context, templates: Sequence[str], kind: str, name: str, p
             f"{folder} already exists; nothing was written.", hint="Choose another name, or another --path."
         )
     try:
-        files = render(templates, name, folder)
+        files = render(templates, name, folder, words)
     except OSError as error:
         raise MlereduxError(
             f"{folder} can't be written: {error.strerror or error}.", hint="Choose another --path."
@@ -119,4 +167,4 @@ def _write(ctx: click.Context, templates: Sequence[str], kind: str, name: str, p
 
 def _say_next(folder: Path, run: str) -> None:
     place = str(folder) if folder.is_absolute() else f"./{folder}"
-    click.echo(f"\nNext:\n  pip install -e {place}\n  pytest {place}\n  {run}")
+    click.echo(f"\nNext:\n  pip install -e '{place}[test]'\n  pytest {place}\n  {run}")

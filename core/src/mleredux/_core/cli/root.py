@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, Place]] = {
     "grade": ("Grade a submission file, or a submission.jsonl of MLE-bench.", "both"),
     "list": ("List tasks, techniques, agents, graders or sandboxes.", "both"),
     "logs": ("Show the log of a run, and follow it until the run has ended.", "both"),
-    "new": ("Create a new task bundle or agent, as a complete package.", "here"),
+    "new": ("Create a new plugin of any kind, as a complete package.", "here"),
     "plugins": ("Show plugins, what they register, and their errors.", "here"),
     "prepare": ("Download a task's data and split it into public files and answers.", "here"),
     "run": ("Run agents on tasks, grade their submissions, store all artifacts.", "both"),
