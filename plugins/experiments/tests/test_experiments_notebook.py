@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import mleredux
 import nbformat
 import pytest
 from mleredux.errors import MlereduxError
-from mleredux_experiments.familiarity import familiarity, read_table
+from mleredux_experiments.familiarity import familiarity, read_table, recorded
 from mleredux_experiments.results import Results, Row
 from nbclient import NotebookClient
 
@@ -43,3 +44,16 @@ def test_familiarity_is_related_by_rank_and_by_competition(tmp_path: Path) -> No
     path.write_text("task,known\nt1,1\n")
     with pytest.raises(MlereduxError, match="is not a table of familiarity"):
         read_table(path)
+
+
+def test_recorded_log_probabilities_are_familiarity(tmp_path: Path) -> None:
+    answers = (
+        {"choices": [{"logprobs": {"content": [{"logprob": -1.0}, {"logprob": -2.0}]}}]},
+        {"output": [{"content": [{"logprobs": [{"logprob": -3.0}]}]}]},
+        {"choices": [{"logprobs": None}]},
+    )
+    (tmp_path / "r" / "llm").mkdir(parents=True)
+    lines = "".join(json.dumps({"response": one}) + "\n" for one in answers)
+    (tmp_path / "r" / "llm" / "calls.jsonl").write_text(lines + '{"logprob')
+    rows = [Row("r", "a", "a", "wine", 0), Row("none", "a", "a", "digits", 0)]
+    assert recorded(rows, tmp_path) == {"wine": -2.0}

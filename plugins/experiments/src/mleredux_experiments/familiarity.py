@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mleredux.errors import MlereduxError
+from pydantic_core import from_json
 
 from mleredux_experiments.inference.errors import Interval, normal
 from mleredux_experiments.measures import cells, measure
-from mleredux_experiments.results import Results
+from mleredux_experiments.results import Results, Row
 
 _LEAST_TASKS = 4
 
@@ -100,3 +101,37 @@ def read_table(path: Path) -> dict[str, float]:
             f"{path} is not a table of familiarity ({type(error).__name__}: {error}).",
             hint="Write a CSV with the columns task and familiarity.",
         ) from None
+
+
+def recorded(rows: Iterable[Row], runs: Path) -> dict[str, float]:
+    """Familiarity by task from the gateway's records: the mean log-probability of the tokens of a model's answers.
+
+    Only calls that requested log-probabilities have them. They are those of what the model wrote, not of the
+    description that it read, which providers do not return.
+
+    Args:
+        runs: The folder with the runs' directories.
+    """
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        try:
+            with (runs / row.run / "llm" / "calls.jsonl").open("rb") as file:
+                for line in file:
+                    found.setdefault(row.task, []).extend(_logprobs(line))
+        except OSError:
+            continue
+    return {task: float(np.mean(values)) for task, values in found.items() if values}
+
+
+def _logprobs(line: bytes) -> list[float]:
+    """Those of one call, in chat completions or in responses."""
+    if b"logprob" not in line:
+        return []
+    try:
+        answer = from_json(line)["response"]
+        tokens = [token for choice in answer.get("choices") or () for token in choice["logprobs"]["content"]]
+        parts = [part for item in answer.get("output") or () for part in item.get("content") or ()]
+        tokens += [token for part in parts for token in part.get("logprobs") or ()]
+        return [float(token["logprob"]) for token in tokens if math.isfinite(token["logprob"])]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from mleredux.plugin.artifact import default_runs_dir
 from mleredux.plugin.command import json_option, print_json
 
 from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
@@ -15,8 +16,7 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @click.option(
     "--table",
     type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="A CSV with the columns task and familiarity.",
+    help="A CSV with the columns task and familiarity; default: log-probabilities that the gateway recorded.",
 )
 @source_options
 @measure_option
@@ -25,7 +25,7 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 def command(
     ctx: click.Context,
     arm: str,
-    table: Path,
+    table: Path | None,
     runs_dir: str | None,
     reports: Path | None,
     experiment: str | None,
@@ -34,10 +34,11 @@ def command(
     as_json: bool,
 ) -> None:
     """Correlate how familiar tasks are to an arm's model with how well the arm does on them."""
-    from mleredux_experiments.familiarity import familiarity, read_table
+    from mleredux_experiments.familiarity import familiarity, read_table, recorded
 
     results = results_of(ctx, runs_dir, reports, experiment, where)
-    found = familiarity(results, arm, read_table(table), measure)
+    known = read_table(table) if table else recorded(results.arm(arm), Path(runs_dir or default_runs_dir()))
+    found = familiarity(results, arm, known, measure)
     note(results)
     if as_json:
         print_json(found.record())
