@@ -142,7 +142,7 @@ def ordinal(value: float) -> str:
 def short_reference(agent: str) -> str:
     """Shorten an agent's reference: `repo:https://host/team/solver.git@0123456789…` is `solver@0123456`."""
     kind, colon, place = agent.partition(":")
-    if not colon:
+    if not colon or not re.search("[/@]", place):  # an id, or a name as in `human:ada`
         return agent
     place, at, version = place.rpartition("@") if "@" in place else (place, "", "")
     name = re.split(r"[/:]", place.rstrip("/"))[-1].removesuffix(".git") or kind
