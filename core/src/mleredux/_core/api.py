@@ -10,6 +10,7 @@ from typing import Any
 from mleredux._core.data import DataStore, Prepared
 from mleredux._core.grants import read_grants
 from mleredux._core.models import Grants, Report, SubmissionSchema, Verdict
+from mleredux._core.own_machine import agent_reference
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plans import plan
 from mleredux._core.plugins import current
@@ -53,7 +54,7 @@ def run(
 
     Args:
         task: Id of a task, a variant included: `digits`, `spaceship-titanic+fixed`.
-        agent: Id of an agent.
+        agent: Id of an agent, or the path of a script, a notebook or a folder.
         sandbox: Id of a sandbox; None: the best that meets the agent's requirements.
         seed: Random seed for the agent.
         time_limit: Time limit of the agent in seconds.
@@ -83,7 +84,8 @@ def run(
     asked = plan(
         current(),
         task,
-        agent,
+        agent_reference(current(), agent),
+        own_machine=True,
         sandbox=sandbox,
         seed=seed,
         limits={**(limits or {}), **({"time_limit": time_limit} if time_limit is not None else {})},
@@ -146,10 +148,12 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
         TaskBroken: The task is faulty, not the submission.
     """
     from mleredux._core.stages.grade import grade as grade_stage
-    from mleredux._core.submissions.files import submitted
+    from mleredux._core.submissions.files import named, submitted
 
-    prepared, given = prepare(task, data_dir=data_dir), submitted(submission)
-    return grade_stage(current().task(task), given, prepared.private, current(), shown_path=str(submission))
+    prepared, given, found = prepare(task, data_dir=data_dir), submitted(submission), current().task(task)
+    report = grade_stage(found, given, prepared.private, current(), shown_path=str(submission))
+    message = named(report.message, found.submission.file, submission) if report.message else None
+    return report.model_copy(update={"message": message})
 
 
 def grade_jsonl(
@@ -210,8 +214,10 @@ def validate(submission: Path | str, task: str, *, data_dir: Path | str | None =
         NotFound: There is no such task.
         DataError: The task is not prepared and can't be prepared.
     """
+    from mleredux._core.submissions.files import named
     from mleredux._core.submissions.schema import read_schema
     from mleredux._core.submissions.validation import validate as check
 
     schema: SubmissionSchema = read_schema(prepare(task, data_dir=data_dir).schema)
-    return check(schema, Path(submission))
+    verdict = check(schema, Path(submission))
+    return verdict.model_copy(update={"message": named(verdict.message, schema.file, submission)})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import shutil
 import threading
 import zipfile
 import zlib
@@ -69,6 +71,38 @@ def unpack(archive: Path, folder: Path) -> None:
                 f"{archive} can't be unpacked into {folder}: {error.strerror or error}.",
                 hint="Free some disk space, or choose another folder with --data-dir.",
             ) from error
+
+
+def find_given(source: Path | None, name: str) -> Path | None:
+    """What a user names as raw data, where it is: a folder may hold the archive of that name among other files.
+
+    Args:
+        source: A zip; or a folder with the raw files, with `NAME.zip` (as Kaggle's command downloads it, or a browser:
+            `NAME (1).zip`), or with a folder NAME that has one of them.
+    """
+    if source is None:
+        return None
+    source = source.expanduser()
+    if not source.is_dir():
+        return source
+    copies = [source / f"{name}.zip", *source.glob(f"{glob.escape(name)} ([0-9]*).zip")]
+    if found := [path for path in copies if path.is_file()]:
+        return max(found, key=lambda path: path.stat().st_mtime)
+    return find_given(source / name, name) if (source / name).is_dir() else source
+
+
+def unpack_inner(folder: Path, name: str) -> None:
+    """Unpack an archive, or move up a folder, if it bears the name of all the data and is all that was unpacked."""
+    while [path.name for path in folder.iterdir()] in ([f"{name}.zip"], [name]):
+        only = next(folder.iterdir()).rename(folder.with_name(f"{folder.name}-inner"))
+        try:
+            if only.is_dir():
+                for path in only.iterdir():
+                    path.rename(folder / path.name)
+            else:
+                unpack(only, folder)
+        finally:
+            shutil.rmtree(only) if only.is_dir() else only.unlink()
 
 
 class _Shared:

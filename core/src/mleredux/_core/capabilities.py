@@ -76,11 +76,14 @@ class Needs:
     gpus: bool = False
     writable_root: bool = False
     hosts: bool = False
+    from_folder: bool = False
 
     def lacking(self, has: Capabilities) -> list[str]:
         """The missing capabilities of a sandbox, in words; empty if it can run the agent."""
         # Requirements of an agent that is installed here are part of the interpreter's environment.
         builds = {*has.builds, *(["python"] if "interpreter" in has.builds else [])}
+        if self.from_folder and "interpreter" in has.builds:
+            builds.add("dockerfile")
         return [
             *(["isolation"] if self.isolated and not has.isolated else []),
             *(_WORDS[source] for source in self.builds if source not in builds),
@@ -120,6 +123,7 @@ def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = Non
         gpus=bool(agent.limits.gpus if gpus is None else gpus),
         writable_root=build.writable_root,
         hosts=bool(agent.hosts) if hosts is None else hosts,
+        from_folder=build.folder is not None,
     )
 
 

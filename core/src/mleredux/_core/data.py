@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.archives import unpack
+from mleredux._core.archives import find_given, unpack, unpack_inner
 from mleredux._core.canary import write_canary
 from mleredux._core.checksums import MEMORY_FILE, ChecksumMismatch, Difference, differences, md5, tree_digest
 from mleredux._core.locations import cache_dir, default_data_dir
@@ -131,6 +131,7 @@ class DataStore:
             preparer: Writes public and private files from raw ones; True where it did.
         """
         home, raw_home = self.home(task), self.raw(task).parent
+        source = find_given(source, task.raw_id or task.id)
         try:
             home.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -210,6 +211,7 @@ class DataStore:
             if source is not None:
                 progress(f"unpacking {source.name}")
                 unpack(source, scratch)
+                unpack_inner(scratch, task.raw_id or task.id)
             else:
                 self._fetch(task, scratch, progress)
             _replace(scratch, raw)
@@ -218,12 +220,33 @@ class DataStore:
         shutil.rmtree(raw.with_name(DOWNLOAD_FOLDER), ignore_errors=True)
         return raw, True
 
+    def check_raw(self, task: Task) -> None:
+        """Check before a run that a task is prepared, or that its raw data is here or can be downloaded.
+
+        Raises:
+            DataError: It can't be downloaded; the message states what to do.
+        """
+        if task.base is not None:
+            self.check_raw(task.base)
+            return
+        raw = self.raw(task)
+        here = (self.home(task) / "prepared", raw, raw.with_name(f"{raw.parent.name}.zip"))
+        if any(path.exists() for path in here):
+            return
+        if task.fetch is None:
+            raise self._not_given(task)
+        if task.check_fetch is not None:
+            task.check_fetch()
+
+    def _not_given(self, task: Task) -> DataError:
+        return DataError(
+            f"The raw data of {task.id} is not in {self.raw(task)}.",
+            hint=f"Provide it with `mleredux prepare {task.id} --from FOLDER_OR_ZIP`.",
+        )
+
     def _fetch(self, task: Task, folder: Path, progress: Progress) -> None:
         if task.fetch is None:
-            raise DataError(
-                f"The raw data of {task.id} is not in {self.raw(task)}.",
-                hint=f"Provide it with `mleredux prepare {task.id} --from FOLDER_OR_ZIP`.",
-            )
+            raise self._not_given(task)
         progress("downloading the raw data")
         task.fetch(folder)
 

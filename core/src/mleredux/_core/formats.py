@@ -82,6 +82,23 @@ def text(value: Any) -> str:
     return ", ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)
 
 
+def short_agent(name: str) -> str:
+    """An agent's name in lists: of a reference, the last part of its place and the first seven digits of its commit.
+
+    `repo:https://host/team/agent.git@COMMIT#fast` is `agent/fast@4f2c1aa`; ids are unchanged.
+    """
+    _, colon, rest = name.partition(":")
+    if not colon:
+        return name
+    place, _, folder = rest.partition("#")
+    path, at, commit = place.rpartition("@")
+    last = (path if at else place).rstrip("/").rpartition("/")[2].removesuffix(".git")
+    version = commit.removeprefix("copy-")
+    if len(version) >= 40:
+        version = version[:7]
+    return "/".join(filter(None, (last, folder))) + (f"@{version}" if at else "")
+
+
 def duration(seconds: float) -> str:
     """`0.42 s`, `12.3 s`, `3 min 12 s`, `2 h`."""
     if seconds < 1:

@@ -11,6 +11,7 @@ from mleredux._core.capabilities import choose
 from mleredux._core.grants import check_grants, is_foreign, protected_variables
 from mleredux._core.models import Agent, Grants, Limits
 from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
+from mleredux._core.own_machine import agent_reference, choose_here
 from mleredux._core.plugins import Catalogue
 from mleredux.errors import MlereduxError, NotFound
 
@@ -30,6 +31,7 @@ def plan(
     options: Mapping[str, Any] | None = None,
     network: str | None = None,
     grants: Grants | None = None,
+    own_machine: bool = False,
 ) -> dict[str, Any]:
     """Validate the request of a run before creating it; return fields for `RunStore.create`.
 
@@ -40,9 +42,11 @@ def plan(
         seed, limits, options: As in `mleredux.run`.
         network: None: the agent's default; an agent found by a reference gets an open network only if it is named here.
         grants: What else the agent may have.
+        own_machine: Whether its user runs it on their own machine, where they may do without isolation.
 
     Raises:
         NotFound: There is no such task, agent or sandbox.
+        SandboxError: The sandbox does not work here.
         NotGranted: The agent asks for something that was not granted.
         MlereduxError: The agent has no such option, or needs what the sandbox lacks.
     """
@@ -56,7 +60,11 @@ def plan(
     installed = catalogue.capabilities()
     if sandbox is not None and sandbox not in installed:
         catalogue.sandbox(sandbox)  # reports available sandboxes, or why this one can't be used
-    chosen = choose(found_agent, installed, sandbox, network=wanted, gpus=run_limits.gpus, hosts=bool(given.hosts))
+    needed: dict[str, Any] = {"network": wanted, "gpus": run_limits.gpus, "hosts": bool(given.hosts)}
+    if own_machine:
+        chosen = choose_here(catalogue, found_agent, installed, sandbox, **needed)
+    else:
+        chosen = choose(found_agent, installed, sandbox, **needed)
     if wanted == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
         raise NotFound("No LLM gateway is installed.", hint="Install one: `pip install mleredux-gateway`.")
     return {
@@ -124,7 +132,9 @@ def plan_cells(
     for cell in matrix.cells(plan_tasks(catalogue, matrix)):
         if (cell.arm, cell.task) not in known:
             arm = arms[cell.arm]
-            arm = arm.model_copy(update={"agent": (pinned or {}).get(arm.agent, arm.agent)})
+            arm = arm.model_copy(
+                update={"agent": (pinned or {}).get(arm.agent) or agent_reference(catalogue, arm.agent)}
+            )
             known[cell.arm, cell.task] = _fields(catalogue, arm, cell.task, granted)
         planned.append((cell, {**known[cell.arm, cell.task], "seed": cell.seed}))
     return planned
@@ -137,7 +147,7 @@ def _fields(catalogue: Catalogue, arm: Arm, task: str, granted: Granted | None) 
     if granted is not None:
         agent = catalogue.agent(asked["agent"], asked.get("options") or {})
         asked["grants"], asked["network"] = granted(agent, asked.get("network"))
-    return {**plan(catalogue, **asked), **described, "verify": verify}
+    return {**plan(catalogue, own_machine=True, **asked), **described, "verify": verify}
 
 
 def _limits(default: Limits, asked: dict[str, Any]) -> Limits:

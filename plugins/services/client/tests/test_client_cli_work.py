@@ -65,7 +65,7 @@ def test_a_grader_that_fails_is_no_score(there: StandIn) -> None:
 
 def test_a_file_that_is_not_there_is_reported_without_sending_anything(there: StandIn) -> None:
     told = mleredux("grade", "absent.csv", "digits", "--json").json
-    assert told["message"] == "submission.csv does not exist." and told["gold_threshold"] == 0.98
+    assert told["message"] == "absent.csv does not exist." and told["gold_threshold"] == 0.98
     assert (told["submission_exists"], told["valid_submission"], told["score"]) == (False, False, None)
     link = Path("link.csv")
     link.symlink_to("mine.csv")
@@ -78,7 +78,7 @@ def test_the_form_is_looked_at_without_grading(there: StandIn) -> None:
     told = mleredux("validate", "mine.csv", "digits")
     assert told.code == 1 and told.out == "submission.csv has 1 row, not 540.\n"
     assert "idempotency-key" not in there.asked[0].headers
-    assert mleredux("validate", "absent.csv", "digits", "--json").json["message"] == "submission.csv does not exist."
+    assert mleredux("validate", "absent.csv", "digits", "--json").json["message"] == "absent.csv does not exist."
 
 
 def test_a_task_that_is_not_there_is_said_as_here(there: StandIn) -> None:

@@ -34,7 +34,8 @@ class RunRequest:
     verify: bool | None
     context: str | None
     base_image: str | None
-    """This field and the next two apply to this machine only."""
+    """This field and the next three apply to this machine only."""
+    source: Path | None
     jobs: int
     resume: str | None
     project: str | None

@@ -91,7 +91,8 @@ def consent(catalogue: Catalogue, agent: Agent, grants: Grants, network: str | N
     missing = missing_grants(agent, grants, network, protected)
     note = _note(agent)
     known = note.read_text(encoding="utf-8") if note.is_file() else None
-    if known is None or (missing and known != "granted"):
+    own = agent.unisolated == "first" and agent.network == "none"
+    if (known is None and not own) or (missing and known != "granted"):
         for line in statement(agent, protected):
             click.echo(line, err=True)
     if missing and known != "granted":

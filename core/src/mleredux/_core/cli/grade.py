@@ -47,6 +47,9 @@ def command(
     """Grade SUBMISSION, a file, against the answers of TASK.
 
     A submission that cannot be scored gets a report too, with `valid_submission: false` and the reason.
+
+    \b
+    Exit codes: 0 scored; with --jsonl, all lines have a report · 1 not valid, or an error · 2 usage
     """
     if metric is not None:
         if submission is None or task is None or jsonl is not None:
@@ -76,6 +79,7 @@ def command(
     else:
         print_facts(dict(facts(graded)))
         print_feedback(graded.details)
+    ctx.exit(0 if graded.valid_submission else 1)
 
 
 def _grade_files(metric: str, predictions: Path, answers: Path, as_json: bool) -> None:

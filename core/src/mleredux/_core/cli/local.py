@@ -14,12 +14,14 @@ import click
 
 from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
 from mleredux._core.cli.output import write_log
+from mleredux._core.formats import short_agent
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotFound
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
+    from mleredux._core.data import DataStore
     from mleredux._core.models import Agent, Event, Grants, Report, Verdict
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run, RunStore
@@ -111,6 +113,9 @@ class LocalBackend:
         data = DataStore(self._data_dir)
         pipeline = Pipeline(self.store, self._catalogue, data, request.jobs, request.base_image)
         planned = self._plan(request)
+        self._have_data(request, data, planned)
+        for sentence in self._not_isolated(request, planned):
+            click.echo(sentence, err=True)
         made = [self.store.create(**fields, data_dir=str(data.path.absolute())) for fields in planned]
         return _LocalBatch(made, pipeline)
 
@@ -140,6 +145,26 @@ class LocalBackend:
             return consent(self._catalogue, agent, request.grants, network)
 
         return [fields for _, fields in plan_cells(self._catalogue, request.plan(), granted=granted)]
+
+    def _have_data(self, request: RunRequest, data: DataStore, planned: list[dict[str, Any]]) -> None:
+        """Check before the first run is created that each task's data is here or can be had; prepare what was given."""
+        from mleredux._core.stages.prepare import prepare
+
+        tasks = [self._catalogue.task(name) for name in dict.fromkeys(fields["task"] for fields in planned)]
+        if request.source is not None:
+            if len(tasks) > 1:
+                raise click.UsageError("--from is the raw data of one task; give exactly one task.")
+            prepare(tasks[0], self._catalogue, data, source=request.source)
+        for task in tasks:
+            data.check_raw(task)
+
+    def _not_isolated(self, request: RunRequest, planned: list[dict[str, Any]]) -> Iterator[str]:
+        """A sentence on each agent that runs without isolation because no isolated sandbox works."""
+        from mleredux._core.own_machine import fell_back
+
+        for agent, sandbox in dict.fromkeys((fields["agent"], fields["sandbox"]) for fields in planned):
+            if request.sandbox is None and (problem := fell_back(self._catalogue, agent, sandbox)):
+                yield f"{problem} {short_agent(agent)} runs in sandbox {sandbox}, without isolation."
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
         """Rows of the store's index."""

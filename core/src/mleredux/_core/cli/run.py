@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -25,7 +26,7 @@ _LIMITS = (
 """Options that are limits, by their names in `Limits`."""
 _SAME = (
     *("tasks", "sets", "agents", "seeds", "sandbox", "network", "obfuscated", "verify"),
-    *("base_image", "jobs", "resume", "project", "priority", "name"),
+    *("base_image", "jobs", "source", "resume", "project", "priority", "name"),
 )
 """Options that are passed to a request unchanged."""
 
@@ -78,6 +79,13 @@ _SAME = (
     help="Maximum number of concurrent runs.",
     why="the server's slots and your quota limit concurrent runs.",
 )
+@local_option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    help="A folder or zip file with the raw data of the task, if it is not prepared yet.",
+    why="the server prepares its own data.",
+)
 @click.option("--follow", is_flag=True, help="Show the agent's log while it runs.")
 @local_option(
     "--resume",
@@ -101,7 +109,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     With --server, Ctrl-C stops waiting, not the runs.
 
     \b
-    Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed or ran out of time
+    Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed, ran out of time or left no valid submission
                 4 the environment or a task failed · 130 cancelled, or stopped waiting
     """
     if asked["detach"] and asked["follow"]:
@@ -195,7 +203,8 @@ def exit_code(record: dict[str, Any]) -> int:
     from mleredux._core.models import CAUSES, Cause
 
     if record["cause"] is None:
-        return 0
+        report = record["report"]
+        return EXIT_AGENT_FAILED if report is not None and not report["valid_submission"] else 0
     cause = Cause(record["cause"])
     if cause is Cause.CANCELLED:
         return EXIT_CANCELLED

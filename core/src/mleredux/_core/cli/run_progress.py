@@ -14,7 +14,7 @@ from rich.text import Text
 
 from mleredux._core.cli.output import safe
 from mleredux._core.cli.run_table import STYLES
-from mleredux._core.formats import duration
+from mleredux._core.formats import duration, short_agent
 
 _REFRESH = 4
 
@@ -53,7 +53,7 @@ class Progress:
 
     def add(self, run_id: str, task: str, agent: str) -> None:
         """Show a run."""
-        self._names[run_id] = safe(task), safe(agent)
+        self._names[run_id] = safe(task), safe(short_agent(agent))
 
     def tell(self, run_id: str, message: str, *, ended: bool = False) -> None:
         """The current progress of a displayed run."""

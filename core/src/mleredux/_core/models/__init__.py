@@ -1,6 +1,6 @@
 """Pydantic models: the declarations of plugins, and the results of stages."""
 
-from mleredux._core.models.agent import Agent, Build, Limits, Smoke
+from mleredux._core.models.agent import Agent, AgentFolder, Build, Limits, Smoke
 from mleredux._core.models.base import Model
 from mleredux._core.models.events import Event
 from mleredux._core.models.grader import FormInput, Grader, GradingInput, Score
@@ -38,6 +38,7 @@ from mleredux._core.models.verdict import Evidence, ResultVerdict, Verification
 __all__ = [
     "CAUSES",
     "Agent",
+    "AgentFolder",
     "Artifact",
     "Attempts",
     "Build",

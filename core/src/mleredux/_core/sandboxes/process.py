@@ -10,6 +10,8 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +26,7 @@ import psutil
 
 from mleredux._core.capabilities import Capabilities
 from mleredux._core.protocols import BuildRequest, Built, Exit, Finding, Handle, Launch, Layout, Usage
+from mleredux._core.sandboxes.environments import find_environment, packages_of
 from mleredux._core.sandboxes.processes import birth, end_family, living
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import SandboxError
@@ -57,6 +60,14 @@ class ProcessSandbox:
                 f"Agent {request.agent.id} needs {', '.join(missing)}, which this environment lacks.",
                 hint="Install the agent's package, or use a sandbox that builds one, such as docker.",
             )
+        if (folder := request.agent.build.folder) is not None:
+            request.log.touch()
+            request.progress("finding the agent's packages")
+            python, cached = find_environment(folder, request.log, request.time_limit)
+            with request.log.open("a", encoding="utf-8") as log:
+                log.write(f"The process sandbox uses {python}.\n")
+            own = None if str(python) == sys.executable else python
+            return Built(f"process:sha256:{_environment_digest(own)}", str(python), cached=cached)
         request.log.write_text(f"The process sandbox uses {sys.executable}; nothing was built.\n", encoding="utf-8")
         return Built(f"process:sha256:{_environment_digest()}", sys.executable, cached=True)
 
@@ -80,7 +91,7 @@ class ProcessSandbox:
         _forget(launch.control_dir)
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         environment |= {
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
+            "PATH": os.pathsep.join([str(Path(launch.built.reference).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
             "HOME": str(launch.scratch_dir),
             "TMPDIR": str(launch.scratch_dir),
             "PYTHONUNBUFFERED": "1",
@@ -89,7 +100,13 @@ class ProcessSandbox:
             _RUN_VARIABLE: launch.run_id,
         }
         (launch.control_dir / "launch.json").write_text(
-            json.dumps({"command": launch.command, "cwd": str(launch.output_dir), "limits": _resource_limits(launch)}),
+            json.dumps(
+                {
+                    "command": _command(launch, environment),
+                    "cwd": str(launch.output_dir),
+                    "limits": _resource_limits(launch),
+                }
+            ),
             encoding="utf-8",
         )
         try:
@@ -283,12 +300,26 @@ def _resource_limits(launch: Launch) -> dict[str, int]:
     }
 
 
+def _command(launch: Launch, environment: dict[str, str]) -> list[str]:
+    """The agent's command. Its own files are copied, so that it can't change those that other runs start from."""
+    folder = launch.agent.build.folder
+    if folder is None:
+        return list(launch.command)
+    copy = launch.scratch_dir / "agent"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder.path, copy, symlinks=True)
+    place = re.compile(rf"(?<![\w./-]){re.escape(folder.place)}(?![\w.-])")
+    for name, value in launch.env.items():
+        environment[name] = place.sub(lambda _: str(copy), value)
+    return [place.sub(lambda _: str(copy), word) for word in launch.command]
+
+
 @cache
-def _environment_digest() -> str:
-    """Identity of this interpreter and its packages."""
+def _environment_digest(python: Path | None = None) -> str:
+    """Identity of an environment and its packages; None: of this interpreter."""
     digest = hashlib.sha256(sys.version.encode())
     packages = {(found.name, found.version) for found in metadata.distributions() if found.name}
-    for name, version in sorted(packages):
+    for name, version in packages_of(python) if python else sorted(packages):
         digest.update(f"{name}=={version}\n".encode())
     return digest.hexdigest()
 

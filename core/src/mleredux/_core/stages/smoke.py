@@ -65,6 +65,7 @@ def _execute(context: StageContext, pipeline: Pipeline, folder: Path) -> Run:
         context.catalogue,
         smoke.task,
         spec.agent,
+        own_machine=not context.sandbox.capabilities.isolated,
         sandbox=spec.sandbox,
         limits={"time_limit": min(smoke.time_limit, spec.limits.time_limit)},
         options={**spec.options, **smoke.options},

@@ -63,6 +63,11 @@ def _open(name: str, folder: int | None) -> BinaryIO:
     raise OSError("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file")
 
 
+def named(message: str, usual: str, given: Path | str) -> str:
+    """A message on a submission file with the name that a user gave it, in place of the usual one."""
+    return f"{given}{message.removeprefix(usual)}" if message.startswith(f"{usual} ") else message
+
+
 def submitted(path: Path | str) -> Submitted:
     """A file that may not be there, or be something else; the empty path is that of nothing."""
     try:

@@ -36,4 +36,5 @@ agent = cli_agent(
     recipe=CommandRecipe("echo 'Name a command or a recipe.' >&2; exit 2"),
     options=Options,
     configure=configure,
+    unisolated="named",
 )

@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.agent import Agent, Build, Limits, Smoke
+from mleredux.plugin.agent import Agent, AgentFolder, Build, Limits, Smoke
 from mleredux.plugin.container import images_of
 
-from mleredux_agent_repo.manifest import Manifest, read_manifest
-from mleredux_agent_repo.references import parse
+from mleredux_agent_repo.manifest import MANIFEST, Manifest, read_manifest
+from mleredux_agent_repo.references import SCHEME, parse
+from mleredux_agent_repo.scripts import find_script, make_script
 from mleredux_agent_repo.sources import Source, get
 
 AGENT_DIR = "/opt/agent"
@@ -38,7 +39,16 @@ def agent_of(reference: str) -> Agent:
         MlereduxError: The place is not allowed, can't be fetched, or its manifest is wrong.
     """
     source = get(parse(reference))
-    return make_agent(source, read_manifest(source.folder))
+    if source.script is None and (source.folder / MANIFEST).exists():
+        return make_agent(source, read_manifest(source.folder))
+    script = source.script or find_script(source.folder, reference.removeprefix(SCHEME))
+    return make_script(
+        script,
+        source.commit,
+        source.reference,
+        lambda needed: (_with_dockerfile(source, needed), _GENERATED),
+        remote=source.remote,
+    )
 
 
 def make_agent(source: Source, manifest: Manifest) -> Agent:
@@ -54,25 +64,34 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         build=Build(
             context=source.folder if build.dockerfile else _with_dockerfile(source, build.python),
             dockerfile=build.dockerfile or _GENERATED,
+            folder=_folder(source, build.dockerfile, build.python),
             writable_root=build.writable_root,
             time_limit=build.time_limit,
             max_image_mb=build.max_image,
             hosts=tuple(manifest.network.build),
             images=_images(source.folder, build.dockerfile),
         ),
-        env=dict(environment.set),
+        env={"MLEREDUX_AGENT_DIR": AGENT_DIR, **environment.set},
         secrets=tuple(dict.fromkeys((*environment.passed, *environment.secrets))),
         limits=Limits(**limits),
         network=about.network,
         hosts=tuple(manifest.network.run),
         options=manifest.options,
         isolated=True,
+        unisolated="named" if source.remote else "fallback",
         rollout_reader=_reader(manifest),
         verify=tuple(manifest.verify.command),
         smoke=Smoke(task=manifest.smoke.task, time_limit=manifest.smoke.time_limit, options=manifest.smoke.options),
         reference=source.reference,
         tags=("repo",),
     )
+
+
+def _folder(source: Source, dockerfile: str | None, requirements: list[str]) -> AgentFolder | None:
+    """The agent without an image, if no Dockerfile makes its environment."""
+    if dockerfile is not None:
+        return None
+    return AgentFolder(path=source.folder, place=AGENT_DIR, python=tuple(requirements))
 
 
 def _images(folder: Path, dockerfile: str | None) -> tuple[str, ...]:

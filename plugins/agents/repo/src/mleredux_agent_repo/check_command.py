@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("place", metavar="PATH|repo:REFERENCE")
+@click.argument("place", metavar="PATH|REFERENCE")
 @click.option("--static", is_flag=True, help="Only look: no build, no smoke run.")
+@click.option("--sandbox", metavar="ID", help="Sandbox to run in; by default the best that meets the agent's needs.")
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
 @grant_options
 @click.option("--base-image", metavar="IMAGE", help="Base of the agent's image (also MLEREDUX_BASE_IMAGE).")
@@ -31,6 +32,7 @@ def command(
     ctx: click.Context,
     place: str,
     static: bool,
+    sandbox: str | None,
     network: str | None,
     pass_env: tuple[str, ...],
     allow_hosts: tuple[str, ...],
@@ -67,7 +69,9 @@ def command(
     passed = static
     if not static:
         grants, network = consent(catalogue, agent, granted(pass_env, allow_hosts, allow_images), network)
-        passed = _build_and_run(catalogue, agent, {"grants": grants, "network": network}, base_image, logs, tell)
+        passed = _build_and_run(
+            catalogue, agent, {"grants": grants, "network": network, "sandbox": sandbox}, base_image, logs, tell
+        )
     if as_json:
         click.echo(
             json.dumps({"reference": agent.reference, "agent": agent.id, "ok": passed, "steps": found}, indent=1)
@@ -79,12 +83,13 @@ def _build_and_run(
     catalogue: Catalogue, agent: Agent, given: dict[str, Any], base_image: str | None, logs: Path | None, tell: Any
 ) -> bool:
     """The smoke run in a store of its own, building included."""
+    from mleredux.plugin.agent import Smoke
     from mleredux.plugin.artifact import RunStore, State
     from mleredux.plugin.command import DataStore
     from mleredux.plugin.host import Pipeline, plan
 
-    smoke = agent.smoke
-    assert smoke is not None and agent.reference is not None
+    smoke = agent.smoke or Smoke(task="wine", time_limit=300)
+    assert agent.reference is not None
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder:
         store, data = RunStore(Path(folder) / "runs"), DataStore()
@@ -92,6 +97,7 @@ def _build_and_run(
             catalogue,
             smoke.task,
             agent.reference,
+            own_machine=True,
             limits={"time_limit": smoke.time_limit},
             options=smoke.options,
             **given,
@@ -103,7 +109,7 @@ def _build_and_run(
         if State.BUILDING not in run.log.state.finished:
             tell("build", run.message or "the image could not be built", ok=False)
             return False
-        tell("build", f"image {run.use.image}")
+        tell("build", f"sandbox {run.spec.sandbox}, environment {run.use.image}")
         report = run.report
         if report is None or not report.valid_submission:
             why = run.message or (report.message if report else None) or "it left nothing that can be scored"

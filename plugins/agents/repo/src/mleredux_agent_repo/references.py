@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError
 
+from mleredux_agent_repo.scripts import SUFFIXES
+
 SCHEME = "repo:"
 HOSTS_VARIABLE = "MLEREDUX_AGENT_HOSTS"
 """Hosts that agents may be fetched from, commas between; `*` allows all."""
@@ -27,9 +29,9 @@ class Reference:
 
     Attributes:
         url: What git fetches from; None for a folder of this machine.
-        path: The folder or repository on this machine; None for a URL.
+        path: The script, folder or repository on this machine; None for a URL.
         ref: Branch, tag or commit; None for the default.
-        subdir: The agent's folder in it, `.` for all of it.
+        subdir: The agent's folder or script in it, `.` for all of it.
     """
 
     url: str | None
@@ -138,5 +140,6 @@ def _check_path(path: Path) -> None:
             f"Agents may not be taken from {path}.",
             hint=f"Whoever runs this machine can allow its folder in {PATHS_VARIABLE}.",
         )
-    if not path.is_dir():
-        raise MlereduxError(f"{path} is not a folder.", hint="Name a folder or a repository after `repo:`.")
+    if not path.is_dir() and not (path.is_file() and path.suffix in SUFFIXES):
+        hint = f"Name a script ({', '.join(SUFFIXES)}), a folder or a repository."
+        raise MlereduxError(f"{path} is not a folder or a script.", hint=hint)

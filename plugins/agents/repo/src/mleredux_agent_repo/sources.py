@@ -21,6 +21,7 @@ from mleredux.plugin.files import FileLock, cache_dir
 from mleredux_agent_repo import git, trees
 from mleredux_agent_repo.local import Local, find_local
 from mleredux_agent_repo.references import Reference
+from mleredux_agent_repo.scripts import SUFFIXES, siblings
 
 _COMMIT = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 _COPY = re.compile(r"^copy-[0-9a-f]{40}$")
@@ -36,6 +37,8 @@ class Source:
         commit: The commit, or `copy-<hash>` of a folder that is not a commit.
         root: All of the repository (or folder) at that commit.
         folder: The agent's folder in it.
+        remote: Whether it was fetched from another machine.
+        script: The script that was named, in this folder; None where a folder was.
         reference: What finds exactly this again.
     """
 
@@ -43,6 +46,8 @@ class Source:
     root: Path
     folder: Path
     reference: str
+    script: Path | None = None
+    remote: bool = False
 
 
 def get(wanted: Reference) -> Source:
@@ -56,11 +61,18 @@ def get(wanted: Reference) -> Source:
         commit = _find(wanted, commit)
     root = _place(wanted, commit)
     folder = (root / wanted.subdir).resolve()
+    named = wanted.path.name if wanted.path is not None and (wanted.path.is_file() or not wanted.path.exists()) else ""
+    script = folder / named if folder.is_dir() else folder
+    if script.suffix in SUFFIXES and script.is_file() and script.resolve().is_relative_to(root.resolve()):
+        inside = root / script.resolve().relative_to(root.resolve())
+        return Source(commit, root, inside.parent, wanted.pinned(commit), inside, wanted.path is None)
     if not folder.is_relative_to(root.resolve()) or not folder.is_dir():
         raise MlereduxError(
-            f"There is no folder {wanted.subdir} in {wanted.place} at {commit[:12]}.", hint="Fix the part after `#`."
+            f"There is no folder or script {wanted.subdir} in {wanted.place} at {commit[:12]}.",
+            hint="Fix the part after `#`.",
         )
-    return Source(commit, root, root / folder.relative_to(root.resolve()), wanted.pinned(commit))
+    own = root / folder.relative_to(root.resolve())
+    return Source(commit, root, own, wanted.pinned(commit), remote=wanted.path is None)
 
 
 def _place(wanted: Reference, commit: str) -> Path:
@@ -76,7 +88,7 @@ def _find(wanted: Reference, commit: str | None) -> str:
         raise MlereduxError(
             f"The copy {wanted.ref} of {wanted.path} is not in the cache any more.", hint="Start a new run."
         )
-    local = find_local(wanted.path)
+    local = None if wanted.path.is_file() else find_local(wanted.path)
     if local is None or (wanted.ref is None and local.head is None and not local.bare):
         if wanted.ref is None:
             return _copy(wanted)
@@ -145,7 +157,10 @@ def _copy(wanted: Reference) -> str:
     assert path is not None
     with scratch_of(str(path)) as scratch:
         tree = scratch / "tree"
-        trees.copy(path, tree, str(path), trees.LEFT_OUT)
+        if path.is_file():
+            trees.copy(path.parent, tree, str(path.parent), trees.LEFT_OUT, only=siblings(path))
+        else:
+            trees.copy(path, tree, str(path), trees.LEFT_OUT)
         trees.check(tree, str(path))
         commit = f"copy-{trees.digest(tree)[:40]}"
         place = _place(wanted, commit)

@@ -45,25 +45,32 @@ class Entry:
         return found.digest()
 
 
-def entries(folder: Path, shown: str, left_out: frozenset[str] = frozenset()) -> Iterator[Entry]:
+def entries(
+    folder: Path, shown: str, left_out: frozenset[str] = frozenset(), only: frozenset[str] | None = None
+) -> Iterator[Entry]:
     """Every file and link beneath a folder, in order; each folder is opened within its parent, so no link is followed.
+
+    Args:
+        only: Names in the folder itself that are wanted; None: all.
 
     Raises:
         MlereduxError: Something is neither file, folder nor link, or there is too much.
     """
     root = os.open(folder, _FLAGS | os.O_DIRECTORY)
     try:
-        yield from _entries(root, "", shown, left_out, _DEPTH)
+        yield from _entries(root, "", shown, left_out, _DEPTH, only)
     finally:
         os.close(root)
 
 
-def _entries(parent: int, prefix: str, shown: str, left_out: frozenset[str], depth: int) -> Iterator[Entry]:
+def _entries(
+    parent: int, prefix: str, shown: str, left_out: frozenset[str], depth: int, only: frozenset[str] | None = None
+) -> Iterator[Entry]:
     if not depth:
         raise MlereduxError(f"{shown} has more than {_DEPTH} folders inside one another.", hint="Remove some.")
     for base in sorted(os.listdir(parent)):
         name = prefix + base
-        if base in left_out:
+        if base in left_out or (only is not None and base not in only):
             continue
         if len(name) > MAX_LENGTH:
             raise MlereduxError(f"{shown} holds paths of more than {MAX_LENGTH} characters.", hint="Shorten them.")
@@ -85,16 +92,24 @@ def _entries(parent: int, prefix: str, shown: str, left_out: frozenset[str], dep
 
 
 def copy(
-    folder: Path, target: Path, shown: str, left_out: frozenset[str] = frozenset(), *, files: int = 0, size: int = 0
+    folder: Path,
+    target: Path,
+    shown: str,
+    left_out: frozenset[str] = frozenset(),
+    *,
+    only: frozenset[str] | None = None,
+    files: int = 0,
+    size: int = 0,
 ) -> None:
     """Copy a folder's files and links; those that lead out are refused by `check`, afterwards.
 
     Args:
+        only: Names in the folder itself that are wanted; None: all.
         files, size: The most there may be; 0: as many as an agent may have.
     """
     seen = written = 0
     target.mkdir()
-    for entry in entries(folder, shown, left_out):
+    for entry in entries(folder, shown, left_out, only):
         place = target / entry.name
         place.parent.mkdir(parents=True, exist_ok=True)
         seen += 1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 UNREACHABLE_HINT = (
     "Start the engine (`sudo systemctl start docker`), see that you may use its socket (group `docker`), or "
-    "set DOCKER_HOST; `--sandbox process` runs without Docker."
+    "set DOCKER_HOST."
 )
 _CALL_SECONDS = 120
 

@@ -74,6 +74,7 @@ def competition(
         target_columns = target_columns or prepare.target_columns
     facts = all_facts()[id]
     folder = PACKAGE / "competitions" / module_name(id)
+    data = KaggleData(id, facts.get("archive_md5"), tuple((elsewhere or {}).items()))
     return Competition(
         id=id,
         version=version,
@@ -81,7 +82,8 @@ def competition(
         description=folder / "description.md",
         description_obfuscated=folder / "description_obfuscated.md",
         prepare=Preparation(prepare),
-        fetch=KaggleData(id, facts.get("archive_md5"), tuple((elsewhere or {}).items())),
+        fetch=data,
+        check_fetch=data.check,
         fetch_leaderboard=KaggleLeaderboard(id, public=public_board),
         raw_id=id,
         submission=Submission(

@@ -79,7 +79,10 @@ class Workspace:
         """
         path = self.raw / name
         if not path.is_file():
-            raise DataError(f"The raw data has no {name}.", hint=f"Searched {self.raw}; get the files again.")
+            raise DataError(
+                f"The raw data has no {name}.",
+                hint=f"Searched {self.raw}; name the folder or archive that has it with --from, or download it again.",
+            )
         return path
 
     def tree(self, name: str, inside: str = "") -> Tree:

@@ -31,6 +31,16 @@ class KaggleData:
 
         fetch_data(self, raw)
 
+    def check(self) -> None:
+        """Ask Kaggle whether this account may download the data; nothing is downloaded.
+
+        Raises:
+            DataError: It may not, or Kaggle can't be reached.
+        """
+        from mleredux_competition_mlebench.kaggle.download import check_access
+
+        check_access(self)
+
 
 @dataclass(frozen=True)
 class KaggleLeaderboard:

@@ -60,7 +60,7 @@ def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -
     """Do what a request asks.
 
     Args:
-        request: `what` is data, leaderboard or file; `competition`; `target` for files; `endpoint` in place of
+        request: `what` is data, access, leaderboard or file; `competition`; `target` for files; `endpoint` in place of
             Kaggle's, or None.
         send: Takes events: bytes done, pauses.
 
@@ -89,6 +89,9 @@ def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -
         kaggle = _Kaggle(request["endpoint"], patience)
         if request["what"] == "leaderboard":
             return {"scores": kaggle.scores(request["competition"], public=request["public"])}
+        if request["what"] == "access":
+            patience.ask(lambda: kaggle.archive(request["competition"])).close()
+            return {}
         ask = lambda: kaggle.archive(request["competition"])  # noqa: E731
     download = Download(ask, Path(request["target"]), patience, _Telling(send).told)
     download.run()

@@ -61,6 +61,18 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
         ) from error
 
 
+def check_access(data: KaggleData) -> None:
+    """Ask whether a competition's archive may be downloaded.
+
+    Raises:
+        DataError: It may not.
+    """
+    try:
+        _talk({"what": "access", "competition": data.competition})
+    except Refusal as refusal:
+        raise as_error(refusal, data.competition) from refusal
+
+
 def fetch_leaderboard(board: KaggleLeaderboard, path: Path) -> None:
     """Write a fresh leaderboard: `rank,score`, best first, no names.
 

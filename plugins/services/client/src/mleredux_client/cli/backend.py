@@ -88,8 +88,8 @@ class ServerBackend:
     def validate(self, submission: Path, task: str) -> Verdict:
         """What the server says of a file's form."""
         if not isinstance(given := submitted(submission), Path):
-            facts = self.task(task, obfuscated=False)
-            return Verdict(valid=False, message=f"{facts['submission']['file']} {given.problem}.")
+            self.task(task, obfuscated=False)
+            return Verdict(valid=False, message=f"{submission} {given.problem}.")
         told = self.service.json(upload("/v1/validations", submission, {"task": task}, creates=False))
         return Verdict(valid=told["valid"], message=told["message"])
 
@@ -237,7 +237,7 @@ def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Repor
         is_lower_better=facts["direction"] == "minimize",
         created_at=datetime.now(UTC),
         submission_path=path or file,
-        message=f"{file} {given.problem}.",
+        message=f"{path or file} {given.problem}.",
         task_version=facts["version"],
         metric=facts["metric"],
     )

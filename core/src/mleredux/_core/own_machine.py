@@ -1,0 +1,120 @@
+"""What users may do on their own machine, but not on a server: name an agent by its path, and do without isolation."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.capabilities import Capabilities, choose, fitting, needs_of
+from mleredux._core.models import Agent
+from mleredux._core.plugins import Catalogue
+from mleredux._core.protocols import Finding
+from mleredux.errors import MlereduxError, NotFound, SandboxError
+
+SCHEME = "repo:"
+"""The scheme of references to scripts, folders and repositories."""
+SCRIPTS = (".py", ".ipynb", ".sh")
+_REMOTE = re.compile(r"^((https|http|ssh|git|file)://|[\w.-]+@[\w.-]+:[^/])")
+_CHECK_SECONDS = 10.0
+_checked: dict[str, tuple[float, Finding | None]] = {}
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether an agent's name can only be meant as the path of a script or folder."""
+    return name.startswith((".", "/", "~")) or Path(name).suffix in SCRIPTS or ("/" in name and ":" not in name)
+
+
+def agent_reference(catalogue: Catalogue, name: str) -> str:
+    """The reference of an agent that a user names: paths and URLs of repositories get a scheme.
+
+    Raises:
+        NotFound: There is no such file or folder.
+    """
+    if name in catalogue.entries("agents"):
+        return name
+    if _REMOTE.match(name):
+        return SCHEME + name
+    if ":" in name:
+        return name
+    place = name.partition("#")[0]
+    if any(Path(one).expanduser().exists() for one in (place, place.rpartition("@")[0]) if one):
+        return SCHEME + name
+    if looks_like_path(name):
+        raise NotFound(
+            f"There is no agent {name!r}, and no such file or folder in {Path.cwd()}.",
+            hint="Give the path of a script, a notebook or a folder, or see `mleredux list agents`.",
+        )
+    return name
+
+
+def choose_here(
+    catalogue: Catalogue, agent: Agent, installed: Mapping[str, Capabilities], asked: str | None, **run: Any
+) -> str:
+    """Choose the sandbox as `choose` does, of those that work; not isolated ones as far as the agent permits.
+
+    Raises:
+        MlereduxError: The requested sandbox can't run the agent, or no sandbox can.
+        SandboxError: None of those that can works on this machine.
+    """
+    free = _without_isolation(agent) if agent.unisolated != "never" else agent
+    open_ones = [name for name in fitting(needs_of(free, **run), installed) if not installed[name].isolated]
+    if asked is not None:
+        chosen = [asked if asked in open_ones else choose(agent, installed, asked, **run)]
+    elif agent.unisolated == "first" and open_ones:
+        return open_ones[0]
+    else:
+        chosen = fitting(needs_of(agent, **run), installed)
+        if agent.unisolated == "fallback":
+            chosen = [*chosen, *(name for name in open_ones if name not in chosen)]
+    if not chosen:
+        try:
+            choose(agent, installed, None, **run)
+        except MlereduxError as error:
+            raise type(error)(error.message, hint=_or_open(error.hint, open_ones)) from None
+    for name in chosen:
+        if _problem(catalogue, name) is None:
+            return name
+    problem = _problem(catalogue, chosen[0])
+    assert problem is not None
+    raise SandboxError(problem.message, hint=_or_open(problem.remedy, open_ones))
+
+
+def fell_back(catalogue: Catalogue, agent: str, sandbox: str) -> str | None:
+    """Why an agent that should be isolated is not, if `choose_here` had no isolated sandbox that works."""
+    found = catalogue.agent(agent)
+    if found.unisolated != "fallback" or catalogue.sandbox(sandbox).capabilities.isolated:
+        return None
+    broken = [problem.message for _, problem in _checked.values() if problem is not None]
+    return broken[0] if broken else "No isolated sandbox is installed."
+
+
+def _or_open(hint: str | None, open_ones: list[str]) -> str | None:
+    """The hint, and how to run the agent without isolation if that is possible."""
+    if not open_ones:
+        return hint
+    other = f"Or add `--sandbox {open_ones[0]}`, which runs the agent on this machine without isolation."
+    return f"{hint or ''} {other}".strip()
+
+
+def _without_isolation(agent: Agent) -> Agent:
+    """The agent's requirements if it runs with the programs of this machine."""
+    build = agent.build
+    if build.image is None and build.context is None:
+        build = build.model_copy(update={"debian": (), "npm": ()})
+    return agent.model_copy(update={"isolated": False, "build": build})
+
+
+def _problem(catalogue: Catalogue, name: str) -> Finding | None:
+    """Why a sandbox does not work on this machine at all; None if it does."""
+    now = time.monotonic()
+    if name not in _checked or now - _checked[name][0] > _CHECK_SECONDS:
+        try:
+            findings = list(catalogue.sandbox(name).check())
+        except MlereduxError as error:
+            findings = [Finding(name, False, error.message, error.hint)]
+        broken = next((one for one in findings if not one.ok), None)
+        _checked[name] = now, None if any(one.ok for one in findings) else broken
+    return _checked[name][1]

@@ -1,0 +1,130 @@
+"""Python environments of agents that run as processes: the one at hand if it has what is asked, else their own."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from mleredux._core.locations import cache_dir
+from mleredux._core.models.agent import AgentFolder
+from mleredux._core.store.files import FileLock
+from mleredux.errors import BuildFailed
+
+_FOLDER = "environments"
+
+
+def find_environment(folder: AgentFolder, log: Path, time_limit: float) -> tuple[Path, bool]:
+    """The interpreter with an agent's requirements, and whether it was there already.
+
+    Args:
+        log: Gets the output of the installation.
+        time_limit: Of the installation, in seconds.
+
+    Raises:
+        BuildFailed: The requirements can't be installed.
+    """
+    if _at_hand(folder):
+        return Path(sys.executable), True
+    listed = "\n".join((folder.requires_python or "", *_lines(folder)))
+    place = cache_dir() / _FOLDER / hashlib.sha256(f"{_identity(folder)}\n{listed}".encode()).hexdigest()[:32]
+    python = place / "bin" / "python"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(place.with_suffix(".lock")):
+        if (place / "complete").is_file():
+            return python, True
+        shutil.rmtree(place, ignore_errors=True)
+        with log.open("ab") as output:
+            for command in _commands(folder, place, python):
+                try:
+                    done = subprocess.run(command, cwd=folder.path, stdout=output, stderr=output, timeout=time_limit)
+                except subprocess.TimeoutExpired:
+                    raise BuildFailed(f"Installing the requirements took longer than {time_limit:g} s.") from None
+                if done.returncode:
+                    raise _failed(log)
+        (place / "complete").touch()
+    return python, False
+
+
+def packages_of(python: Path) -> list[tuple[str, str]]:
+    """Names and versions of the packages of an environment that `find_environment` made."""
+    found = metadata.distributions(path=[str(path) for path in python.parent.parent.glob("lib/python*/site-packages")])
+    return sorted({(one.name, one.version) for one in found if one.name})
+
+
+def _failed(log: Path) -> BuildFailed:
+    lines = [line.strip(" ×╰─▶│") for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    told = next((line for line in reversed(lines) if line and not line.lower().startswith(("hint", "note"))), "")
+    return BuildFailed(
+        f"The script's requirements can't be installed: {told[:300].rstrip('.')}.",
+        hint="Fix them, or install them into this environment; logs/build.log has all of it.",
+        by_agent=True,
+    )
+
+
+def _commands(folder: AgentFolder, place: Path, python: Path) -> Iterator[list[str]]:
+    wanted = [word for item in folder.python for word in (item.split() if item.startswith("-r ") else [item])]
+    if uv := shutil.which("uv"):
+        version = ["--python", folder.requires_python or sys.executable]
+        yield [uv, "venv", "--quiet", *version, str(place)]
+        yield [uv, "pip", "install", "--python", str(python), *wanted]
+        return
+    if folder.requires_python and not _fits(platform.python_version(), folder.requires_python):
+        raise BuildFailed(
+            f"The script asks for Python {folder.requires_python}; this is {platform.python_version()}.",
+            hint="Install uv, which fetches other versions: `pip install uv`.",
+            by_agent=True,
+        )
+    yield [sys.executable, "-m", "venv", str(place)]
+    yield [str(python), "-m", "pip", "install", "--disable-pip-version-check", *wanted]
+
+
+def _at_hand(folder: AgentFolder) -> bool:
+    """Whether this environment meets the requirements; what can't be told (URLs, the folder itself) is not met."""
+    if not folder.python and not folder.requires_python:
+        return True
+    try:
+        return _fits(platform.python_version(), folder.requires_python or "") and all(map(_is_met, _lines(folder)))
+    except (ImportError, ValueError):
+        return False
+
+
+def _fits(version: str, specifier: str) -> bool:
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(specifier).contains(version, prereleases=True)
+
+
+def _is_met(line: str) -> bool:
+    from packaging.requirements import Requirement
+
+    wanted = Requirement(line)
+    if wanted.marker is not None and not wanted.marker.evaluate():
+        return True
+    try:
+        version = metadata.version(wanted.name)
+    except metadata.PackageNotFoundError:
+        return False
+    return wanted.url is None and not wanted.extras and wanted.specifier.contains(version, prereleases=True)
+
+
+def _lines(folder: AgentFolder) -> list[str]:
+    """The requirements one by one, those of files included, without comments."""
+    found: list[str] = []
+    for item in folder.python:
+        lines: Iterable[str] = [item]
+        if item.startswith("-r "):
+            lines = (folder.path / item.split()[1]).read_text(encoding="utf-8", errors="replace").splitlines()
+        found += [line for line in (line.partition(" #")[0].strip() for line in lines) if line and line[0] != "#"]
+    return found
+
+
+def _identity(folder: AgentFolder) -> str:
+    """What an environment depends on besides requirements: the interpreter, and the folder if it is installed."""
+    own = any(line.startswith((".", "-", "/")) for line in _lines(folder))
+    return f"{sys.version}\n{folder.path if own else ''}"

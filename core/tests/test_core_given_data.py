@@ -1,0 +1,58 @@
+"""What `--from` finds of what a user downloaded."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from mleredux._core.archives import find_given, unpack, unpack_inner
+
+NAME = "spaceship-titanic"
+
+
+def packed(path: Path, **files: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("place", [f"{NAME}.zip", f"{NAME} (1).zip", f"{NAME}/{NAME}.zip"])
+def test_the_archive_is_found_among_other_files(tmp_path: Path, place: str) -> None:
+    archive = packed(tmp_path / place, a=b"1")
+    (tmp_path / "holiday.zip").touch()
+    (tmp_path / f"{NAME}-2.zip").touch()
+    assert find_given(tmp_path, NAME) == archive
+
+
+def test_of_several_downloads_the_newest_counts(tmp_path: Path) -> None:
+    packed(tmp_path / f"{NAME}.zip", a=b"1")
+    newest = packed(tmp_path / f"{NAME} (2).zip", a=b"2")
+    os.utime(tmp_path / f"{NAME}.zip", (1, 1))
+    assert find_given(tmp_path, NAME) == newest
+
+
+def test_raw_files_are_used_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unpacked = tmp_path / NAME
+    unpacked.mkdir()
+    (unpacked / "train.csv").touch()
+    assert find_given(tmp_path, NAME) == unpacked and find_given(unpacked, NAME) == unpacked
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert find_given(Path("~"), NAME) == unpacked
+
+
+@pytest.mark.parametrize("inside", ["zip", "folder", "zip of a folder"])
+def test_what_is_packed_twice_is_unpacked_twice(tmp_path: Path, inside: str) -> None:
+    content = {f"{NAME}/train.csv": b"id"} if "folder" in inside else {"train.csv": b"id"}
+    archive = packed(tmp_path / "inner.zip", **content)
+    if "zip" in inside:
+        archive = packed(tmp_path / "outer.zip", **{f"{NAME}.zip": archive.read_bytes()})
+    place = tmp_path / "raw"
+    place.mkdir()
+    unpack(archive, place)
+    unpack_inner(place, NAME)
+    assert [path.relative_to(place).as_posix() for path in place.rglob("*")] == ["train.csv"]
+    assert not place.with_name("raw-inner").exists()
