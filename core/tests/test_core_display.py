@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import pytest
 from mleredux._core.cli.backend import RunView
-from mleredux._core.cli.output import print_facts, print_table
+from mleredux._core.cli.output import print_facts
 from mleredux._core.cli.run_table import closing_table
-from mleredux._core.cli.runs import COLUMNS, GIVE_WAY
+from mleredux._core.cli.runs import print_runs
 from mleredux._core.formats import Shown, facts
 from mleredux._core.models import Report
 
@@ -67,7 +67,7 @@ def test_tables_fit_the_terminal_and_keep_what_matters(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     row = {"id": ID, "task": "spaceship-titanic", "agent": AGENT, "status": "failed", "score": 0.98765, "medal": None}
-    print_table([row], COLUMNS, GIVE_WAY)
+    print_runs([{**row, "seed": 1, "percentile": 61.2, "seconds": 75.0}])
     listed = capsys.readouterr().out
     closing_table([view(Report(**GRADED)), view(None, status="failed", seed=1)])
     table = capsys.readouterr().out

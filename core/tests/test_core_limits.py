@@ -87,7 +87,7 @@ def test_what_is_used_up_is_named(toy: Any, agent: str, cause: Cause, limit: str
 def test_an_agent_that_crashes_counts_and_says_how(toy: Any) -> None:
     run = toy.run("crash")
     assert (run.state, run.cause) == (State.FAILED, Cause.AGENT_CRASHED)
-    assert run.message == "The agent's command ended with exit code 7; see its log."
+    assert run.message.startswith("The agent's command ended with exit code 7")
     assert run.report.limit is None
 
 

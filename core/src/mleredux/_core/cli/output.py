@@ -7,6 +7,7 @@ import math
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -52,11 +53,17 @@ def _finite(content: Any) -> Any:
     return content
 
 
-def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], give_way: Sequence[str] = ()) -> None:
+def print_table(
+    rows: Iterable[Mapping[str, Any]],
+    columns: Sequence[str],
+    give_way: Sequence[str] = (),
+    least: Mapping[str, int] = MappingProxyType({}),
+) -> None:
     """Format rows in aligned columns, truncated to the terminal's width.
 
     Args:
         give_way: Columns that are shortened in the middle first, the widest most, before lines are truncated.
+        least: Columns that are then shortened to that width, one after the other.
 
     Rich is not imported for this: a list must appear without delay.
     """
@@ -70,6 +77,11 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], give_
         if widths[widest] <= _NARROW:
             break
         widths[widest] -= 1
+    for name, width in least.items():
+        over = sum(widths) + 2 * (len(widths) - 1) - room
+        if over > 0 and name in columns:
+            place = columns.index(name)
+            widths[place] = max(min(width, widths[place]), widths[place] - over)
     for number, line in enumerate([heads, *cells]):
         parts = [_cut(cell, width).ljust(width) for cell, width in zip(line, widths, strict=True)]
         text = "  ".join(parts).rstrip()

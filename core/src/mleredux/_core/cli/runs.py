@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
+import shutil
 import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -14,9 +21,18 @@ from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
 from mleredux._core.cli.run import read_labels
 from mleredux._core.cli.server import local_option, server_of, server_option
+from mleredux._core.formats import duration, short_agent
 
-GIVE_WAY = ("id", "task", "agent")
-COLUMNS = ("id", "status", "score", "medal", "verdict", "cause", "task", "agent")
+COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
+"""Those that are listed; on a server also whose the runs are."""
+LEAST = {"agent": 8, "task": 10, "id": 7}
+"""Widths to which columns are shortened where the terminal is too narrow, in this order."""
+_OPTIONAL = ("cost", "verdict", "cause", "percent", "medal")
+"""Left out where no run has one."""
+_YIELDING = ("verdict", "cause", "cost", "time", "percent")
+"""Left out, one after the other, below a width of `_NARROW`."""
+_NARROW = 100
+_ALL = 10**9
 
 
 @click.group(cls=CommandGroup, here=("index",), invoke_without_command=True)
@@ -36,6 +52,10 @@ COLUMNS = ("id", "status", "score", "medal", "verdict", "cause", "task", "agent"
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of runs to list."
 )
+@click.option("--since", metavar="TIME", help="Only runs created since: 2h, 7d, or a date like 2026-05-01.")
+@click.option("--sort", metavar="COLUMN", help="Sort by this column, smallest first; -COLUMN: largest first.")
+@click.option("--columns", metavar="NAME,…", help="Columns to list, out of all that --json has.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print all columns as CSV.")
 @runs_dir_option
 @json_option
 @click.pass_context
@@ -44,6 +64,10 @@ def command(
     /,
     labels: tuple[str, ...],
     limit: int,
+    since: str | None,
+    sort: str | None,
+    columns: str | None,
+    as_csv: bool,
     runs_dir: str | None,
     as_json: bool,
     **equal: Any,
@@ -57,16 +81,105 @@ def command(
         return
     there = backend(ctx, runs_dir=runs_dir)
     filters = {**equal, "label": tuple(f"{key}:{value}" for key, value in read_labels(labels).items())}
-    rows, more = there.runs(filters, limit)
+    earliest = read_since(since) if since else None
+    rows, more = there.runs(filters, limit if not (earliest or sort) else _ALL)
+    if earliest is not None:
+        rows = [row for row in rows if row.get("created_at") and datetime.fromisoformat(row["created_at"]) >= earliest]
+    if sort is not None:
+        rows = sort_rows(rows, sort)
+    if earliest or sort:
+        rows, more = rows[:limit], f"{len(rows) - limit} more" if len(rows) > limit else None
     if as_json:
         print_json(rows)
+    elif as_csv:
+        _print_csv(rows)
     elif not rows:
         click.echo(f"There are no {'such ' if any(filters.values()) else ''}runs {there.place}.")
     else:
         whose = ("user",) if len({row.get("user") for row in rows}) > 1 else ()
-        print_table(rows, (*COLUMNS, *whose), GIVE_WAY)
+        print_runs(rows, tuple(columns.split(",")) if columns else None, whose)
         if more is not None:
             click.echo(f"… and {more} (--limit)")
+
+
+def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = None, more: tuple[str, ...] = ()) -> None:
+    """List runs so that what matters fits the terminal; ids and hashes yield first.
+
+    Args:
+        columns: Those that the user asked for; None: `COLUMNS` as far as they fit.
+        more: Further ones.
+    """
+    shown = [{**row, **_in_words(row)} for row in rows]
+    if columns is not None:
+        if unknown := [name for name in columns if name not in shown[0]]:
+            known = ", ".join(sorted(shown[0]))
+            raise click.BadParameter(
+                f"There is no column {unknown[0]!r}. Columns are: {known}.", param_hint="--columns"
+            )
+        print_table(shown, columns, least=LEAST)
+        return
+    wanted = [name for name in COLUMNS if name not in _OPTIONAL or any(row[name] not in (None, "") for row in shown)]
+    room = shutil.get_terminal_size((120, 24)).columns
+    if _width(shown, wanted) > room:  # an id can be named by its end
+        shown = [{**row, "id": row["id"].rpartition("-")[2]} for row in shown]
+    if _width(shown, wanted) > room:
+        shown = [{**row, "agent": row["agent"] and row["agent"].partition("@")[0]} for row in shown]
+    for name in _YIELDING if room < _NARROW else ():
+        if _width(shown, wanted, LEAST) <= room:
+            break
+        wanted = [one for one in wanted if one != name]
+    print_table(shown, (*wanted, *more), least=LEAST)
+
+
+def _width(rows: list[dict[str, Any]], columns: list[str], most: Mapping[str, int] = MappingProxyType({})) -> int:
+    widths = [max(len(name), *(len(_plain(row[name])) for row in rows)) for name in columns]
+    return sum(min(width, most.get(name, width)) + 2 for name, width in zip(columns, widths, strict=True)) - 2
+
+
+def read_since(text: str) -> datetime:
+    """A point in time: so long ago (`2h`), or a date."""
+    if found := re.fullmatch(r"(\d+)([smhdw])", text):
+        unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[found[2]]
+        return datetime.now(UTC) - timedelta(**{unit: int(found[1])})
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither 2h, 7d nor a date.", param_hint="--since") from None
+    return parsed if parsed.tzinfo else parsed.astimezone()
+
+
+def sort_rows(rows: list[dict[str, Any]], column: str) -> list[dict[str, Any]]:
+    """Rows by a column, those without a value last."""
+    name = {"time": "seconds", "cost": "cost_usd", "percent": "percentile"}.get(column.lstrip("-"), column.lstrip("-"))
+    if rows and name not in rows[0]:
+        known = ", ".join(sorted(rows[0]))
+        raise click.BadParameter(f"There is no column {name!r}. Columns are: {known}.", param_hint="--sort")
+    has = [row for row in rows if row[name] is not None]
+    has.sort(key=lambda row: row[name], reverse=column.startswith("-"))
+    return [*has, *(row for row in rows if row[name] is None)]
+
+
+def _in_words(row: dict[str, Any]) -> dict[str, Any]:
+    percentile, seconds, cost = (row.get(name) for name in ("percentile", "seconds", "cost_usd"))
+    return {
+        "agent": short_agent(row["agent"]) if row.get("agent") else None,
+        "percent": None if percentile is None else f"{percentile:.0f} %",
+        "time": None if seconds is None else duration(seconds),
+        "cost": f"${cost:.2f}" if cost else None,
+        **{name: row.get(name) for name in ("seed", "medal", "verdict", "cause", "score")},
+    }
+
+
+def _print_csv(rows: list[dict[str, Any]]) -> None:
+    writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else ["id"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {name: json.dumps(v) if isinstance(v, list | dict) else v for name, v in row.items()} for row in rows
+    )
+
+
+def _plain(value: Any) -> str:
+    return "-" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 @command.command()

@@ -12,6 +12,7 @@ from mleredux._core.egress import ANY, Egress, Rule
 from mleredux._core.egress import SOCKET as PROXY_SOCKET
 from mleredux._core.egress import variables as proxy_variables
 from mleredux._core.grants import passed_variables, protected_variables
+from mleredux._core.masks import Mask
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
 from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
@@ -22,6 +23,7 @@ from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.data_watch import check_data, note_data
+from mleredux._core.stages.last_line import failure_line
 from mleredux._core.store import Run
 from mleredux._core.store.sparse import move_contents, move_file
 from mleredux._core.submissions.endpoint import ValidationEndpoint
@@ -88,6 +90,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
             outcome = context.catalogue.hook("mleredux_run_agent")(
                 launch=launch, session=session, sandbox=context.sandbox
             )
+            outcome = _with_line(context, outcome)
             disk.empty_scratch()  # the last version needs room
             submitted = snapshots.finish()
         finally:
@@ -102,6 +105,16 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     if not context.sandbox.capabilities.isolated:
         check_data(run, prepared.public.parent)
     return outcome, submitted
+
+
+def _with_line(context: StageContext, outcome: Outcome) -> Outcome:
+    """The outcome of a command that failed, with the line of its log that tells why."""
+    if outcome.cause is not Cause.AGENT_CRASHED or outcome.limit is not None or not outcome.message:
+        return outcome
+    named = (*context.agent.secrets, *context.run.spec.grants.variables)
+    secrets = {os.environ[name] for name in named if name in os.environ}
+    line = failure_line(context.run.agent_log, Mask(secrets | context.secrets))
+    return outcome.model_copy(update={"message": f"{outcome.message.partition(';')[0]}: {line}"}) if line else outcome
 
 
 def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcome:

@@ -1,0 +1,49 @@
+"""The line of a log that tells why an agent failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mleredux._core.masks import Mask
+from mleredux._core.stages.last_line import failure_line
+
+TRACEBACK = """\
+epoch 1
+Traceback (most recent call last):
+  File "a.py", line 1, in <module>
+KeyError: 'x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "a.py", line 3, in <module>
+    fit()
+ValueError: the key hunter2hunter2 is wrong
+cleaning up
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        (TRACEBACK, "ValueError: the key ************** is wrong."),
+        ("sh: 1: claude: not found\nbye\n", "sh: 1: claude: not found."),
+        ("Killed\n", "Killed."),
+        ("working\nthe end\n", "the end."),
+        ("bad \x1b[31mline\n", "bad  [31mline."),
+        ("\n", None),
+    ],
+)
+def test_the_line_that_matters_is_found(tmp_path: Path, log: str, line: str | None) -> None:
+    path = tmp_path / "agent.log"
+    path.write_text(log)
+    assert failure_line(path, Mask(["hunter2hunter2"])) == line
+
+
+def test_a_missing_file_says_where_the_data_is(tmp_path: Path) -> None:
+    path = tmp_path / "agent.log"
+    path.write_text("Traceback (most recent call last):\n  x\nFileNotFoundError: no 'train.csv'\n")
+    told = failure_line(path, Mask([]))
+    assert told is not None and "'train.csv'. The data is in the folder $MLEREDUX_DATA_DIR" in told
+    assert failure_line(tmp_path / "absent", Mask([])) is None
