@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -71,7 +72,9 @@ class ServerBackend:
         if not isinstance(given, Path):
             return _not_sent(self.task(task, obfuscated=False), str(submission or ""), given)
         document = self.service.graded(given, task, project)
-        return Report.model_validate({**document, "submission_path": str(submission)}, extra="ignore")
+        message = _named(document.get("message"), str(submission))
+        own = {"submission_path": str(submission), "message": message}
+        return Report.model_validate({**document, **own}, extra="ignore")
 
     def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
         """Grade each line of a `submission.jsonl`, some at once."""
@@ -91,7 +94,7 @@ class ServerBackend:
             self.task(task, obfuscated=False)
             return Verdict(valid=False, message=f"{submission} {given.problem}.")
         told = self.service.json(upload("/v1/validations", submission, {"task": task}, creates=False))
-        return Verdict(valid=told["valid"], message=told["message"])
+        return Verdict(valid=told["valid"], message=_named(told["message"], str(submission)))
 
     def create(self, request: RunRequest) -> Batch:
         """Ask for one run, or for an experiment of several."""
@@ -223,6 +226,11 @@ class ServerBackend:
         return view_of(
             run, self.service.url, artifacts or f"mleredux artifacts {run['id']}{service_option(self.named)}"
         )
+
+
+def _named(message: Any, given: str) -> Any:
+    """A message on a submission with the name that its user gave it, in place of the task's."""
+    return re.sub(r"^submission\.\w+(?= )", lambda _: given, message) if message else message
 
 
 def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Report:
