@@ -50,7 +50,7 @@ def make_site(source_of: Callable[[Request], Source], root: str = "") -> Starlet
     ]
     pages = all_pages()
     routes += [Route(one.path, partial(_answer, source_of, one, root), methods=[one.method]) for one in pages]
-    compressed = [Middleware(GZipMiddleware, minimum_size=2000)]
+    compressed = [Middleware(GZipMiddleware, minimum_size=2000, compresslevel=3)]
     nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root)
 
     async def missed(request: Request, _error: Exception) -> Response:
