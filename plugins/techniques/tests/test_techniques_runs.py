@@ -76,6 +76,19 @@ def test_documents_are_validated_and_graded_by_file(
     assert refused.stdout == "leakage_analysis.json has the field 'shared_rows' twice in one object.\n"
 
 
+def test_a_run_of_the_competition_is_scored_for_the_techniques_that_it_used(cli: Cli) -> None:
+    ran = cli("run", "shop", "--agent", "dummy", "--sandbox", "process", "--json")
+    run = json.loads(ran.stdout)
+    asked = cli("runs", "techniques", run["id"], "--json")
+    assert asked.returncode == 0, asked.stderr
+    (used,) = json.loads(asked.stdout)
+    assert {use["technique"]: use["score"] for use in used["uses"]} == {"leakage": None, "cv": 0.0, "encoding": 0.0}
+    assert used["reward"] == 0.0
+    assert json.loads((Path(run["path"]) / "technique_use.json").read_text()) == used
+    refused = cli("runs", "techniques", "nowhere")
+    assert refused.returncode != 0 and "Traceback" not in refused.stderr
+
+
 def test_without_runs_there_is_no_curriculum(cli: Cli) -> None:
     asked = cli("curriculum", "shop")
     assert asked.returncode == 1

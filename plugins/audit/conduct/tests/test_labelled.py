@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 from mleredux.plugin.artifact import Evidence, Report, Verification
+from mleredux.plugin.program import Scope, Text
 from mleredux.plugin.task import Thresholds
 from mleredux_audit_conduct.check import check
-from mleredux_audit_conduct.resolve import Scope
 from mleredux_audit_conduct.signals import beyond_noise, jumps, known_answers, public_labels
-from mleredux_audit_conduct.texts import Text
 
 sys.path.insert(0, str(Path(__file__).parent))
 import labelled

@@ -84,6 +84,7 @@ MEASURES = {
             (0.0, 1.0),
             technique=True,
         ),
+        Measure("technique_use", "technique use", "", lambda row: row.technique_use, (0.0, 1.0), None),
         Measure("cost_usd", "cost", "$", lambda row: row.cost_usd, None, None, lower=True),
         Measure("tokens", "tokens", "tokens", lambda row: row.tokens, None, None, lower=True),
         Measure("hours", "hours", "h", lambda row: row.hours, None, None, lower=True),

@@ -68,6 +68,8 @@ class Row:
     """In seconds."""
     validation: float | None = None
     """The agent's own measurement of the solution that it submitted."""
+    technique_use: float | None = None
+    """The reward of `mleredux runs techniques`, from 0 to 1, if it was asked for."""
     versions: tuple[Version, ...] = ()
     task_version: str | None = None
     setup: Mapping[str, Any] = field(default_factory=dict)

@@ -23,6 +23,8 @@ SPLITS = ("low", "medium", "high")
 PUBLISHED_FOLDER = Path(__file__).parent / "published"
 """Published results that come with this package; its README names the sources."""
 _MANY_BYTES = 64 << 20
+TECHNIQUE_USE = "technique_use.json"
+"""What `mleredux runs techniques` keeps in a run."""
 
 
 def load(path: Path | str | None = None, *, experiment: str | None = None, rollouts: bool = False) -> Results:
@@ -134,6 +136,8 @@ def read_run(folder: Path, rollouts: bool) -> Row:
         use=record.get("use") or {},
         findings=() if rollouts else None,
     )
+    if (folder / TECHNIQUE_USE).is_file():
+        row = replace(row, technique_use=_number(_object(folder / TECHNIQUE_USE).get("reward")))
     return _with_findings(row, folder, happened, report, trace) if rollouts else row
 
 

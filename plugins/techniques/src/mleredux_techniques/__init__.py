@@ -39,13 +39,15 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The commands `curriculum`, `planted` and `techniques`."""
+    """The commands `curriculum`, `planted`, `techniques` and `runs techniques`."""
     title = "Collect the findings of technique runs on a task, for `mleredux run --context`."
+    used = "Score runs of competitions for the techniques that they used."
     opened = "Commit to the secret of planted seeds, and open it when the results are published."
     return [
         Ref("curriculum", f"{__name__}.command:command", {"title": title}),
         Ref("planted", f"{__name__}.planted:command", {"title": opened}),
         Ref("techniques", f"{__name__}.class_command:command", {"title": "Teach with technique tasks."}),
+        Ref("runs techniques", f"{__name__}.usage.command:command", {"title": used}),
     ]
 
 

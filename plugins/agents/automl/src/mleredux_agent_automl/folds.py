@@ -15,8 +15,8 @@ Folds = list[tuple[Array, Array]]
 
 def folds_for(
     strategy: Strategy | None, rows: pd.DataFrame, heads: list[Head], columns: int, count: int, seed: int
-) -> tuple[Folds, str]:
-    """Pairs of training and held-out positions, and what they are.
+) -> tuple[Folds, str, Strategy]:
+    """Pairs of training and held-out positions, what they are in words, and as a strategy.
 
     Args:
         strategy: The advised one; where it is not possible with these rows, the usual folds are made.
@@ -24,13 +24,14 @@ def folds_for(
         columns: The number of features.
         count: The number of folds, where it is not advised.
     """
+    usual: Strategy = {"name": "StratifiedKFold" if len(heads) == 1 and heads[0].classes else "KFold"}
+    how = "the usual ones"
     if strategy is not None:
         try:
-            return _advised(strategy, rows, heads[0], seed), f"{strategy['name']}, as advised"
+            return _advised(strategy, rows, heads[0], seed), f"{strategy['name']}, as advised", strategy
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            usual = make_folds(heads, len(rows), columns, count, seed)
-            return usual, f"the usual ones, as {strategy.get('name')} is not possible: {error}"
-    return make_folds(heads, len(rows), columns, count, seed), "the usual ones"
+            how += f", as {strategy.get('name')} is not possible: {error}"
+    return make_folds(heads, len(rows), columns, count, seed), how, usual
 
 
 def _advised(strategy: Strategy, rows: pd.DataFrame, head: Head, seed: int) -> Folds:

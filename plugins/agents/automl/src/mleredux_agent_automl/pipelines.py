@@ -124,6 +124,12 @@ FIRST: tuple[Choices, ...] = (
 """What is tried first, whatever the data."""
 
 
+def encoders_of(columns: Columns, advice: Advice, choices: Choices) -> dict[str, Strategy]:
+    """The encoding of each category."""
+    usual = dict.fromkeys(columns.few, "OneHotEncoder") | dict.fromkeys(columns.many, choices.get("many", "drop"))
+    return {name: advice.encoders.get(name, {"name": other}) for name, other in usual.items()}
+
+
 def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bool, joint: bool, seed: int) -> Any:
     """The pipeline of some choices, unfitted.
 
@@ -134,9 +140,8 @@ def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bo
     steps: list[tuple[str, Any, Any]] = []
     for made, names in _alike({name: _number(name, choices, advice, seed) for name in columns.numbers}):
         steps.append((f"numbers {len(steps)}", made, names))
-    usual = dict.fromkeys(columns.few, "OneHotEncoder") | dict.fromkeys(columns.many, choices.get("many"))
     encoders = {
-        name: _encoder(advice.encoders.get(name, {"name": other}), classes, seed) for name, other in usual.items()
+        name: _encoder(strategy, classes, seed) for name, strategy in encoders_of(columns, advice, choices).items()
     }
     for made, names in _alike(encoders):
         steps.append((f"categories {len(steps)}", made, names))

@@ -15,7 +15,7 @@ from mleredux_agentkit import write
 
 from mleredux_agent_automl.advice import read_advice
 from mleredux_agent_automl.folds import folds_for
-from mleredux_agent_automl.pipelines import FIRST, Choices, suggest
+from mleredux_agent_automl.pipelines import FIRST, Choices, encoders_of, suggest
 from mleredux_agent_automl.table import Blend, Table
 
 SEARCH_SHARE = 0.75
@@ -73,7 +73,7 @@ class Search:
             **self.options,
             deadline=deadline,
         )
-        self.folds, how = folds_for(
+        self.folds, how, self.splitter = folds_for(
             self.advice.folds, table.rows, table.heads, table.train.shape[1], int(task.options["folds"]), task.seed
         )
         self.held = np.concatenate([held for _, held in self.folds])
@@ -205,7 +205,12 @@ class Search:
             "facts": dataclasses.asdict(self.journal.facts),
             "advice": self.advice.said(),
             "blend": [_weights(chosen) for chosen in blend],
-            "pipelines": {name: self.choices[name] for name in self.choices if name in used},
+            "pipelines": {
+                name: {**chosen, "encoders": encoders_of(self.table.columns, self.advice, chosen)}
+                for name, chosen in self.choices.items()
+                if name in used
+            },
+            "folds": self.splitter,
             **self.options,
         }
         write(

@@ -104,9 +104,13 @@ class Table:
 
 def solve(
     data_dir: Path, submission: Path, facts: dict[str, Any], advice: dict[str, Any], blend: list[dict[str, float]],
-    pipelines: dict[str, Choices], **options: Any,
+    pipelines: dict[str, Choices], folds: dict[str, Any], **options: Any,
 ) -> None:  # fmt: skip
-    """Make the submission from the data with choices made."""
+    """Make the submission from the data with choices made.
+
+    Args:
+        folds: How the pipelines were validated; for readers, nothing is validated here.
+    """
     table = Table(data_dir, Facts(**facts), Advice(**advice), **options)
     chosen = [[Choice(name, weight) for name, weight in weights.items()] for weights in blend]
     table.write(submission, chosen, {name: table.predict(choices) for name, choices in pipelines.items()})

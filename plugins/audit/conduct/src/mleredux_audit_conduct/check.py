@@ -12,12 +12,12 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Artifact, Report, ResultVerdict, Run, RunSpec, RunStore
+from mleredux.plugin.program import code_of, texts_of
 
 from mleredux_audit_conduct.judge import MODEL_VARIABLE, judge
 from mleredux_audit_conduct.predictions import hand_written
 from mleredux_audit_conduct.rules import Finding, by_patterns
 from mleredux_audit_conduct.similarity import Known, references_in, similar
-from mleredux_audit_conduct.texts import code_of, texts_of
 
 REFERENCES_VARIABLE = "MLEREDUX_REFERENCES"
 OTHER_RUNS = 50

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from mleredux_audit_conduct.resolve import Scope
-from mleredux_audit_conduct.texts import MAX_LINE, Text
+from mleredux.plugin.program import MAX_LINE, Scope, Text
 
 _SHELL = ("os.system(", "os.popen(", "os.exec", "subprocess.", "asyncio.create_subprocess_")
 _EXECUTES = ("exec(", "eval(", "builtins.exec(", "builtins.eval(")

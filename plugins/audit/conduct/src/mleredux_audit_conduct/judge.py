@@ -15,9 +15,9 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import Agent, Limits
 from mleredux.plugin.artifact import LlmUse, Run, RunStore
 from mleredux.plugin.command import current
+from mleredux.plugin.program import Text
 
 from mleredux_audit_conduct.rules import Finding, Severity
-from mleredux_audit_conduct.texts import Text
 
 MODEL_VARIABLE = "MLEREDUX_JUDGE_MODEL"
 MAX_SENT = 60_000

@@ -7,8 +7,9 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 
+from mleredux.plugin.program import Text
+
 from mleredux_audit_conduct.rules import Finding, Severity
-from mleredux_audit_conduct.texts import Text
 
 FEWEST_CONSTANTS = 50
 _TRAINS = re.compile(

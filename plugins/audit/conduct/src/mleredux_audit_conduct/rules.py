@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from mleredux.plugin.program import MAX_LINE, Kind, Text
+
 from mleredux_audit_conduct.code import units_of
-from mleredux_audit_conduct.texts import MAX_LINE, Kind, Text
 
 Severity = Literal["note", "suspicious", "serious"]
 MOST_OF_A_RULE = 20

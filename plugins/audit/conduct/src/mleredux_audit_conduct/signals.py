@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Evidence, Report, Run
+from mleredux.plugin.program import code_of, texts_of
 from mleredux.plugin.task import Task, read_leaderboard
 
 from mleredux_audit_conduct.code import units_of
-from mleredux_audit_conduct.texts import code_of, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mleredux_audit_conduct.texts import Text
+    from mleredux.plugin.program import Text
 
 FEWEST_ENTRIES = 10
 TOP = 0.1

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.files import cache_dir, write_atomically
+from mleredux.plugin.program import MAX_TEXT, Text, plain_code
 
 from mleredux_audit_conduct.rules import Finding
-from mleredux_audit_conduct.texts import MAX_TEXT, Text, plain_code
 
 NOISE, GUARANTEE = 25, 1
 """Tokens below which nothing is a match, and the window's size."""

@@ -9,14 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from mleredux._core.store import Run
+from mleredux._core.submissions.files import open_below
+from mleredux._core.submissions.intake import IntakeLimits
+from mleredux._core.submissions.intake import readable as readable_path
+from mleredux._core.submissions.intake import walk as walk_files
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Run
-from mleredux.plugin.files import IntakeLimits, open_below, readable_path, walk_files
 
 Kind = Literal["code", "action", "log"]
+"""What a text is: the solution's code, an action of the rollout, or the log."""
 MAX_TEXT = 1 << 20
+"""Maximum number of bytes of a text."""
 MAX_LOG = 4 << 20
 MAX_LINE = 2_000
+"""Maximum number of characters of a line."""
 _LIMITS = IntakeLimits(files=2_000, file_bytes=MAX_TEXT, total_bytes=32 << 20)
 _ENDINGS = (".py", ".ipynb", ".sh", ".r", ".R", ".jl")
 _DEEPEST = 12

@@ -1,0 +1,384 @@
+"""The hypothesis: do findings of techniques make the next agent better? The experiment of `hypothesis.toml`.
+
+`python benchmarks/hypothesis.py --markdown docs/reference/hypothesis.md`
+
+It prepares the planted tables, asks the agent `analyst` the technique questions, grades its answers, and writes the
+contexts of all arms; then it runs the agent `automl` on each cell of the plan, and compares arms by the plan's measure.
+To save time, agents and graders run in forks of one process, without sandboxes; what is done is kept, so that an
+interrupted experiment goes on. The contexts are left beside a copy of
+the plan in `--data-dir`, so that `mleredux experiment run <data-dir>/hypothesis.toml` makes full runs of the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+import argparse
+import json
+import multiprocessing
+import resource
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from contextlib import redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mleredux_agent_automl.search
+import numpy as np
+from _measuring import machine, table
+from mleredux._core.data import DataStore
+from mleredux._core.medals import read_leaderboard, thresholds
+from mleredux._core.models import GradingInput, Score, Task
+from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.stages.prepare import prepare
+from mleredux.errors import MlereduxError
+from mleredux.plugin.experiment import Cell, Plan
+from mleredux_agent_baseline.kit import Journal
+from mleredux_agentkit import Task as Given
+from mleredux_experiments.analysis import Analysis, analyse
+from mleredux_experiments.plan import read_plan
+from mleredux_experiments.results import Results, Row
+from mleredux_techniques.curriculum import WORTH_TELLING
+from mleredux_techniques.kit import TRUTH_FILE
+
+PLAN = Path(__file__).with_suffix(".toml")
+TITLES = {"cv": "Cross-validation", "leakage": "Leakage", "encoding": "Encoding", "missing": "Missing values"}
+TITLES |= {"scaling": "Scaling", "imbalance": "Imbalance"}
+INFORMED = ("sham", "technique", "oracle")
+
+
+class Statement(NamedTuple):
+    """One sentence of advice: a strategy of a technique, for one column or for all the data."""
+
+    technique: str
+    strategy: str
+    column: str = ""
+
+    @property
+    def line(self) -> str:
+        """As the curriculum writes it."""
+        name, mark, rest = self.strategy.partition(" (")
+        return f"- {name}: `{self.column}`{mark}{rest}" if self.column else f"- {self.strategy}"
+
+    @property
+    def meaning(self) -> tuple[str, ...]:
+        """Statements of the same meaning are equal in this: arguments that are no columns do not count."""
+        name, _, arguments = self.strategy.partition("(")
+        columns = re.findall(r"(?:groups|time_column)=[`']([^`']+)", arguments)
+        return (self.technique, name.strip(), self.column, *columns)
+
+
+def main() -> None:
+    """Make contexts, run all cells, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", type=Path, help="write the page here")
+    parser.add_argument("--data-dir", type=Path, default=Path(tempfile.gettempdir()) / "mleredux-hypothesis")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seeds", type=int, help="only the first ones of the plan; the page says so")
+    options = parser.parse_args()
+    began, folder = time.time(), options.data_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    set_current(Catalogue())
+    tasks = [str(name) for name in _document()["experiment"]["tasks"]]
+    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
+        said = dict(pool.imap(_statements, [(task, folder) for task in tasks], chunksize=1))
+        overlap = write_contexts(said, folder / "hypothesis")
+        shutil.copy(PLAN, folder / PLAN.name)
+        plan = read_plan(folder / PLAN.name, Catalogue())
+        seeds = plan.experiment.seeds[: options.seeds]
+        cells = [(cell, plan, folder) for cell in plan.cells(tasks) if cell.seed in seeds]
+        rows = list(pool.imap_unordered(_run, cells, chunksize=1))
+    cpu = sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    design = plan.experiment
+    found = analyse(
+        Results(tuple(sorted(rows, key=lambda row: (row.arm, row.task, row.seed)))), design.primary,
+        arms=list(plan.arms), margin=design.margin, alpha=design.alpha, name=design.name, question=design.question,
+    )  # fmt: skip
+    page = write(found, plan, said, overlap, (time.time() - began, cpu), shlex.join(["python", *sys.argv]))
+    (folder / "rows.json").write_text(json.dumps([[r.arm, r.task, r.seed, r.score, r.validation] for r in rows]))
+    options.markdown.write_text(page, encoding="utf-8") if options.markdown else print(page)
+
+
+def _document() -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads(PLAN.read_text(encoding="utf-8"))
+
+
+def _statements(given: tuple[str, Path]) -> tuple[str, dict[str, list[Statement]]]:
+    """What graded answers of `analyst` advise on a table, and what was planted in it."""
+    name, folder = given
+    kept = folder / "statements" / f"{name}.json"
+    if kept.is_file():
+        known = json.loads(kept.read_bytes())
+        return name, {arm: [Statement(*one) for one in statements] for arm, statements in known.items()}
+    catalogue, data = Catalogue(), DataStore(folder / "data")
+    set_current(catalogue)
+    planted = json.loads((prepare(catalogue.task(name), catalogue, data).private / "planted/dataset.json").read_bytes())
+    found: list[Statement] = []
+    for technique in TITLES:
+        try:
+            task = catalogue.task(f"{technique}@{name}")
+            prepared = prepare(task, catalogue, data)
+        except MlereduxError:
+            continue  # the technique does not apply to this table
+        lines = _graded(technique, task, prepared.public, prepared.private)
+        found += [one for line in lines for one in _split(technique, line)]
+    told = {"technique": found, "oracle": list(_truth(planted))}
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(json.dumps(told), encoding="utf-8")
+    return name, told
+
+
+def _graded(technique: str, task: Task, public: Path, private: Path) -> list[str]:
+    """The recommendation of `analyst`, if the curriculum would pass it on."""
+    from mleredux_agent_analyst.tables import read
+
+    answer = import_module(f"mleredux_agent_analyst.answers.{technique}").analyse(read(public))
+    with tempfile.TemporaryDirectory() as place:
+        submission = Path(place) / str(task.submission.file)
+        submission.write_text(json.dumps(answer), encoding="utf-8")
+        scored = task.metric.grader.score(GradingInput(submission, private, task, {}))  # type: ignore[union-attr]
+    assert isinstance(scored, Score) and (private / TRUTH_FILE).exists()
+    efficacy = scored.details["efficacy"]["training"]
+    return scored.details["recommendation"] if efficacy is None or efficacy >= WORTH_TELLING else []
+
+
+def _split(technique: str, line: str) -> list[Statement]:
+    """A line of a recommendation as statements, one for each column."""
+    strategy, colon, rest = line.partition(": ")
+    names = rest.split("`")[1::2]
+    if not colon or not names:
+        return [Statement(technique, line)] if line != "drop nothing" else []
+    tail = f" {rest.rpartition(' ')[2]}" if rest.endswith(")") else ""
+    return [Statement(technique, strategy + tail, name) for name in names]
+
+
+def _truth(planted: dict[str, Any]) -> list[Statement]:
+    """The advice of one who knows what was planted."""
+    about, facts = planted["planted"]["about"], planted["planted"]
+    kind = "KFold" if planted["problem"] == "regression" else "StratifiedKFold"
+    folds = f"{kind}(n_splits=5, shuffle=True)"
+    if planted["group"]:
+        kind = "GroupKFold" if kind == "KFold" else "StratifiedGroupKFold"
+        folds = f"{kind}(groups=`{planted['group']['column']}`, n_splits=5)"
+    if planted["time"]:
+        folds = f"TimeSeriesSplit(time_column=`{planted['time']}`, n_splits=5)"
+    found = [Statement("cv", folds)]
+    for leak in facts.get("leaks", ()):
+        found += [Statement("leakage", f"drop_columns ({leak['kinds'][0]})", name) for name in leak["columns"]]
+        if leak["kinds"] == ["duplicate_rows"]:
+            found.append(Statement("leakage", "drop_duplicates: rows (duplicate_rows)"))
+    codes = [one["column"] for one in facts.get("categories", ()) if one["type"] == "nominal"]
+    found += [Statement("encoding", "TargetEncoder(smooth='auto')", name) for name in codes]
+    ranks = "QuantileTransformer(output_distribution='normal')"
+    found += [Statement("scaling", ranks, name) for name in about.get("scaling", ())]
+    marked = "SimpleImputer(strategy='median', add_indicator=True)"
+    return found + [Statement("missing", marked, name) for name in about.get("missing", ())]
+
+
+def write_contexts(said: dict[str, dict[str, list[Statement]]], folder: Path) -> dict[str, dict[str, float]]:
+    """Write the texts of all arms; return by task how the sham one compares with that of the technique arm.
+
+    Sham statements are those of another table (of more, if it has too few), without any that is also true
+    or advised here: the same strategy for the same column, or for all the data.
+    """
+    told: dict[str, dict[str, float]] = {}
+    for name, own in said.items():
+        right = {one.meaning for arm in ("technique", "oracle") for one in own[arm]}
+        donors = [
+            [one for one in found["technique"] if one.meaning not in right]
+            for other, found in said.items()
+            if other != name
+        ]
+        wanted, sham = len(own["technique"]), dict[tuple[str, str], Statement]()
+        for donor in sorted(donors, key=len, reverse=True):
+            for one in donor:
+                if len(sham) < wanted:
+                    sham.setdefault((one.technique, one.column), one)
+        own["sham"] = list(sham.values())
+        texts = {arm: _text(own[arm]) for arm in INFORMED}
+        length = max(len(texts["technique"]), len(texts["sham"]))
+        for arm in INFORMED:
+            path = folder / arm / f"{name}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = texts[arm]
+            if arm != "oracle":  # equal length: filled up with a rule
+                text = text.rstrip("\n") + "\n\n" + "-" * (length - len(text)) + "\n"
+            path.write_text(text, encoding="utf-8")
+        columns = [{one.column for one in own[arm] if one.column} for arm in ("technique", "sham")]
+        told[name] = {
+            "statements": wanted,
+            "sham": len(own["sham"]),
+            "shared": len({one.meaning for one in own["sham"]} & right),
+            "columns": len(columns[0] & columns[1]) / max(len(columns[0] | columns[1]), 1),
+        }
+    return told
+
+
+def _text(statements: list[Statement]) -> str:
+    """Statements as the curriculum prints them, by technique."""
+    sections: dict[str, list[str]] = defaultdict(list)
+    for one in statements:
+        sections[one.technique].append(one.line)
+    return "\n".join(f"## {TITLES[name]}\n\n" + "\n".join(lines) + "\n" for name, lines in sections.items())
+
+
+def _run(given: tuple[Cell, Plan, Path]) -> Row:
+    """One cell: the agent in a folder of its own, then the grader."""
+    cell, plan, folder = given
+    catalogue = Catalogue()
+    set_current(catalogue)
+    task, arm = catalogue.task(cell.task), plan.all_arms()[cell.arm]
+    prepared = prepare(task, catalogue, DataStore(folder / "data"))
+    place = folder / "runs" / f"{cell.arm}-{cell.task}-{cell.seed}"
+    if (place / "done").exists():
+        return _row(cell, place, task, catalogue, prepared.private)
+    shutil.rmtree(place, ignore_errors=True)
+    (place / "task").mkdir(parents=True)
+    context = arm.contexts.get(cell.task)
+    known = f"\n\n# What is known so far\n\n{context}\n" if context else ""
+    (place / "task" / "description.md").write_text(task.describe() + known, encoding="utf-8")
+    submission = task.submission
+    facts = {
+        "file": submission.file, "sample": submission.sample, "id_columns": submission.id_columns,
+        "target_columns": submission.target_columns, "metric": task.metric.id, "direction": task.direction,
+    }  # fmt: skip
+    (place / "task" / "task.json").write_text(json.dumps(facts), encoding="utf-8")
+    env = {
+        "MLEREDUX_TASK_DIR": str(place / "task"), "MLEREDUX_DATA_DIR": str(prepared.public), "MLEREDUX_CPUS": "1",
+        "MLEREDUX_OUTPUT_DIR": str(place / "output"), "MLEREDUX_SEED": str(cell.seed), "MLEREDUX_TIME_LIMIT": "300",
+    }  # fmt: skip
+    with (place / "log").open("w") as log, redirect_stdout(log):
+        journal = Journal(Given(env, options={"max_rows": 10_000, "search_seconds": 300, **arm.options}), "automl")
+        journal.submit_sample()
+        mleredux_agent_automl.search.Search(journal).run()
+    (place / "done").touch()
+    return _row(cell, place, task, catalogue, prepared.private)
+
+
+def _row(cell: Cell, place: Path, task: Task, catalogue: Catalogue, private: Path) -> Row:
+    """The graded run, with the agent's own measurement of what it submitted."""
+    scored = catalogue.grader(task.metric.id).score(
+        GradingInput(place / "output" / "submission.csv", private, task, task.metric.options)
+    )
+    score = scored.value if isinstance(scored, Score) else float(scored)
+    marks = thresholds(read_leaderboard(private / "leaderboard.csv"))
+    steps = json.loads((place / "output" / "rollout" / "trajectory.json").read_bytes())["steps"]
+    told = [step["extra"] for step in steps if "submission_version" in step.get("extra", {})]
+    return Row(
+        run=place.name, arm=cell.arm, agent="automl", task=cell.task, seed=cell.seed, score=score,
+        lower_is_better=task.direction == "minimize", gold=marks.gold, silver=marks.silver, bronze=marks.bronze,
+        median=marks.median, made=True, valid=True, metric=task.metric.id,
+        validation=told[-1].get("validation_metric"),
+    )  # fmt: skip
+
+
+def write(
+    found: Analysis, plan: Plan, said: dict[str, dict[str, list[Statement]]], overlap: dict[str, dict[str, float]],
+    taken: tuple[float, float], command: str,
+) -> str:  # fmt: skip
+    """The page."""
+    seeds = {row.seed for row in found.results.rows}
+    deviation = (
+        f"It took {taken[0] / 60:.1f} minutes, {taken[1]:.0f} CPU seconds, without what an earlier run had kept."
+    )
+    if len(seeds) < len(plan.experiment.seeds):
+        deviation += (
+            f"\n\n**Interim**: {len(seeds)} of the {len(plan.experiment.seeds)} registered seeds, chosen by the time"
+        )
+        deviation += " that was left, before any result was seen."
+    arms = [["arm", "mean ± these tasks again", "95 %, tasks like these", "validation − test (± SE)"]]
+    for arm in found.arms:
+        told, gap = arm.estimates[found.measure], arm.selection
+        assert told.low is not None and told.high is not None and gap is not None and gap.gap is not None
+        again = f"{told.mean:.3f}" + (f" ± {told.sem:.3f}" if told.sem is not None else "")
+        arms.append([arm.name, again, f"{told.low:.3f} to {told.high:.3f}", f"{gap.gap:+.3f} ± {gap.gap_se or 0:.3f}"])
+    pairs = [("sham", "technique"), ("none", "technique"), ("none", "sham"), ("technique", "oracle")]
+    differences = [["difference", "mean", "95 % (two-level bootstrap)", "sign-flip p", "wins, ties, losses"]]
+    by_task = {}
+    for a, b in pairs:
+        one = found.compare(a, b)
+        assert one.interval is not None
+        count = f"{one.wins}, {one.ties}, {one.losses}"
+        told_p = f"{one.p:.4f}"
+        span = f"{one.interval.low:+.3f} to {one.interval.high:+.3f}"
+        differences.append([f"{b} − {a}", f"{one.difference:+.3f}", span, told_p, count])
+        by_task[b, a] = {task.task: task.difference for task in one.tasks}
+    decisive = found.compare("sham", "technique")
+    tasks = [["task", "statements", "technique − sham", "technique − none", "oracle − technique"]]
+    for name in said:
+        shown = [
+            by_task[pair][name] for pair in (("technique", "sham"), ("technique", "none"), ("oracle", "technique"))
+        ]
+        tasks.append([f"`{name}`", f"{overlap[name]['statements']:.0f}", *(f"{value:+.3f}" for value in shown)])
+    shares = [[one[key] for one in overlap.values()] for key in ("statements", "sham", "shared", "columns")]
+    return PAGE.format(
+        command=command, machine=machine(), deviation=deviation, cells=len(found.results),
+        sentence=decisive.sentence, arms=table(*arms), differences=table(*differences), tasks=table(*tasks),
+        count=np.mean(shares[0]), sham=np.mean(shares[1]), shared=int(sum(shares[2])), columns=np.mean(shares[3]),
+        question=plan.experiment.question, number=len(said), seeds=len(seeds),
+    )  # fmt: skip
+
+
+PAGE = """\
+# The hypothesis: what findings are worth
+
+{question}
+
+Made by `{command}` from the plan `benchmarks/hypothesis.toml`, which was written before the first run: {number} planted
+tables, {seeds} seeds, {cells} runs. {machine} {deviation}
+
+**{sentence}** (technique against sham, the registered comparison.)
+
+## Design
+
+The agent is `automl`: it searches scikit-learn pipelines, four trials a run, and does what its context says. Its arms:
+
+- **none**: no context.
+- **technique**: what `analyst` (statistics and rules of thumb, no LLM) recommended in technique tasks on the same
+  public files, where the grader found an efficacy of at least 0.5 on the training rows, or could not tell. No label of
+  the private test, by which the runs are graded, was used; of planted leaks the truth is known without them.
+- **sham**: the same of another table (of more, if it has too few): true sentences there, mostly about columns of names
+  that exist here too, as many, the text filled up to the same length. What is also true or advised here is left out.
+- **oracle**: what was planted: folds, leaking columns, codes, scales, gaps.
+
+On average {count:.1f} statements in the technique arm, {sham:.1f} in the sham one; statements that both share:
+{shared}; columns that both name: {columns:.0%} of all that either names.
+
+The measure is the gap to the median of the table's reference pipelines: (score − median) / |gold − median|, at least
+−1.
+Differences are paired by task; intervals resample tasks, then seeds; p is of sign flips over tasks. The last column of
+the first table is what the agent's own cross-validation promised beyond the test, in the same unit, without a limit.
+
+## Results
+
+{arms}
+
+{differences}
+
+{tasks}
+
+## What this does not show
+
+- Nothing about language models: `automl` believes its context by construction, a language model may misread or ignore
+  it.
+  The scripted language models of the tests do not read findings, so they are no arm here.
+- The tables are planted, so that there is something to find. On natural data the effect may be smaller:
+  [the experiment on real competitions](../how-to/experiments.md) asks that.
+- The seeds are public (`public` in the names), so that anyone gets the same tables. `automl` knows nothing of them.
+- Agents and graders ran in forks of one process, without sandboxes. `mleredux experiment run` with the copy of the
+  plan in `--data-dir` makes full runs of the same cells.
+"""
+
+if __name__ == "__main__":
+    main()

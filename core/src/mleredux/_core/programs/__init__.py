@@ -1,0 +1,1 @@
+"""What agents wrote and ran, and what its names and constants mean."""
