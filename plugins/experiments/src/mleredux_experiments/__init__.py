@@ -12,6 +12,7 @@
 | `analysis` | all of it as one value, which reports and exports show |
 | `inference` | errors, the paired comparison, power, sequential tests, ranking |
 | `failures` | why runs fall short: rules with the line that shows it |
+| `pages` | web pages of experiments and comparisons |
 | `figures`, `report` | pictures, and the offline page with all of them |
 """
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mleredux.plugin.experiment import Plan
+    from mleredux.plugin.page import Page, Panel
 
 mleredux_contract = 2
 
@@ -72,3 +74,22 @@ def mleredux_analyse_runs(runs: Sequence[Path], plan: Plan | None, measure: str 
     from mleredux_experiments.sdk import analyse_runs
 
     return analyse_runs(runs, plan, measure)
+
+
+@hookimpl
+def mleredux_register_pages() -> list[Page | Panel]:
+    """Experiments, and the comparison of selected runs."""
+    from mleredux.plugin.page import Page, Panel
+
+    one = f"{__name__}.pages.experiment"
+    return [
+        Page(path="/experiments", template="experiments.html.j2", function=f"{one}:experiments", menu="Experiments"),
+        Page(path="/experiments/{name}", template="experiment.html.j2", function=f"{one}:experiment"),
+        Page(
+            path="/compare",
+            template="compare.html.j2",
+            function=f"{__name__}.pages.compare:compare",
+            selection="Compare",
+        ),
+        Panel(title="Experiment", template="panel.html.j2", function=f"{one}:panel"),
+    ]

@@ -89,7 +89,7 @@ class Experiment:
             MlereduxError: There are no runs, or they are not comparable.
         """
         changes = [f"After {change.results} results: {change.what}" for change in self._execution.record.deviations]
-        return _analysed(self.results, self.plan, measure, changes)
+        return analysed(self.results, self.plan, measure, changes)
 
     def __repr__(self) -> str:
         told = self.status()
@@ -147,12 +147,12 @@ def analyse_runs(runs: Iterable[Path], plan: Plan | None, measure: str | None) -
 
     from mleredux_experiments.sources import load_runs
 
-    found = _analysed(load_runs(runs, rollouts=True), plan, measure, ())
+    found = analysed(load_runs(runs, rollouts=True), plan, measure, ())
     document: dict[str, Any] = from_json(to_json(found.record(), inf_nan_mode="null", fallback=str))
     return document
 
 
-def _analysed(results: Results, plan: Plan | None, measure: str | None, changes: Sequence[str]) -> Analysis:
+def analysed(results: Results, plan: Plan | None, measure: str | None, changes: Sequence[str]) -> Analysis:
     from mleredux_experiments.analysis import analyse
     from mleredux_experiments.sequence import reading_alpha
 

@@ -159,7 +159,13 @@ def watched(site: Site, browser: Browser) -> Iterator[Watched]:
     assert seen.foreign() == []
 
 
-@pytest.fixture
-def made_run() -> Any:
+@pytest.fixture(scope="session")
+def site_of() -> type[Site]:
+    """Serves a runs directory."""
+    return Site
+
+
+@pytest.fixture(scope="session")
+def make_run() -> Any:
     """Makes a run: see `made_runs.make_run`."""
     return made_runs.make_run

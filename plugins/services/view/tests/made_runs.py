@@ -118,7 +118,7 @@ def _write_events(
         {"seq": seq, "time": _at(at + timedelta(seconds=after)), "type": kind, "data": data}
         for seq, (after, kind, data) in enumerate(timed)
     ]
-    (path / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (path / "events.jsonl").write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
 
 
 def _write_report(path: Path, task: str, at: datetime, seconds: float, scores: list[float], rng: random.Random) -> None:

@@ -50,7 +50,7 @@ PAGE = """{% extends "layout.html.j2" %}{% set here = "/words" %}
 
 
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_run: Any) -> Iterator[LocalSource]:
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_run: Any) -> Iterator[LocalSource]:
     """One run on `digits`, and two plugins more."""
     folder = tmp_path / "plugins" / "third_party"
     (folder / "templates").mkdir(parents=True)
@@ -59,7 +59,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_run: Any) -> It
     (folder / "templates" / "panel.html.j2").write_text("<p>{{ said }}</p>")
     (folder.parent / "other_party.py").write_text(OTHER)
     monkeypatch.syspath_prepend(str(folder.parent))
-    made_run(tmp_path / "runs", 0)
+    make_run(tmp_path / "runs", 0)
     set_current(Catalogue(load=["third_party", "other_party"]))
     forget = (plugins.added.cache_clear, site.environment.cache_clear)
     for clear in forget:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux_view.pages import failures, files, log, rollout, run, runs, versions
+from mleredux_view.pages import failures, files, log, pairs, rollout, run, runs, versions
 
-MODULES = (runs, failures, run, log, rollout, versions, files)
+MODULES = (runs, failures, pairs, run, log, rollout, versions, files)
 """Modules with pages, in the order in which their addresses are matched."""

@@ -1,0 +1,131 @@
+"""The page that compares arms: of an experiment, or of runs that were selected."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mleredux.errors import MlereduxError
+from mleredux.plugin.experiment import Plan
+from mleredux.plugin.page import Visit
+
+from mleredux_experiments.analysis import Analysis
+from mleredux_experiments.figures import pictures
+from mleredux_experiments.record import FOLDER, RECORD_FILE, Record, open_record
+from mleredux_experiments.results import Row
+from mleredux_experiments.tables import Table, analysis_tables, cell, comparison_tables
+
+_MOST_RUNS = 5_000
+_STAMPED = ("events.jsonl", "report.json", "rollout.json")
+_lock = threading.Lock()
+
+
+class Shown(NamedTuple):
+    """A picture of the analysis as the address of an image: styles in it are not styles of the page."""
+
+    question: str
+    answer: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Runs of one task and seed, one of each arm or None, and whether their medals differ."""
+
+    task: str
+    seed: int
+    runs: tuple[Row | None, ...]
+    flipped: bool
+
+
+def compare(visit: Visit) -> dict[str, Any]:
+    """Compare the arms of the runs that the address names: by `run`, `experiment`, `task` and `arm`."""
+    wanted = {name: given for name in ("experiment", "task", "agent", "arm") if (given := visit.query.get(name))}
+    chosen = visit.query.get("run")
+    ids = chosen or [row["id"] for row in visit.rows(_MOST_RUNS, "", **wanted)]
+    record = record_of(visit, visit.text("experiment")) if "experiment" in wanted and not chosen else None
+    found = analysis_of([visit.open(run).path for run in ids], record)
+    return {**shown(found), "experiment": record.name if record else None, "pairs": list(pairs(found)), "cell": cell}
+
+
+def shown(found: Analysis) -> dict[str, Any]:
+    """The values of `analysis.html.j2`."""
+    notes = [*found.changes, *found.notes, *(note for one in found.comparisons for note in one.notes)]
+    return {
+        "analysis": found,
+        "notes": list(dict.fromkeys(notes)),
+        "pictures": _pictures(found),
+        "tables": [*_compared(found), *analysis_tables(found)],
+        "cell": cell,
+    }
+
+
+def _compared(found: Analysis) -> Iterator[Table]:
+    for one in found.comparisons:
+        for table in comparison_tables(one):
+            yield replace(table, title=f"{one.b} and {one.a}: {table.title}")
+
+
+def pairs(found: Analysis) -> Iterator[Pair]:
+    """The runs by task and seed."""
+    arms = [one.name for one in found.arms]
+    cells: dict[tuple[str, int], dict[str, Row]] = {}
+    for row in found.results.rows:
+        cells.setdefault((row.task, row.seed), {}).setdefault(row.arm, row)
+    for (task, seed), by_arm in sorted(cells.items()):
+        runs = tuple(by_arm.get(arm) for arm in arms)
+        medals = {bool(run.medal) for run in runs if run is not None and run.counts}
+        yield Pair(task, seed, runs, len(medals) > 1)
+
+
+def record_of(visit: Visit, name: str) -> Record | None:
+    """The record of an experiment of the directory of runs; None if it has none of this name."""
+    if visit.folder is None or Path(name).name != name:
+        return None
+    folder = visit.folder / FOLDER / name
+    return open_record(folder) if (folder / RECORD_FILE).is_file() else None
+
+
+def analysis_of(folders: Sequence[Path], record: Record | None) -> Analysis:
+    """The analysis of runs; kept as long as their files do not change.
+
+    Raises:
+        MlereduxError: There are no runs, or they are not comparable.
+    """
+    stamps = tuple((path, *(_stamp(path / name) for name in _STAMPED)) for path in sorted(folders))
+    changes = tuple(f"After {one.results} results: {one.what}" for one in record.deviations) if record else ()
+    with _lock:
+        return _analysis(stamps, record.plan.model_dump_json() if record else "", changes)
+
+
+@lru_cache(maxsize=8)
+def _analysis(stamps: tuple[tuple[Any, ...], ...], plan: str, changes: tuple[str, ...]) -> Analysis:
+    from mleredux_experiments.sdk import analysed
+    from mleredux_experiments.sources import load_runs
+
+    results = load_runs((path for path, *_ in stamps), rollouts=True)
+    if not results.rows:
+        raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents on the list of runs.")
+    return analysed(results, Plan.model_validate_json(plan) if plan else None, None, changes)
+
+
+def _pictures(found: Analysis) -> list[Shown]:
+    with _lock:  # Matplotlib's settings are global
+        return [Shown(one.question, one.answer, _image(one.svg())) for one in pictures(found)]
+
+
+def _image(svg: str) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,98 @@
+"""Pages of experiments and comparisons, in the browser and exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mleredux.plugin.command import current
+from mleredux.plugin.experiment import Plan
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+AXE = Path(__file__).with_name("axe.min.js").read_text()
+PLAN = {
+    "experiment": {"name": "trees", "question": "Do more trees help?", "tasks": ["digits", "wine"], "seeds": [0, 1, 2]},
+    "arms": {"few": {"agent": "dummy"}, "many": {"agent": "baseline"}},
+}
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory, site_of: Any, make_run: Any) -> Any:
+    """An experiment of twelve cells, ten of them with a run."""
+    from mleredux_experiments.experiment import start
+
+    runs = tmp_path_factory.mktemp("experiment") / "runs"
+    start(Plan.model_validate(PLAN), current(), runs_dir=runs, data_dir=runs.parent / "data")
+    cells = [(task, arm, seed) for seed in (0, 1, 2) for task in ("digits", "wine") for arm in ("few", "many")]
+    for task, arm, seed in cells[:10]:
+        number = 5 * cells.index((task, arm, seed)) + seed
+        agent = str(PLAN["arms"][arm]["agent"])  # type: ignore[index]
+        make_run(runs, number, task=task, agent=agent, status="done", experiment="trees", arm=arm)
+    site = site_of(runs)
+    yield site
+    site.close()
+
+
+@pytest.fixture(scope="session")
+def pages(filled: Any, browser: Browser) -> Any:
+    """A signed-in context."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.new_page().goto(filled.once())
+    yield context
+    context.close()
+
+
+def opened(pages: Any, address: str) -> Any:
+    """A page without errors, without a violation of accessibility, as wide as the window."""
+    page, said = pages.new_page(), list[str]()
+    page.on("console", lambda one: one.type == "error" and said.append(one.text))
+    assert page.goto(address).status == 200, page.inner_text("main")
+    page.evaluate(AXE)
+    assert [one["id"] for one in page.evaluate("axe.run().then(found => found.violations)")] == [] and said == []
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.set_viewport_size({"width": 1280, "height": 900})
+    return page
+
+
+def test_an_experiment_as_it_fills(filled: Any, pages: Any) -> None:
+    page = opened(pages, f"{filled.url}/experiments")
+    page.click("text=trees")
+    text = page.inner_text("main")
+    assert "10 of 12 runs ended" in text and "The experiment has not ended." in text and "missing" in text
+    opened(pages, page.url)
+    page.click("text=Compare its arms")
+    assert "few, many" in page.inner_text("h1")
+
+
+def test_a_comparison_leads_to_both_runs_of_a_task(filled: Any, pages: Any) -> None:
+    page = opened(pages, f"{filled.url}/compare?experiment=trees")
+    assert "On which tasks is many better than few?" in page.inner_text("main")
+    assert page.evaluate(
+        "[...document.querySelectorAll('main img')].every(one => one.complete && one.naturalWidth > 99)"
+    )
+    page.click("text=with many >> nth=0")
+    text = opened(pages, page.url).inner_text("main")
+    assert "dummy" in text and "baseline" in text and "Difference" not in text
+
+
+def test_runs_that_are_selected_are_compared(filled: Any, pages: Any) -> None:
+    page = pages.new_page()
+    page.goto(filled.url)
+    page.check("#all")
+    page.click("button:text-is('Compare')")
+    assert "few, many" in page.inner_text("h1")
+
+
+def test_the_export_has_them(filled: Any, tmp_path: Path) -> None:
+    from mleredux.plugin.artifact import RunStore
+    from mleredux_view.export import export
+    from mleredux_view.local import LocalSource
+
+    export(LocalSource(RunStore(filled.runs)), tmp_path / "pages")
+    texts = [path.read_text() for path in (tmp_path / "pages").rglob("*.html")]
+    assert sum("How their agents and settings differ" in text for text in texts) == 5
+    assert any("10 of 12 runs ended" in text for text in texts)
