@@ -65,6 +65,7 @@ def experiment(visit: Visit) -> dict[str, Any]:
     }
 
 
-def panel(_visit: Visit, run: Run) -> dict[str, Any] | None:
-    """The experiment that a run belongs to."""
-    return {"experiment": run.spec.experiment, "arm": run.spec.arm} if run.spec.experiment else None
+def panel(visit: Visit, run: Run) -> dict[str, Any] | None:
+    """The experiment that a run belongs to, if its record is here."""
+    name = run.spec.experiment
+    return {"experiment": name, "arm": run.spec.arm} if name and record_of(visit, name) else None
