@@ -35,7 +35,7 @@ class RunRequest:
     context: str | None
     base_image: str | None
     """This field and the next three apply to this machine only."""
-    source: Path | None
+    source: Path | None = None
     jobs: int
     resume: str | None
     project: str | None
