@@ -85,10 +85,10 @@ def text(value: Any) -> str:
 def short_agent(name: str) -> str:
     """An agent's name in lists: of a reference, the last part of its place and the first seven digits of its commit.
 
-    `repo:https://host/team/agent.git@COMMIT#fast` is `agent/fast@4f2c1aa`; ids are unchanged.
+    `repo:https://host/team/agent.git@COMMIT#fast` is `agent/fast@4f2c1aa`; other names are unchanged.
     """
-    _, colon, rest = name.partition(":")
-    if not colon:
+    scheme, _, rest = name.partition(":")
+    if scheme != "repo":
         return name
     place, _, folder = rest.partition("#")
     path, at, commit = place.rpartition("@")
