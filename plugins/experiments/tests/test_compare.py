@@ -127,6 +127,12 @@ def test_settings_are_not_mixed(add_run: AddRun, tmp_path: Path) -> None:
     assert leaderboard(results.where(["arm=w", "task_version=0"]))[0].runs == 1
 
 
+def test_cancelled_runs_have_no_settings_to_mix(add_run: AddRun, tmp_path: Path) -> None:
+    two_agents(add_run, tasks=6, seeds=1)
+    add_run("task00", "v2", 9, state="cancelled", cause="cancelled", limits={"time_limit": 5.0})
+    assert compare(load(tmp_path / "runs"), "v1", "v2").left_out == {"cancelled": 1}
+
+
 def test_arms_of_an_experiment_may_differ_on_purpose(add_run: AddRun, tmp_path: Path) -> None:
     for seed in range(2):
         for arm, time in (("short", 60.0), ("long", 600.0)):

@@ -18,7 +18,10 @@ def check_arms(results: Results) -> None:
         MlereduxError: Within an arm, the agent's version, options, context, network, sandbox or limits differ; or for
             some task, its version.
     """
-    for arm, rows in results.arms.items():
+    for arm, every in results.arms.items():
+        rows = [row for row in every if row.counts]  # cancelled ones may lack what is recorded at start
+        if not rows:
+            continue
         first = rows[0].setup
         if all(row.setup == first for row in rows):
             continue
