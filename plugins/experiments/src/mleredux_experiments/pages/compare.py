@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from mleredux_experiments.analysis import Analysis
 from mleredux_experiments.figures import pictures
 from mleredux_experiments.record import FOLDER, RECORD_FILE, Record, open_record
 from mleredux_experiments.results import Row
-from mleredux_experiments.tables import Table, analysis_tables, cell, comparison_tables
+from mleredux_experiments.tables import analysis_tables, cell
 
 _MOST_RUNS = 5_000
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
@@ -60,15 +60,9 @@ def shown(found: Analysis) -> dict[str, Any]:
         "analysis": found,
         "notes": list(dict.fromkeys(notes)),
         "pictures": _pictures(found),
-        "tables": [*_compared(found), *analysis_tables(found)],
+        "tables": analysis_tables(found),
         "cell": cell,
     }
-
-
-def _compared(found: Analysis) -> Iterator[Table]:
-    for one in found.comparisons:
-        for table in comparison_tables(one):
-            yield replace(table, title=f"{one.b} and {one.a}: {table.title}")
 
 
 def pairs(found: Analysis) -> Iterator[Pair]:
