@@ -76,3 +76,10 @@ def test_no_path_leaves_the_run(site: Any, path: str) -> None:
 @pytest.mark.parametrize("run", ["..", ".", "nothing", "%2e%2e", "a%2Fb", "%00"])
 def test_no_run_is_outside_the_directory(site: Any, run: str) -> None:
     assert ask(site, f"/runs/{run}/files", headers=signed_in(site)).status_code in (400, 404)
+
+
+def test_a_selection_too_long_for_an_address_is_refused_in_a_sentence(site: Any) -> None:
+    known, few, many = signed_in(site), "&".join(["run=x"] * 1_000), "&".join(["a=b"] * 2_001)
+    assert ask(site, f"/?{few}", headers=known).status_code == 200
+    refused = ask(site, f"/?{many}", headers=known)
+    assert refused.status_code == 414 and "select fewer runs" in refused.text

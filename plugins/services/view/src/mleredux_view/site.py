@@ -32,6 +32,7 @@ from mleredux_view.visit import Declared, Shown, Visit, declared, missing
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 _POLL_SECONDS = 1.0
+_FIELDS = 2_000
 _FORM_BYTES = 1 << 20
 _KEPT = {"Cache-Control": "private, max-age=3600"}
 
@@ -93,10 +94,14 @@ async def _answer(source_of: Callable[[Request], Source], one: Declared, root: s
             if len(body := body + piece) > _FORM_BYTES:
                 return Response("The request is too large.\n", 413)
         form = parse_qs(body.decode("utf-8", "replace"))
+    try:
+        query = parse_qs(request.url.query, max_num_fields=_FIELDS)
+    except ValueError:
+        return Response(f"The address has more than {_FIELDS:,} values; select fewer runs.\n", 414)
     visit = Visit(
         source=source_of(request),
         parts=request.path_params,
-        query=parse_qs(request.url.query, max_num_fields=200),
+        query=query,
         link=served(root),
         fragment=request.headers.get("hx-request") == "true" and "hx-history-restore-request" not in request.headers,
         form=form,
