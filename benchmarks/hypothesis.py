@@ -315,6 +315,7 @@ def write(
         differences.append([f"{b} − {a}", f"{one.difference:+.3f}", span, told_p, count])
         by_task[b, a] = {task.task: task.difference for task in one.tasks}
     decisive = found.compare("sham", "technique")
+    decided = "significant" if decisive.p <= found.alpha else "not significant"
     tasks = [["task", "statements", "technique − sham", "technique − none", "oracle − technique"]]
     for name in said:
         shown = [
@@ -324,7 +325,8 @@ def write(
     shares = [[one[key] for one in overlap.values()] for key in ("statements", "sham", "shared", "columns")]
     return PAGE.format(
         command=command, machine=machine(), deviation=deviation, cells=len(found.results),
-        sentence=decisive.sentence, arms=table(*arms), differences=table(*differences), tasks=table(*tasks),
+        sentence=decisive.sentence, p=decisive.p, alpha=found.alpha,
+        decided=decided, arms=table(*arms), differences=table(*differences), tasks=table(*tasks),
         count=np.mean(shares[0]), sham=np.mean(shares[1]), shared=int(sum(shares[2])), columns=np.mean(shares[3]),
         question=plan.experiment.question, number=len(said), seeds=len(seeds),
     )  # fmt: skip
@@ -338,7 +340,7 @@ PAGE = """\
 Made by `{command}` from the plan `benchmarks/hypothesis.toml`, which was written before the first run: {number} planted
 tables, {seeds} seeds, {cells} runs. {machine} {deviation}
 
-**{sentence}** (technique against sham, the registered comparison.)
+**Technique against sham, the registered comparison: {sentence}** Sign-flip p = {p:.3f}, {decided} at alpha {alpha:g}.
 
 ## Design
 
@@ -373,8 +375,9 @@ the first table is what the agent's own cross-validation promised beyond the tes
 - Nothing about language models: `automl` believes its context by construction, a language model may misread or ignore
   it.
   The scripted language models of the tests do not read findings, so they are no arm here.
-- The tables are planted, so that there is something to find. On natural data the effect may be smaller:
-  [the experiment on real competitions](../how-to/experiments.md) asks that.
+- Nothing about natural data: the tables are planted, so that there is something to find. The effect may be
+  smaller there.
+- Not that findings had no effect where p is above alpha: 14 tables decide only large differences.
 - The seeds are public (`public` in the names), so that anyone gets the same tables. `automl` knows nothing of them.
 - Agents and graders ran in forks of one process, without sandboxes. `mleredux experiment run` with the copy of the
   plan in `--data-dir` makes full runs of the same cells.
