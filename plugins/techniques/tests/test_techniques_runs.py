@@ -73,7 +73,7 @@ def test_documents_are_validated_and_graded_by_file(
     path.write_text(path.read_text().replace('"shared_rows":', '"shared_rows":"7","shared_rows":'))
     refused = cli("validate", str(path), "leakage+planted-public-1@wine")
     assert refused.returncode == 1
-    assert refused.stdout == "leakage_analysis.json has the field 'shared_rows' twice in one object.\n"
+    assert refused.stdout == f"{path} has the field 'shared_rows' twice in one object.\n"
 
 
 def test_a_run_of_the_competition_is_scored_for_the_techniques_that_it_used(cli: Cli) -> None:

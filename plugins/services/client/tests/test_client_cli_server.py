@@ -185,7 +185,10 @@ def test_an_experiment_of_a_plan_is_run_and_counted(mleredux: Mleredux, tmp_path
     assert {(run["arm"], run["status"]) for run in told.json} == {("v1", "done"), ("v2", "done")}
     status = mleredux("experiment", "status", told.json[0]["experiment"], "--json").json
     assert (status["total"], status["ended"], len(status["arms"])) == (2, 2, 2)
-    refused = mleredux("experiment", "extend", "first", "--seed", "1")
+    extended = mleredux("experiment", "extend", told.json[0]["experiment"], "--seed", "1", "--json")
+    assert extended.code == 0, extended.err
+    assert mleredux("experiment", "status", told.json[0]["experiment"], "--json").json["total"] == 4
+    refused = mleredux("experiment", "report", "first")
     assert refused.code == 2 and "this machine only" in refused.err
 
 

@@ -107,9 +107,9 @@ def _made_runs() -> ModuleType:
     return made_runs
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium."""
+    """Debian's Chromium; while it is open, an event loop runs in this thread, in which others could not run one."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium")

@@ -153,7 +153,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 32
+    request_queue_size = MAX_CONNECTIONS
     RequestHandlerClass: type[_Handler]
 
     def process_request(self, request: Any, client_address: Any) -> None:

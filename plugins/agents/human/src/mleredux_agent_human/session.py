@@ -117,6 +117,7 @@ class Session:
     def _end(self) -> None:
         self.trajectory.say("The session ended.", stage="submit")
         self._say("The session has ended; what lies in this folder is kept.")
+        shutil.rmtree(self.folder, ignore_errors=True)  # first, so that a terminal that returns finds no session
         with self._lock:
             for client in self._clients:
                 with contextlib.suppress(OSError):
@@ -124,7 +125,6 @@ class Session:
         if self._shell:
             with contextlib.suppress(OSError):
                 os.killpg(self._shell, signal.SIGHUP)
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _ran(self, command: str, code: int, output: str) -> None:
         """Keep a step of the rollout."""

@@ -12,7 +12,7 @@ from mleredux.plugin.container import OWN_PROCESSES
 from mleredux.plugin.sandbox import Usage
 
 _ROOT = Path("/sys/fs/cgroup")
-_NOTIFY_SECONDS = 0.1
+_NOTIFY_SECONDS, _POLL_SECONDS = 1.0, 0.05
 
 
 class ControlGroup:
@@ -53,8 +53,11 @@ class ControlGroup:
         found = _count(self._events)
         if self._parts["memory"].exists():
             return found > 0
-        time.sleep(_NOTIFY_SECONDS)  # the group's removal counts as one too
-        return found + _count(self._events) > 1
+        until = time.monotonic() + _NOTIFY_SECONDS
+        while found <= 1 and time.monotonic() < until:  # the group's removal counts as one too, a little later
+            time.sleep(_POLL_SECONDS)
+            found += _count(self._events)
+        return found > 1
 
     def close(self) -> None:
         """Watch no longer."""

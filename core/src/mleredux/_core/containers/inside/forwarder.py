@@ -21,6 +21,7 @@ _ABSENT_HEAD = (
     f"Content-Length: {len(_ABSENT)}\r\n\r\n"
 )
 _WAITING = 512
+_TRIES, _TRY_SECONDS = 300, 0.1
 
 
 async def _pump(reader: "StreamReader", writer: "StreamWriter") -> None:
@@ -44,11 +45,26 @@ async def _close(writer: "StreamWriter") -> None:
         return
 
 
+async def _connect(path: str) -> "tuple[StreamReader, StreamWriter]":
+    """Connect to the program outside; while its queue is full, asyncio takes a socket for connected that is not."""
+    import asyncio
+
+    for _ in range(_TRIES):
+        there, answer = await asyncio.open_unix_connection(path)
+        try:
+            answer.get_extra_info("socket").getpeername()
+            return there, answer
+        except OSError:
+            answer.close()
+            await asyncio.sleep(_TRY_SECONDS)
+    raise OSError
+
+
 async def _serve(path: str, reader: "StreamReader", writer: "StreamWriter") -> None:
     import asyncio
 
     try:
-        there, answer = await asyncio.open_unix_connection(path)
+        there, answer = await _connect(path)
     except OSError:
         writer.write((_ABSENT_HEAD + _ABSENT).encode())
         await _close(writer)
