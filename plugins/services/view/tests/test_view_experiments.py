@@ -19,7 +19,7 @@ PLAN = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, site_of: Any, make_run: Any) -> Any:
     """An experiment of twelve cells, ten of them with a run."""
     from mleredux_experiments.experiment import start
@@ -36,7 +36,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, site_of: Any, make_run: Any
     site.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pages(filled: Any, browser: Browser) -> Any:
     """A signed-in context."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
