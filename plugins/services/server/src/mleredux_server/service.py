@@ -39,6 +39,7 @@ class Service:
     Attributes:
         wake: Set when there may be something to schedule.
         scheduler: Executes jobs; without one they stay queued.
+        cancelling: Ids of runs that a request is cancelling; the scheduler leaves them to it.
         left: Ids of jobs that a failed request may have left incomplete, and its claim; the scheduler removes them.
     """
 
@@ -49,6 +50,7 @@ class Service:
     data: DataStore
     wake: threading.Event = field(default_factory=threading.Event)
     scheduler: Scheduler | None = None
+    cancelling: set[str] = field(default_factory=set)
     left: list[tuple[list[str], Claim | None]] = field(default_factory=list)
 
     def job_dir(self, kind: str, job_id: str) -> Path:

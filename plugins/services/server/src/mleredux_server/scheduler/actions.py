@@ -40,6 +40,15 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
     Returns:
         How many had not ended.
     """
+    service.cancelling.update(ids)
+    try:
+        return _cancel_runs(service, caller, ids, target)
+    finally:
+        service.cancelling.difference_update(ids)
+        service.wake.set()
+
+
+def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: str) -> int:
     with service.database.writing() as session:
         asked = [
             run_id
@@ -73,7 +82,6 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
                 job = session.get(Job, run_id)
                 if job is not None and job.state != "started":  # else its worker notices that it has ended
                     end_run(session, run_id, facts, 1)
-    service.wake.set()
     return len(asked)
 
 

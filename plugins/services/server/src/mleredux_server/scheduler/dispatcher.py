@@ -147,8 +147,9 @@ class Dispatcher:
         return left
 
     def _start_runs(self) -> None:
+        cancelling = frozenset(self._service.cancelling)  # before the queue is read
         with self._service.database.reading() as session:
-            queued = [run for run in queued_runs(session) if self._due(run.id)]
+            queued = [run for run in queued_runs(session) if self._due(run.id) and run.id not in cancelling]
             if not queued:
                 return
             held = held_back(session, queued, broken) if (broken := self._broken.known()) else {}
