@@ -71,7 +71,7 @@ def configure(form: Format = "text", level: str = "info", stream: TextIO | None 
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for noisy in ("asyncio", "httpx", "httpcore", "urllib3", "alembic", "sqlalchemy", "docker", "python_multipart"):
+    for noisy in ("asyncio", "httpx", "httpcore", "urllib3", "alembic", "sqlalchemy", "docker"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
     logging.captureWarnings(True)
     threading.excepthook = _thread_died

@@ -16,8 +16,7 @@ import anyio
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.files import remove_tree
-from python_multipart.exceptions import ParseError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect
 
 from mleredux_server.problems import Problem
@@ -83,84 +82,70 @@ class Upload:
 
 
 class _Form:
-    """Callbacks of a multipart parser; all limits are enforced here and in the parser."""
+    """Stores the parts of a form as they arrive; all limits are enforced here and in the parser."""
 
-    def __init__(self, upload: Upload, most: int) -> None:
+    def __init__(self, upload: Upload, boundary: bytes, most: int) -> None:
         self._upload, self._most = upload, most
+        self._parser = PushMultipartParser(boundary)
         self._hash = hashlib.sha256()
         self._file: IO[bytes] | None = None
-        self._parts = 0
-        self._name, self._header, self._value = "", b"", b""
-        self._text = bytearray()
-        self._disposition = b""
         self._has_file = False
-        self.ended = False
+        self._parts = 0
+        self._name = ""
+        self._text = bytearray()
 
-    def begin(self) -> None:
-        self._parts += 1
-        if self._parts > _MOST_PARTS:
-            raise Problem("too-large", f"The form has more than {_MOST_PARTS} parts.")
-        self._disposition, self._header, self._value, self._name = b"", b"", b"", ""
-        self._text.clear()
+    def add(self, data: bytes) -> None:
+        """Parse the next bytes of the body; none: its end.
 
-    def header_name(self, data: bytes, start: int, end: int) -> None:
-        self._header += data[start:end]
-
-    def header_value(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-
-    def header_end(self) -> None:
-        if self._header.lower() == b"content-disposition":
-            self._disposition = self._value
-        self._header, self._value = b"", b""
-
-    def headers_end(self) -> None:
-        _, options = parse_options_header(self._disposition)
-        self._name = options.get(b"name", b"").decode("utf-8", "replace")
-        if self._name == "file":
-            if self._has_file:
-                raise _wrong("file", "appears twice")
-            self._has_file = True
-            self._file = self._upload.path.open("xb")
-
-    def data(self, data: bytes, start: int, end: int) -> None:
-        if self._file is None:
-            if len(self._text) + end - start > _MOST_TEXT:
-                raise Problem("too-large", f"A field of the form has more than {_MOST_TEXT} bytes.")
-            self._text += data[start:end]
-            return
-        self._upload.size += end - start
-        if self._upload.size > self._most:
-            raise too_large(self._most)
-        piece = memoryview(data)[start:end]
-        self._file.write(piece)
-        self._hash.update(piece)
-
-    def part_end(self) -> None:
-        if self._file is not None:
-            self.close()
-            self._upload.sha256 = self._hash.hexdigest()
-        elif self._name:
-            self._upload.fields[self._name] = self._text.decode("utf-8", "replace").strip()
-
-    def end(self) -> None:
-        self.ended = True
+        Raises:
+            MultipartError: It is malformed or incomplete.
+            Problem: A part is not allowed or too large, or there are too many.
+        """
+        for event in self._parser.parse(data):
+            if isinstance(event, MultipartSegment):
+                self._begin(event.name)
+            elif event is None:
+                self._end()
+            else:
+                self._store(event)
+        if not data and not self._has_file:
+            raise _wrong("file", "is missing")
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def check(self) -> None:
-        """Check that the form is complete.
+    def _begin(self, name: str) -> None:
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise Problem("too-large", f"The form has more than {_MOST_PARTS} parts.")
+        self._name = name
+        self._text.clear()
+        if name == "file":
+            if self._has_file:
+                raise _wrong("file", "appears twice")
+            self._has_file = True
+            self._file = self._upload.path.open("xb")
 
-        Raises:
-            Problem: It is incomplete.
-        """
-        if not self.ended:
-            raise Problem("invalid", "The form is incomplete.", hint="Send the complete form again.")
-        if not self._has_file:
-            raise _wrong("file", "is missing")
+    def _store(self, data: bytes) -> None:
+        if self._file is None:
+            if len(self._text) + len(data) > _MOST_TEXT:
+                raise Problem("too-large", f"A field of the form has more than {_MOST_TEXT} bytes.")
+            self._text += data
+            return
+        self._upload.size += len(data)
+        if self._upload.size > self._most:
+            raise too_large(self._most)
+        self._file.write(data)
+        self._hash.update(data)
+
+    def _end(self) -> None:
+        if self._file is not None:
+            self.close()
+            self._upload.sha256 = self._hash.hexdigest()
+        elif self._name:
+            self._upload.fields[self._name] = self._text.decode("utf-8", "replace").strip()
 
 
 @asynccontextmanager
@@ -189,9 +174,9 @@ async def received(request: Request, service: Service, caller: Caller, most: int
         )
     busy[caller.user_id] = busy.get(caller.user_id, 0) + 1
     upload = Upload(folder / secrets.token_hex(12))
-    form = _Form(upload, most)
+    form = _Form(upload, boundary, most)
     try:
-        await _read(request, form, boundary, most)
+        await _read(request, form, most)
         yield upload
     finally:
         busy[caller.user_id] -= 1
@@ -201,20 +186,7 @@ async def received(request: Request, service: Service, caller: Caller, most: int
         upload.path.unlink(missing_ok=True)
 
 
-async def _read(request: Request, form: _Form, boundary: bytes, most: int) -> None:
-    parser = MultipartParser(
-        boundary,
-        {
-            "on_part_begin": form.begin,
-            "on_header_field": form.header_name,
-            "on_header_value": form.header_value,
-            "on_header_end": form.header_end,
-            "on_headers_finished": form.headers_end,
-            "on_part_data": form.data,
-            "on_part_end": form.part_end,
-            "on_end": form.end,
-        },
-    )
+async def _read(request: Request, form: _Form, most: int) -> None:
     stream = request.stream()
     waiting, total = bytearray(), 0
     try:
@@ -226,21 +198,23 @@ async def _read(request: Request, form: _Form, boundary: bytes, most: int) -> No
             if total > most + _BESIDES:
                 raise too_large(most)
             if waiting and (chunk is None or len(waiting) >= _AT_ONCE):
-                await run_in_threadpool(parser.write, bytes(waiting))
+                await run_in_threadpool(form.add, bytes(waiting))
                 waiting.clear()
             if chunk is None:
-                break
-        form.check()
-    except ParseError as error:
-        raise Problem("invalid", "The form is malformed.", hint="Send it as multipart/form-data.") from error
+                form.add(b"")
+                return
+    except MultipartError as error:
+        raise Problem(
+            "invalid", "The form is malformed or incomplete.", hint="Send all of it as multipart/form-data."
+        ) from error
     except (ClientDisconnect, TimeoutError) as error:
         raise Problem("invalid", "The upload was interrupted.", hint="Send it again.") from error
 
 
 def _boundary(request: Request) -> bytes:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
-    boundary = options.get(b"boundary", b"")
-    if kind != b"multipart/form-data" or not 0 < len(boundary) <= 70:
+    boundary: bytes = options.get("boundary", "").encode("latin-1", "replace")
+    if kind.lower() != "multipart/form-data" or not 0 < len(boundary) <= 70:
         raise Problem(
             "invalid",
             "The body must be a multipart/form-data form with its boundary.",
