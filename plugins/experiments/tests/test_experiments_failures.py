@@ -119,7 +119,7 @@ def test_hostile_traces_do_not_hide_failures(failing: Path) -> None:
     assert {row.failure for row in found.arms["bad"]} == {"package"}
 
 
-def test_a_judge_is_asked_and_its_agreement_measured(
+def test_a_judge_is_asked_through_the_gateway_and_its_agreement_measured(
     found: dict[str, list[Finding]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tarfile.open(PACKED) as archive:
@@ -130,10 +130,11 @@ def test_a_judge_is_asked_and_its_agreement_measured(
     says = [("OutOfMemoryError", "resources"), ("ModuleNotFoundError", "no-submission"), ("accuracy", "none")]
     rules = [{"when": {"last": pattern}, "reply": {"text": json.dumps({"category": name})}} for pattern, name in says]
     store = RunStore(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with ScriptedLlm({"rules": rules}, key="secret") as llm:
         for name, value in llm.environment("secret").items():
             monkeypatch.setenv(name, value)
-        done = CliRunner().invoke(command, ["--judge", "scripted", "--json"], obj=store)
+        done = CliRunner().invoke(command, ["--judge", "scripted", "--json"], obj=store, catch_exceptions=False)
         told = json.loads(done.stdout)
         assert Counter((one["primary"], one["judged"]) for one in told) == {
             (None, "none"): 3, ("package", "no-submission"): 3, ("resources", "resources"): 3,
@@ -142,6 +143,18 @@ def test_a_judge_is_asked_and_its_agreement_measured(
         assert told[0]["kappa"] == pytest.approx(4 / 7)
         done = CliRunner().invoke(command, ["--judge", "scripted"], obj=store, catch_exceptions=False)
         assert "Agreement of scripted with the rules over 9 runs: kappa 0.57." in done.stdout
+        assert (told[0]["judge_use"]["calls"], told[0]["judge_use"]["exhausted"]) == (9, None)
+        spent = [run.report.ledger for run in map(store.get, store.ids()) if run.report]
+        assert not any(ledger.llm for ledger in spent if ledger)  # a judge's calls are no run's
+
+        # A price of $1 for each token: the budget is enough for no call.
+        config = tmp_path / "gateway.toml"
+        upstream = f'protocol = "openai"\nbase_url = "{llm.url}/v1"\nkey_env = "OPENAI_API_KEY"\n'
+        config.write_text(f"[upstreams.scripted]\n{upstream}[prices.scripted]\ninput = 1e6\noutput = 1e6\n")
+        monkeypatch.setenv("MLEREDUX_GATEWAY_CONFIG", str(config))
+        done = CliRunner().invoke(command, ["--judge", "scripted", "--judge-cost", "0.5"], obj=store)
+        assert "Its budget is used up: 9 runs were not judged." in done.stdout, done.output
+    monkeypatch.delenv("MLEREDUX_GATEWAY_CONFIG")
     with ScriptedLlm({"rules": [{"reply": {"text": "Well done!"}}]}) as llm:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{llm.url}/v1")
         done = CliRunner().invoke(command, ["--judge", "scripted"], obj=store)

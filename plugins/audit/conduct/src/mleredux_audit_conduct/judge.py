@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import Agent, Limits
-from mleredux.plugin.artifact import LlmUse, Run, RunStore
-from mleredux.plugin.command import current
+from mleredux.plugin.artifact import LlmUse, Run
+from mleredux.plugin.gateway import open_judge
 from mleredux.plugin.program import Text
 
 from mleredux_audit_conduct.rules import Finding, Severity
@@ -22,7 +17,7 @@ from mleredux_audit_conduct.rules import Finding, Severity
 MODEL_VARIABLE = "MLEREDUX_JUDGE_MODEL"
 MAX_SENT = 60_000
 """Characters of code and actions that are sent."""
-SECONDS = 300.0
+MAX_CALLS = 2
 _SEVERITIES: dict[str, Severity] = {"note": "note", "suspicious": "suspicious", "serious": "serious"}
 _RULES = """\
 You check whether an agent that solved a machine-learning competition kept to its rules. Predictions must come from a
@@ -55,21 +50,10 @@ def judge(run: Run, texts: Sequence[Text], model: str) -> Judgement:
     Raises:
         MlereduxError: There is no gateway, or the model's response is invalid.
     """
-    with tempfile.TemporaryDirectory(prefix="mleredux-judge-") as folder:
-        store = RunStore(Path(folder) / "runs")
-        spec = run.spec.model_dump(exclude={"id", "created_at", "limits", "network", "agent"})
-        own = store.create(**spec, agent="judge", limits=Limits(llm_calls=2, time_limit=SECONDS), network="gateway")
-        agent = Agent(id="judge", title="Judge of conduct", command=("true",), network="gateway")
-        gateway = current().hook("mleredux_open_gateway")(run=own, agent=agent, socket=Path(folder) / "judge.sock")
-        if gateway is None:
-            raise MlereduxError("A judge needs a gateway.", hint="`pip install mleredux-gateway`, and set an API key.")
-        try:
-            variables = gateway.environment(gateway.url)
-            content = _ask(variables, model, _material(texts))
-        finally:
-            use = gateway.close()
+    with open_judge(run, model, calls=MAX_CALLS) as asked:
+        content = asked.ask(_RULES, _material(texts))
     findings, unfounded = _founded(content, texts)
-    return Judgement(model, findings, unfounded, use)
+    return Judgement(model, findings, unfounded, asked.use)
 
 
 def _material(texts: Sequence[Text]) -> str:
@@ -81,30 +65,6 @@ def _material(texts: Sequence[Text]) -> str:
         if left <= 0:
             break
     return "".join(parts)
-
-
-def _ask(variables: dict[str, str], model: str, material: str) -> str:
-    request = urllib.request.Request(
-        f"{variables['OPENAI_BASE_URL']}/chat/completions",
-        data=json.dumps(
-            {
-                "model": model,
-                "messages": [{"role": "system", "content": _RULES}, {"role": "user", "content": material}],
-                "response_format": {"type": "json_object"},
-            }
-        ).encode(),
-        headers={"Content-Type": "application/json", "Authorization": f"Bearer {variables['OPENAI_API_KEY']}"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-            return str(json.load(answer)["choices"][0]["message"]["content"])
-    except urllib.error.HTTPError as error:
-        said = error.read(2000).decode("utf-8", "replace")
-        raise MlereduxError(
-            f"The judge {model} did not respond ({error.code}): {said}", hint="Use another model."
-        ) from error
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise MlereduxError(f"The judge {model} gave no valid response: {error}.") from error
 
 
 def _founded(content: str, texts: Sequence[Text]) -> tuple[list[Finding], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 from mleredux.plugin.artifact import RunStore
@@ -11,35 +12,40 @@ from mleredux.plugin.command import print_json, print_table
 
 @click.command("failures")
 @click.argument("names", metavar="[RUN]...", nargs=-1)
-@click.option("--judge", metavar="MODEL", help="Also ask this model (OPENAI_BASE_URL), and measure its agreement.")
+@click.option("--judge", metavar="MODEL", help="Also ask this model of the gateway, and measure its agreement.")
+@click.option("--judge-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Budget of the judge.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def command(store: RunStore, names: tuple[str, ...], judge: str | None, as_json: bool) -> None:
+def command(
+    store: RunStore, names: tuple[str, ...], judge: str | None, judge_cost: float | None, as_json: bool
+) -> None:
     """Find out why runs failed or fell short, with the line that shows it; without RUN, of all runs.
 
     Each run has one primary cause, the first in the list; categories correspond to the failure modes of MAST. A model
     may be asked for a second opinion on the primary cause; kappa is its agreement with the rules beyond chance.
     """
-    from mleredux_experiments.failures import CATEGORIES
+    from mleredux_experiments.failures import CATEGORIES, NONE
     from mleredux_experiments.failures.counts import counts_by_arm, find
 
     runs = [store.get(name) for name in names or store.ids()]
     found = [(run, find(run)) for run in runs if run.state.final]
-    opinions, agreement = {}, None
+    opinions: dict[str, str] = {}
+    judged_by: dict[str, Any] = {}
+    primary = {run.id: rules[0].category if rules else NONE for run, rules in found}
     if judge is not None and found:
-        from mleredux_experiments.failures.judge import NONE, judged, kappa
+        from mleredux_experiments.failures.judge import judged
 
-        opinions = {run.id: judged(run, judge) for run, _ in found}
-        agreement = kappa([rules[0].category if rules else NONE for _, rules in found], list(opinions.values()))
+        said = judged([run for run, _ in found], judge, judge_cost)
+        opinions, agreement = said.categories, said.kappa(primary)
+        judged_by = {"judge": judge, "kappa": agreement, "judge_use": said.use.model_dump(mode="json")}
     if as_json:
-        judged_by = {"judge": judge, "kappa": agreement} if judge else {}
         print_json(
             [
                 {
                     "run": run.id, "task": run.spec.task, "agent": run.spec.agent, "seed": run.spec.seed,
                     "primary": findings[0].category if findings else None,
                     "findings": [{**asdict(finding), "mast": finding.mast} for finding in findings],
-                    **({"judged": opinions[run.id], **judged_by} if judge else {}),
+                    **({"judged": opinions.get(run.id), **judged_by} if judge else {}),
                 }
                 for run, findings in found
             ]
@@ -64,9 +70,14 @@ def command(store: RunStore, names: tuple[str, ...], judge: str | None, as_json:
         for agent, counted in sorted(counts.items()):
             parts = [f"{counted[name]} {name}" for name in (*CATEGORIES, "none") if counted[name]]
             click.echo(f"{agent}: {', '.join(parts)} ({counted.total()} runs)")
-    for run, rules in found:
-        if run.id in opinions and opinions[run.id] != (rules[0].category if rules else NONE):
-            click.echo(f"{run.id}: {judge} says {opinions[run.id]}.")
-    if opinions:
+    for run, said_by_judge in opinions.items():
+        if said_by_judge != primary[run]:
+            click.echo(f"{run}: {judge} says {said_by_judge}.")
+    if judged_by:
         told = "not defined: all runs are in one category" if agreement is None else f"{agreement:.2f}"
-        click.echo(f"Agreement of {judge} with the rules over {len(found)} runs: kappa {told}.")
+        click.echo(f"Agreement of {judge} with the rules over {len(opinions)} runs: kappa {told}.")
+        use = said.use
+        cost = "unknown" if use.cost_usd is None else f"${use.cost_usd:.4g}"
+        click.echo(f"{judge} used {use.prompt_tokens + use.completion_tokens} tokens; cost: {cost}.")
+        if len(opinions) < len(found):
+            click.echo(f"Its budget is used up: {len(found) - len(opinions)} runs were not judged.")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+NONE = "none"
+"""In place of a category: nothing went wrong."""
+
 
 @dataclass(frozen=True)
 class Category:
