@@ -166,6 +166,9 @@ def test_the_callers_proxy_is_used_and_its_password_stays_outside(
         ("*.example.org", "evilexample.org", 443, False),
         ("EXAMPLE.org", "example.org", 443, True),
         ("[2606:4700::1]:8443", "2606:4700::1", 8443, True),
+        ("*.example.org:8443", "a.example.org", 8443, True),
+        ("*.example.org:8443", "a.example.org", 443, False),
+        ("*.example.org:8443", "example.org", 8443, False),
     ],
 )
 def test_rules_name_hosts_and_ports(rule: str, host: str, port: int, allowed: bool) -> None:

@@ -35,6 +35,7 @@ _MOST_CONNECTIONS = 256
 _MOST_HOSTS = 500
 _CONNECT_SECONDS, _IDLE_SECONDS = 30, 900
 _TARGET = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(\d{1,5}))?")
+_DOMAIN = re.compile(r"(\*\.[\w.-]+):(\d{1,5})")
 
 
 def is_public(address: str) -> bool:
@@ -78,9 +79,9 @@ class Rule:
 
     @classmethod
     def read(cls, text: str, *, private: bool = False) -> Rule:
-        """Read `NAME`, `NAME:PORT`, `NAME=ADDRESS:PORT`, an address, or `*.DOMAIN`."""
+        """Read `NAME`, `NAME:PORT`, `NAME=ADDRESS:PORT`, an address, `*.DOMAIN` or `*.DOMAIN:PORT`."""
         name, equals, given = text.lower().partition("=")
-        match = _TARGET.fullmatch(given or name)
+        match = _TARGET.fullmatch(given or name) or _DOMAIN.fullmatch(name)
         target, port = (match[1].strip("[]"), match[2]) if match else (given or name, None)
         exact = _is_address(target)
         return cls(

@@ -66,7 +66,7 @@ def check_grants(
         raise NotGranted(
             f"Agent {agent.id} ({agent.reference or 'installed'}) asks for {_all_of(missing.values())}, "
             "which was not granted.",
-            hint=f"Grant it with `{' '.join(missing)}`.",
+            hint=f"Grant it with `{' '.join(missing)}`; in a plan, with the arm's `network` and `grants`.",
         )
 
 
@@ -98,9 +98,29 @@ def missing_grants(
 def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
     """The grants and everything else that an agent asks for, but protected variables."""
     asked = asks_of(agent)
-    both = {name: (*getattr(grants, name), *getattr(asked, name)) for name in Grants.model_fields}
-    both["variables"] = tuple(name for name in both["variables"] if not _is_protected(name, protected))
-    return Grants(**{name: tuple(dict.fromkeys(values)) for name, values in both.items()})
+    both = joined(grants, asked)
+    variables = tuple(name for name in both.variables if not _is_protected(name, protected))
+    return both.model_copy(update={"variables": variables})
+
+
+def within(wanted: Grants, allowed: Grants) -> Grants:
+    """The part of some grants that others allow: what a service passes on of what its administrator allows.
+
+    A pattern, and a host with an address of its own, is allowed only as it is written.
+    """
+    return Grants(
+        variables=tuple(name for name in wanted.variables if name in allowed.variables),
+        hosts=tuple(name for name in wanted.hosts if _reaches(allowed.hosts, name)),
+        build_hosts=tuple(name for name in wanted.build_hosts if _reaches(allowed.build_hosts, name)),
+        images=tuple(name for name in wanted.images if _named(allowed.images, name)),
+        llm_fields=tuple(name for name in wanted.llm_fields if _named(allowed.llm_fields, name)),
+    )
+
+
+def joined(*grants: Grants) -> Grants:
+    """All of several grants."""
+    fields = {name: [item for one in grants for item in getattr(one, name)] for name in Grants.model_fields}
+    return Grants(**{name: tuple(dict.fromkeys(values)) for name, values in fields.items()})
 
 
 def read_grants(**fields: Iterable[str]) -> Grants:
@@ -136,6 +156,21 @@ def _covers(granted: Iterable[str], asked: str) -> bool:
     wanted = Rule.read(asked)
     ports = (wanted.port,) if wanted.port else (80, 443)
     return any(one == asked or any(Rule.read(one).allows(wanted.host, port) for port in ports) for one in granted)
+
+
+def _reaches(allowed: Iterable[str], name: str) -> bool:
+    """Whether a host with all its ports is allowed."""
+    from mleredux._core.egress import Rule
+
+    wanted = Rule.read(name)
+    ports = (wanted.port,) if wanted.port else (80, 443)
+    if name in allowed or wanted.address is not None:
+        return name in allowed
+    return any(all(Rule.read(one).allows(wanted.host, port) for port in ports) for one in allowed)
+
+
+def _named(patterns: Iterable[str], name: str) -> bool:
+    return name in patterns or (not set(name) & set("*?[") and any(fnmatchcase(name, one) for one in patterns))
 
 
 def _is_protected(name: str, protected: Iterable[str]) -> bool:

@@ -16,8 +16,8 @@ from mleredux._core.plugins import Catalogue
 from mleredux.errors import MlereduxError, NotFound
 
 Kind = TypeVar("Kind", bound=BaseModel)
-Granted = Callable[[Agent, str | None], tuple[Grants, str | None]]
-"""What an agent is granted, by itself and the network mode that was asked for, with the mode to run it in."""
+Granted = Callable[[Agent, Grants, str | None], tuple[Grants, str | None]]
+"""What an agent gets, by itself, what the plan grants it and the network mode asked for; with the mode to run it in."""
 
 
 def plan(
@@ -122,7 +122,7 @@ def plan_cells(
 
     Args:
         pinned: Exact references of agents (`repo:…@COMMIT`) by the references that the plan names.
-        granted: What each arm's agent is granted; None: nothing.
+        granted: What each arm's agent gets; None: what the plan grants.
 
     Raises:
         MlereduxError: One of them can't run here.
@@ -146,7 +146,7 @@ def _fields(catalogue: Catalogue, arm: Arm, task: str, granted: Granted | None) 
     verify = bool(asked.pop("verify"))
     if granted is not None:
         agent = catalogue.agent(asked["agent"], asked.get("options") or {})
-        asked["grants"], asked["network"] = granted(agent, asked.get("network"))
+        asked["grants"], asked["network"] = granted(agent, arm.grants, arm.network)
     return {**plan(catalogue, own_machine=True, **asked), **described, "verify": verify}
 
 

@@ -8,7 +8,7 @@ Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` inste
 
 from __future__ import annotations
 
-from mleredux._core.grants import asks_of, check_grants, is_foreign, missing_grants, protected_variables
+from mleredux._core.grants import asks_of, check_grants, is_foreign, joined, missing_grants, protected_variables, within
 from mleredux._core.locations import looks_prepared
 from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.pipeline import Pipeline
@@ -48,6 +48,7 @@ __all__ = [
     "check_resumable",
     "grade",
     "is_foreign",
+    "joined",
     "list_records",
     "looks_prepared",
     "machine_slots",
@@ -65,5 +66,6 @@ __all__ = [
     "task_record",
     "validate",
     "verify_run",
+    "within",
     "write_report",
 ]

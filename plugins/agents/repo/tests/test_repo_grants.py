@@ -239,3 +239,28 @@ def test_a_host_on_the_command_line_is_checked(asking: Path) -> None:
     assert ended.returncode == 1 and "'http://x/' is not a host" in ended.stderr and "Traceback" not in ended.stderr
     with pytest.raises(MlereduxError, match="lacks"):
         plan(current(), "digits", "dummy", sandbox="process", grants=Grants(hosts=("example.org",)))
+
+
+def test_a_plan_grants_what_its_arms_name(asking: Path, tmp_path: Path) -> None:
+    from mleredux.plugin.experiment import Plan, plan_cells
+
+    arm: dict[str, Any] = {"agent": f"repo:{asking}", "sandbox": "docker", "network": "open"}
+    grants = {
+        "variables": ["AWS_SECRET_ACCESS_KEY"],
+        "build_hosts": ["files.example.org"],
+        "images": ["registry.example/*"],
+    }
+
+    def cells(**more: Any) -> list[Any]:
+        arms = {"plain": {"agent": "dummy", "sandbox": "docker"}, "asking": {**arm, **more}}
+        made = Plan.model_validate({"experiment": {"name": "p", "tasks": ["digits"]}, "arms": arms})
+        return [
+            fields["grants"].model_dump(mode="json", exclude_defaults=True) for _, fields in plan_cells(current(), made)
+        ]
+
+    with pytest.raises(NotGranted, match="the variable AWS_SECRET_ACCESS_KEY") as refused:
+        cells()
+    assert "the arm's `network` and `grants`" in str(refused.value.hint)
+    assert cells(grants=grants) == [{}, grants], "no other arm gets it"
+    with pytest.raises(NotGranted, match="OPENAI_API_KEY can't be passed"):
+        cells(grants={**grants, "variables": ["OPENAI_API_KEY"]})

@@ -14,7 +14,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from mleredux._core.models import Agent, Limits, LlmUse, RunSpec
+from mleredux._core.models import Agent, Grants, Limits, LlmUse, RunSpec
 from mleredux._core.store import Run
 from mleredux_gateway import read_calls
 from mleredux_gateway.endpoint import RunGateway, open_gateway
@@ -135,7 +135,7 @@ def configured(upstream: ScriptedLlm, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-def make_run(path: Path, **limits: Any) -> Run:
+def make_run(path: Path, grants: dict[str, Any] | None = None, **limits: Any) -> Run:
     """A run on disk that has not started."""
     spec = RunSpec(
         id=path.name,
@@ -145,6 +145,7 @@ def make_run(path: Path, **limits: Any) -> Run:
         seed=0,
         limits=Limits(**limits),
         network="gateway",
+        grants=Grants.model_validate(grants or {}),
         data_dir=str(path),
         created_at=datetime.now(UTC),
     )

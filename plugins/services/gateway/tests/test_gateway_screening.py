@@ -307,7 +307,7 @@ def test_any_json_is_judged(kind, body):
 def test_a_refusal_is_an_error_of_the_protocol_and_in_the_ledger_but_never_forwarded(opened, upstream):
     agent, before = opened(), len(upstream.calls)
     link = "https://example.org/secret"
-    with pytest.raises(openai.BadRequestError, match=r"does not grant `tools.web_search`: leave it out, or have it"):
+    with pytest.raises(openai.BadRequestError, match=r"does not grant `tools.web_search`: leave it out, or grant it"):
         agent.ai.responses.create(model="priced", input="x", tools=[{"type": "web_search"}])
     for _ in range(2):
         with pytest.raises(openai.BadRequestError, match=r"`messages.content.image_url.url` must be an image"):
@@ -351,3 +351,13 @@ def test_fields_are_granted_by_the_configuration(opened, upstream, tmp_path):
     assert upstream.calls[-1].body["metadata"] == {"a": "b"}
     with pytest.raises(openai.BadRequestError, match=r"does not grant `tools.mcp`"):
         agent.say(tools=[{"type": "mcp"}])
+
+
+def test_fields_are_granted_to_one_run_alone(opened, upstream):
+    granted, other = opened(grants={"llm_fields": ["tools.web_*", "metadata"]}), opened()
+    granted.say(metadata={"a": "b"}, tools=[{"type": "web_search"}])
+    assert upstream.calls[-1].body["tools"] == [{"type": "web_search"}]
+    for agent, tool in ((granted, "mcp"), (other, "web_search")):
+        with pytest.raises(openai.BadRequestError, match=f"does not grant `tools.{tool}`.*--allow-llm-field"):
+            agent.say(tools=[{"type": tool}])
+    assert granted.close().refused_fields == {"tools.mcp": 1}

@@ -27,7 +27,7 @@ class RunRequest:
     sandbox: str | None
     network: str | None
     grants: Grants
-    """What agents that are not installed may have; on a server, its administrator decides."""
+    """What agents may have; on a server, within what its administrator allows."""
     limits: Mapping[str, Any]
     options: Mapping[str, Any]
     obfuscated: bool
@@ -47,13 +47,13 @@ class RunRequest:
     """The plan of an experiment, in place of all other fields but the project."""
 
     @classmethod
-    def of(cls, plan: Plan, *, project: str | None = None, grants: Grants | None = None) -> RunRequest:
+    def of(cls, plan: Plan, *, project: str | None = None) -> RunRequest:
         """The request of `mleredux experiment run`."""
         from mleredux._core.models import Grants
 
         missing: dict[str, Any] = {one.name: None for one in fields(cls)}
         missing |= {"tasks": (), "sets": (), "agents": (), "seeds": (), "limits": {}, "options": {}, "labels": {}}
-        missing |= {"obfuscated": False, "jobs": 1, "project": project, "matrix": plan, "grants": grants or Grants()}
+        missing |= {"obfuscated": False, "jobs": 1, "project": project, "matrix": plan, "grants": Grants()}
         return cls(**{**missing, "name": plan.experiment.name})
 
     def plan(self) -> Plan:
@@ -62,7 +62,7 @@ class RunRequest:
 
         if self.matrix is not None:
             return self.matrix
-        names = ("options", "sandbox", "network", "obfuscated", "verify", "context")
+        names = ("options", "sandbox", "network", "grants", "obfuscated", "verify", "context")
         same = {name: getattr(self, name) for name in names}
         return plan_of(self.tasks, self.sets, self.agents, self.seeds, limits=self.limits, **same)
 

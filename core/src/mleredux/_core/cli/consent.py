@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mleredux._core.cli.server import local_option
 from mleredux._core.locations import cache_dir
 
 if TYPE_CHECKING:
@@ -18,44 +17,53 @@ if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_WHY = "the server's administrator decides what agents may have."
-OPTIONS = ("pass_env", "allow_hosts", "allow_images")
+OPTIONS = ("pass_env", "allow_hosts", "allow_images", "allow_llm_fields")
 """Parameters of `grant_options`."""
 
 
 def grant_options(command: _Command) -> _Command:
-    """Add the options that grant what a foreign agent asks for."""
+    """Add the options that grant what a foreign agent asks for; on a server, within what its administrator allows."""
     for option in (
-        local_option(
+        click.option(
+            "--allow-llm-field",
+            "allow_llm_fields",
+            multiple=True,
+            metavar="FIELD",
+            help="Field of requests to language models that the agent may use besides the usual ones, "
+            "as refusals name it; a pattern is allowed.",
+        ),
+        click.option(
             "--allow-image",
             "allow_images",
             multiple=True,
             metavar="NAME",
             help="Image that the build of the agent's repository may use; a pattern is allowed.",
-            why=_WHY,
         ),
-        local_option(
+        click.option(
             "--allow-host",
             "allow_hosts",
             multiple=True,
             metavar="[build:]HOST",
             help="Host that the agent may reach while it runs (or in its build): NAME, NAME:PORT, *.DOMAIN.",
-            why=_WHY,
         ),
-        local_option(
+        click.option(
             "--pass-env",
             "pass_env",
             multiple=True,
             metavar="NAME",
             help="Variable of your environment to pass to the agent; masked in all stored files.",
-            why=_WHY,
         ),
     ):
         command = option(command)
     return command
 
 
-def granted(pass_env: Sequence[str], allow_hosts: Sequence[str], allow_images: Sequence[str]) -> Grants:
+def granted(
+    pass_env: Sequence[str],
+    allow_hosts: Sequence[str],
+    allow_images: Sequence[str],
+    allow_llm_fields: Sequence[str] = (),
+) -> Grants:
     """What the options grant.
 
     Raises:
@@ -69,6 +77,7 @@ def granted(pass_env: Sequence[str], allow_hosts: Sequence[str], allow_images: S
         hosts=[host for host in allow_hosts if not host.startswith(build)],
         build_hosts=[host.removeprefix(build) for host in allow_hosts if host.startswith(build)],
         images=allow_images,
+        llm_fields=allow_llm_fields,
     )
 
 

@@ -22,7 +22,7 @@ from mleredux.errors import DataError, MlereduxError, NotFound
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
     from mleredux._core.data import DataStore
-    from mleredux._core.models import Agent, Event, Grants, Report, Verdict
+    from mleredux._core.models import Event, Report, Verdict
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run, RunStore
 
@@ -141,9 +141,7 @@ class LocalBackend:
             known = ", ".join(self._catalogue.entries("agents")) or "none"
             raise click.UsageError(f"Choose an agent with --agent; installed: {known}.")
 
-        def granted(agent: Agent, network: str | None) -> tuple[Grants, str | None]:
-            return consent(self._catalogue, agent, request.grants, network)
-
+        granted = partial(consent, self._catalogue)
         return [fields for _, fields in plan_cells(self._catalogue, request.plan(), granted=granted)]
 
     def _have_data(self, request: RunRequest, data: DataStore, planned: list[dict[str, Any]]) -> None:

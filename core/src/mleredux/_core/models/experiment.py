@@ -11,6 +11,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from mleredux._core.models.agent import Limits, Network
 from mleredux._core.models.base import ID_PATTERN, Model
+from mleredux._core.models.grants import Grants
 from mleredux._core.units import megabytes, seconds
 
 SET = "set:"
@@ -77,6 +78,8 @@ class Arm(Model):
     limits: PlanLimits = PlanLimits()
     sandbox: str | None = None
     network: Network | None = None
+    grants: Grants = Grants()
+    """What the agent may have besides its network; on a server, within what its administrator allows."""
     image: str | None = None
     """Base image of the agent's image."""
     obfuscated: bool = False
@@ -105,6 +108,7 @@ class Arm(Model):
             "agent": self.agent,
             "sandbox": self.sandbox,
             "network": self.network,
+            "grants": self.grants,
             "limits": self.limits.model_dump(exclude_none=True),
             "options": options,
             "obfuscated": self.obfuscated,

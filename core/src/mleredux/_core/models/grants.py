@@ -9,6 +9,7 @@ from pydantic import AfterValidator
 
 from mleredux._core.models.base import Model
 
+_FIELD = re.compile(r"[\w$:.*?\[\]-]{1,128}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(
     r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?(=[0-9a-f.:\[\]]+)?(:[0-9]{1,5})?|\[[0-9a-f:.]+\](:[0-9]{1,5})?",
@@ -28,10 +29,18 @@ def _host(name: str) -> str:
     return name.lower()
 
 
+def _field(name: str) -> str:
+    if not _FIELD.fullmatch(name):
+        raise ValueError(f"{name[:80]!r} is not a field of requests: write its name as refusals state it")
+    return name
+
+
 VariableName = Annotated[str, AfterValidator(_variable)]
 HostName = Annotated[str, AfterValidator(_host)]
 """`NAME`, `NAME:PORT` or `*.DOMAIN`; ports 80 and 443 where none is given. `NAME=ADDRESS` and an address reach exactly
 that address, a private one too."""
+FieldName = Annotated[str, AfterValidator(_field)]
+"""A field of requests to language models, as the gateway's refusals name it, or a pattern: `tools.web_search*`."""
 
 
 class Grants(Model):
@@ -45,3 +54,5 @@ class Grants(Model):
     """Hosts that its build may reach, besides package registries."""
     images: tuple[str, ...] = ()
     """Images that its build may use besides the base image: names, or patterns (`ghcr.io/team/*`)."""
+    llm_fields: tuple[FieldName, ...] = ()
+    """Fields of requests to language models that the gateway lets through besides the usual ones; no manifest asks."""

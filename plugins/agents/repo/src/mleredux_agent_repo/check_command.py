@@ -30,16 +30,15 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     place: str,
     static: bool,
     sandbox: str | None,
     network: str | None,
-    pass_env: tuple[str, ...],
-    allow_hosts: tuple[str, ...],
-    allow_images: tuple[str, ...],
     base_image: str | None,
     logs: Path | None,
     as_json: bool,
+    **grants: tuple[str, ...],
 ) -> None:
     """Verify a developer's agent: its source, its manifest, its build, and a smoke run.
 
@@ -68,9 +67,9 @@ def command(
         tell("asks for", " ".join(line.split()))
     passed = static
     if not static:
-        grants, network = consent(catalogue, agent, granted(pass_env, allow_hosts, allow_images), network)
+        given, network = consent(catalogue, agent, granted(**grants), network)
         passed = _build_and_run(
-            catalogue, agent, {"grants": grants, "network": network, "sandbox": sandbox}, base_image, logs, tell
+            catalogue, agent, {"grants": given, "network": network, "sandbox": sandbox}, base_image, logs, tell
         )
     if as_json:
         click.echo(

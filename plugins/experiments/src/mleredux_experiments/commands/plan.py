@@ -233,6 +233,7 @@ def _arm(request: dict[str, Any]) -> dict[str, Any]:
     task: str = request["task"]
     return {
         **shown,
+        "grants": request["grants"].model_dump(exclude_defaults=True),
         "variant": task.partition("+")[2] or ("obfuscated" if request["obfuscated"] else None),
         "options": ",".join(f"{key}={value}" for key, value in request["options"].items()) or None,
         "limits": ",".join(f"{key}={value:g}" for key, value in request["limits"].items()) or None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -87,6 +87,7 @@ def run_fields(
     limits: Mapping[str, Any] | None,
     options: Mapping[str, Any] | None,
     network: str | None,
+    grants: Mapping[str, Sequence[str]] | None,
     obfuscated: bool,
     verify: bool | None,
     context: str | None,
@@ -101,6 +102,7 @@ def run_fields(
         "limits": wanted or None,
         "options": dict(options) if options else None,
         "network": network,
+        "grants": {name: several(name, names) for name, names in grants.items()} if grants else None,
         "obfuscated": obfuscated or None,
         "verify": verify,
         "context": context,

@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -131,6 +131,14 @@ class GatewayConfig:
     upstreams: tuple[Upstream, ...]
     prices: dict[str, Price]
     price_table: Path | None
+
+    def granting(self, fields: tuple[str, ...]) -> GatewayConfig:
+        """Return a copy that grants one run more fields of requests: names or patterns."""
+        more = [
+            replace(one, config=one.config.model_copy(update={"allow": (*one.config.allow, *fields)}))
+            for one in self.upstreams
+        ]
+        return replace(self, upstreams=tuple(more))
 
     def find(self, family: Family, model: str) -> Upstream | None:
         """Return the first upstream of a protocol that offers a model."""

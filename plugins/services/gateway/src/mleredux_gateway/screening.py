@@ -150,7 +150,7 @@ class _Check:
         self.found.image_characters += len(value)
 
     def _not_granted(self, place: str) -> None:
-        self.refuse(place, f"The gateway does not grant `{place}`: leave it out, or have it granted in gateway.toml.")
+        self.refuse(place, f"The gateway does not grant `{place}`: leave it out, or grant it: --allow-llm-field.")
 
 
 def count(value: Any) -> int | None:

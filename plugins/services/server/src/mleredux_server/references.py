@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from mleredux.errors import MlereduxError, NotGranted
 from mleredux.plugin.agent import Agent, Grants
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import asks_of, check_grants, is_foreign, protected_variables
+from mleredux.plugin.host import asks_of, check_grants, is_foreign, joined, protected_variables, within
 
 from mleredux_server.problems import Problem
 from mleredux_server.security import Caller
@@ -32,7 +32,6 @@ _NPM = re.compile(r"(@[A-Za-z0-9~-][\w.~-]*/)?[A-Za-z0-9~-][\w.~-]*@[\w.^~*-]+")
 _DEBIAN = re.compile(r"[a-z0-9][a-z0-9+.-]*(=[\w.+:~-]+)?")
 _PYTHON = re.compile(r"[A-Za-z0-9][\w.-]*(\[[\w.,\s-]*\])?\s*([=<>~!][\w.*+!<>=~,\s-]*)?(;[^/\\@]*)?")
 _HTTPS_PORT = 443
-_HOSTS = ("hosts", "build_hosts")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
@@ -117,12 +116,28 @@ def check_address(url: str, settings: Settings) -> None:
         _check_public(host)
 
 
-def granted(catalogue: Catalogue, settings: Settings, agent: Agent) -> Grants:
-    """What an agent gets of what it asks for on this server; the quota decides on the network mode."""
-    asked, protected = asks_of(agent), protected_variables(catalogue)
-    hosts = {name: [host for host in getattr(asked, name) if host in settings.agent_hosts] for name in _HOSTS}
-    variables = [name for name in asked.variables if name in settings.agent_variables and name not in protected]
-    return Grants.model_validate({"variables": variables, "images": settings.agent_images, **hosts})
+def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Grants | None = None) -> Grants:
+    """What an agent gets on this server; the quota decides on the network mode.
+
+    Args:
+        agent: It gets what it asks for, as far as the administrator allows it.
+        wanted: What the user grants it besides.
+
+    Raises:
+        Problem: The administrator does not allow that.
+    """
+    protected = protected_variables(catalogue)
+    allowed = settings.agent_grants
+    allowed = allowed.model_copy(update={"variables": tuple(n for n in allowed.variables if n not in protected)})
+    wanted = wanted or Grants()
+    possible = within(wanted, allowed)
+    for field in Grants.model_fields:
+        if beyond := [name for name in getattr(wanted, field) if name not in getattr(possible, field)]:
+            words = {"build_hosts": "hosts in builds", "llm_fields": "fields of requests to language models"}
+            raise _forbidden(
+                f"The {words.get(field, field)} {', '.join(beyond)[:200]} can't be granted on this server."
+            )
+    return joined(within(asks_of(agent), allowed), possible, Grants(images=settings.agent_images))
 
 
 def check_made(catalogue: Catalogue, settings: Settings, reference: str, options: Mapping[str, Any]) -> None:

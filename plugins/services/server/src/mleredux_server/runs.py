@@ -74,7 +74,7 @@ def plan_run(service: Service, request: RunRequest, slots: Slots | None = None) 
             limits=request.limits.model_dump(exclude_none=True),
             options=request.options,
             network=request.network,
-            grants=granted(service.catalogue, service.settings, agent),
+            grants=granted(service.catalogue, service.settings, agent, request.grants),
         )
     except NotGranted as error:
         hint = "An open network is granted by requesting it; ask the server administrator for anything else."
@@ -147,7 +147,8 @@ def matrix_of(asked: ExperimentRequest) -> Plan:
                 "invalid", "An experiment needs tasks and agents.", hint="Set `tasks` and `agents`, or `plan`."
             )
         limits = asked.limits.model_dump(exclude_none=True)
-        same = {name: getattr(asked, name) for name in ("sandbox", "options", "network", "obfuscated", "context")}
+        names = ("sandbox", "options", "network", "grants", "obfuscated", "verify", "context")
+        same = {name: getattr(asked, name) for name in names}
         return plan_of(asked.tasks, asked.sets, asked.agents, asked.seeds, limits=limits, **same)
     if other := asked.model_fields_set - {"plan", "name", "project", "priority", "labels"}:
         raise Problem("invalid", f"A plan can't be combined with {', '.join(sorted(other))}.", hint="Give one of them.")

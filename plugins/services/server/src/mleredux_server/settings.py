@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from mleredux.plugin.agent import Grants
+from mleredux.plugin.command import granted
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -34,13 +36,24 @@ class Settings(BaseModel):
     agent_images: tuple[str, ...] = ()
     """Patterns of images that such users may name in options of agents, and repositories in their Dockerfiles."""
     agent_variables: tuple[str, ...] = ()
-    """Environment variables of the server that agents from repositories get if they ask for them."""
+    """Environment variables of the server that agents get if they ask, or if a user grants them."""
     agent_hosts: tuple[str, ...] = ()
-    """Hosts that agents from repositories reach if they ask for them, while they run and in builds."""
+    """Hosts that agents reach, likewise: `HOST` while they run, `build:HOST` in builds."""
+    agent_llm_fields: tuple[str, ...] = ()
+    """Fields of requests to language models that users may grant to agents: names or patterns."""
     verify: bool = True
     """Whether the final code of runs is executed again to verify their results, unless a request says otherwise."""
     min_free_mb: int = Field(default=512, ge=0)
     """With less free space on the disk of the runs directory, the service reports that it is not ready."""
+
+    @property
+    def agent_grants(self) -> Grants:
+        """What agents of users may have.
+
+        Raises:
+            MlereduxError: A name is not valid.
+        """
+        return granted(self.agent_variables, self.agent_hosts, self.agent_images, self.agent_llm_fields)
 
     @property
     def state_dir(self) -> Path:

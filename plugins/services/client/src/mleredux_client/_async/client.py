@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -75,6 +75,7 @@ class AsyncClient:
         limits: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
+        grants: Mapping[str, Sequence[str]] | None = None,
         obfuscated: bool = False,
         verify: bool | None = None,
         context: str | None = None,
@@ -94,6 +95,8 @@ class AsyncClient:
             limits: Further limits: `cpus`, `memory_mb`, `disk_mb`, `gpus`, `llm_calls`, …
             options: Options of the agent to change.
             network: `none`, `gateway` or `open`; the agent's own where None.
+            grants: What else the agent may have, within what the server allows: `{"variables": [...], "hosts": [...],
+                "build_hosts": [...], "images": [...], "llm_fields": [...]}`.
             obfuscated: Whether the agent gets the description without the competition's name and story.
             verify: Whether the final code is executed again to verify the result; None: as the server is configured.
             context: Further text for the agent.
@@ -113,6 +116,7 @@ class AsyncClient:
             limits=limits,
             options=options,
             network=network,
+            grants=grants,
             obfuscated=obfuscated,
             verify=verify,
             context=context,
@@ -191,6 +195,7 @@ class AsyncClient:
         limits: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         network: str | None = None,
+        grants: Mapping[str, Sequence[str]] | None = None,
         obfuscated: bool = False,
         verify: bool | None = None,
         context: str | None = None,
@@ -215,6 +220,7 @@ class AsyncClient:
             limits=limits,
             options=options,
             network=network,
+            grants=grants,
             obfuscated=obfuscated,
             verify=verify,
             context=context,

@@ -109,6 +109,7 @@ class ServerBackend:
             name: getattr(request, name) for name in ("sandbox", "network", "project", "priority", "context", "verify")
         }
         same |= {name: getattr(request, name) or None for name in ("limits", "options", "obfuscated", "labels")}
+        same["grants"] = request.grants.model_dump(exclude_defaults=True) or None
         if request.sets or len(tasks) * len(agents) * len(seeds) > 1:
             matrix = {"name": request.name, "tasks": tasks, "sets": list(request.sets) or None, "agents": agents}
             made = self.service.json(create("/v1/experiments", known({**matrix, "seeds": seeds, **same})))

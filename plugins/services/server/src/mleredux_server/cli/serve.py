@@ -84,7 +84,18 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     help="Environment variables of the server that users' agents may use.",
 )
 @click.option(
-    "--agent-host", "agent_hosts", multiple=True, metavar="HOST", help="Hosts that users' agents may reach if they ask."
+    "--agent-host",
+    "agent_hosts",
+    multiple=True,
+    metavar="[build:]HOST",
+    help="Hosts that users' agents may reach while they run (or in builds).",
+)
+@click.option(
+    "--agent-llm-field",
+    "agent_llm_fields",
+    multiple=True,
+    metavar="FIELD",
+    help="Fields of requests to language models that users may grant to agents; a pattern is allowed.",
 )
 @runs_dir_option
 @data_dir_option
@@ -105,6 +116,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
+    assert settings.agent_grants is not None  # raises if a name is not valid
     logs.configure(settings.log_format, settings.log_level)
     with alone(settings), bound(settings) as server_socket:
         service = make_service(settings, catalogue(ctx))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from mleredux.plugin.agent import Grants
 from mleredux.plugin.artifact import Report
 from mleredux.plugin.experiment import Plan
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -42,6 +43,8 @@ class HowToRun(Body):
     limits: LimitsAsked = LimitsAsked()
     options: dict[str, Any] = Field(default={}, max_length=64)
     network: NetworkName | None = None
+    grants: Grants = Grants()
+    """What the agent may have besides, within what the server's administrator allows."""
     obfuscated: bool = False
     verify: bool | None = None
     """Whether the final code is executed again to verify the result; None: as the server is configured."""
