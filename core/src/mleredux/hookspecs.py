@@ -124,7 +124,10 @@ def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
 
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
-    """Return commands; `runs curve` is `curve` in the group `runs`. With `--server` support, `place = "both"`."""
+    """Return commands; `runs curve` is `curve` in the group `runs`.
+
+    A `Ref` may say `place` (`both`: works with `--server` too) and `section` (of the help: `Results`, `Compare`, …).
+    """
 
 
 @hookspec

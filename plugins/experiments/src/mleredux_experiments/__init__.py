@@ -63,7 +63,11 @@ _SERVER = {"compare", "leaderboard", "power", "experiment"} | {
 def mleredux_register_commands() -> Iterable[Ref]:
     """The commands of this plugin, each imported when it is used."""
     return [
-        Ref(name, f"{__name__}.{where}", {"title": title, "place": "both" if name in _SERVER else "here"})
+        Ref(
+            name,
+            f"{__name__}.{where}",
+            {"title": title, "place": "both" if name in _SERVER else "here", "section": "Compare"},
+        )
         for name, (where, title) in _COMMANDS.items()
     ]
 

@@ -40,13 +40,17 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """The commands `curriculum`, `planted`, `techniques` and `runs techniques`."""
-    title = "Collect the findings of technique runs on a task, for `mleredux run --context`."
+    title = "Collect technique findings as context for agents."
     used = "Score runs of competitions for the techniques that they used."
-    opened = "Commit to the secret of planted seeds, and open it when the results are published."
+    opened = "Commit to the secret of planted seeds; open it later."
     return [
-        Ref("curriculum", f"{__name__}.command:command", {"title": title}),
-        Ref("planted", f"{__name__}.planted:command", {"title": opened}),
-        Ref("techniques", f"{__name__}.class_command:command", {"title": "Teach with technique tasks."}),
+        Ref("curriculum", f"{__name__}.command:command", {"title": title, "section": "Learn"}),
+        Ref("planted", f"{__name__}.planted:command", {"title": opened, "section": "Learn"}),
+        Ref(
+            "techniques",
+            f"{__name__}.class_command:command",
+            {"title": "Teach with technique tasks.", "section": "Learn"},
+        ),
         Ref("runs techniques", f"{__name__}.usage.command:command", {"title": used}),
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.server import Place, elsewhere, place_of, server_of, works
+from mleredux._core.cli.server import Place, elsewhere, place_of, works
 
 
 class CommandGroup(click.Group):
@@ -71,7 +71,7 @@ class CommandGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Commands with their short help, without importing any of them."""
         if shown := self.shown(ctx):
-            with formatter.section("Commands on a server" if server_of(ctx) and not ctx.parent else "Commands"):
+            with formatter.section("Commands"):
                 formatter.write_dl(list(shown.items()))
 
 

@@ -10,10 +10,10 @@ from mleredux._core.cli.server import server_of
 
 _COLUMNS = {
     "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "prepared", "plugin", "title"),
-    "techniques": ("id", "variants", "plugin", "title"),
-    "agents": ("id", "version", "network", "sandboxes", "plugin", "title"),
-    "graders": ("id", "direction", "plugin", "title"),
-    "sandboxes": ("id", "isolated", "builds", "networks", "gpus", "writable_root", "plugin", "title"),
+    "techniques": ("id", "title", "variants", "plugin"),
+    "agents": ("id", "network", "sandboxes", "title", "version", "plugin"),
+    "graders": ("id", "direction", "title", "plugin"),
+    "sandboxes": ("id", "isolated", "builds", "networks", "gpus", "title", "writable_root", "plugin"),
 }
 
 
@@ -42,7 +42,7 @@ def command(
     if as_json:
         print_json(rows)
         return
-    print_table(rows, _COLUMNS[kind])
+    print_table(rows, _COLUMNS[kind], least={"id": 40})
     if server_of(ctx) is None:
         for problem in catalogue(ctx).problems():
             click.echo(f"Warning: {problem}", err=True)

@@ -59,7 +59,7 @@ def print_table(
     give_way: Sequence[str] = (),
     least: Mapping[str, int] = MappingProxyType({}),
 ) -> None:
-    """Format rows in aligned columns, truncated to the terminal's width.
+    """Format rows in aligned columns, as wide as the terminal; last columns without room for their heading are omitted.
 
     Args:
         give_way: Columns that are shortened in the middle first, the widest most, before lines are truncated.
@@ -82,8 +82,13 @@ def print_table(
         if over > 0 and name in columns:
             place = columns.index(name)
             widths[place] = max(min(width, widths[place]), widths[place] - over)
+    while (
+        len(widths) > 1
+        and sum(widths[:-1]) + 2 * len(widths[:-1]) + min(len(heads[len(widths) - 1]), widths[-1]) > room
+    ):
+        widths.pop()
     for number, line in enumerate([heads, *cells]):
-        parts = [_cut(cell, width).ljust(width) for cell, width in zip(line, widths, strict=True)]
+        parts = [_cut(cell, width).ljust(width) for cell, width in zip(line, widths, strict=False)]
         text = "  ".join(parts).rstrip()
         text = text if len(text) <= room else text[: max(room - 1, 10)] + "…"
         click.echo(click.style(text, bold=True) if number == 0 else text)

@@ -31,6 +31,18 @@ COMMANDS: dict[str, tuple[str, Place]] = {
 }
 """Commands with their short help and back end; each is `mleredux._core.cli.<command>:command`."""
 
+SECTIONS = {
+    "Tasks": ("list", "show", "prepare"),
+    "Run and grade": ("run", "validate", "grade"),
+    "Results": ("runs", "logs", "artifacts"),
+    "Compare": (),
+    "Learn": (),
+    "Servers": (),
+    "Set up and extend": ("agent", "doctor", "new", "plugins"),
+}
+"""Sections of the help with core's commands; a plugin's name theirs in their `Ref` (`{"section": "Compare"}`)."""
+_OTHERS = "Other commands"
+
 
 class Root(CommandGroup):
     """Finds commands by name, ours first, then those of plugins; with `--server`, those that work there."""
@@ -79,9 +91,20 @@ class Root(CommandGroup):
         ctx.fail(f"No such command {name!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As in any group; without a client for the requested server, state how to install it."""
-        super().format_commands(ctx, formatter)
-        if not self.shown(ctx):
+        """Commands by section; without a client for the requested server, state how to install it."""
+        where = " on a server" if server_of(ctx) is not None else ""
+        core = {name: section for section, names in SECTIONS.items() for name in names}
+        added = catalogue(ctx).entries("commands")
+        rows: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
+        shown = self.shown(ctx)
+        for name, title in sorted(shown.items(), key=lambda row: [*core, row[0]].index(row[0])):
+            section = core.get(name) or str(added[name].ref.summary.get("section", _OTHERS))
+            rows.setdefault(section, []).append((name, title))
+        for section, listed in rows.items():
+            if listed:
+                with formatter.section(f"{section}{where}"):
+                    formatter.write_dl(listed)
+        if not any(rows.values()):
             formatter.write_paragraph()
             formatter.write_text(NO_CLIENT)
 

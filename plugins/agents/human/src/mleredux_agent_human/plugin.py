@@ -34,5 +34,13 @@ def mleredux_find_agent(reference: str) -> Agent | None:
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """`start`, `submit`, `finish`, and `runs release`."""
-    names = {"start": "start", "submit": "submit", "finish": "finish", "runs release": "release"}
-    return [Ref(name, f"mleredux_agent_human.{module}:command") for name, module in names.items()]
+    names = {
+        "start": ("start", "Work on a task yourself, as an agent sees it."),
+        "submit": ("submit", "Submit a file in a workspace of `start`."),
+        "finish": ("finish", "End the work in a workspace of `start`; show the grade."),
+        "runs release": ("release", ""),
+    }
+    return [
+        Ref(name, f"mleredux_agent_human.{module}:command", {"title": title, "section": "Run and grade"})
+        for name, (module, title) in names.items()
+    ]

@@ -12,5 +12,13 @@ mleredux_contract = 2
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """The commands `bundle` and `verify`."""
-    yield Ref("bundle", f"{__name__}.commands:bundle", {"title": "Write the results of runs into one signed archive."})
-    yield Ref("verify", f"{__name__}.commands:verify", {"title": "Check a signed archive, and grade its submissions."})
+    yield Ref(
+        "bundle",
+        f"{__name__}.commands:bundle",
+        {"title": "Write results into one signed archive.", "section": "Results"},
+    )
+    yield Ref(
+        "verify",
+        f"{__name__}.commands:verify",
+        {"title": "Check a signed archive; grade it again.", "section": "Results"},
+    )

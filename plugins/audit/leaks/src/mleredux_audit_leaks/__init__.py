@@ -12,5 +12,5 @@ mleredux_contract = 2
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """The command `audit`."""
-    title = "Find leaks in a prepared task: answers in public files, predictive ids, duplicates."
-    yield Ref("audit", f"{__name__}.command:command", {"title": title})
+    title = "Find leaks in a prepared task."
+    yield Ref("audit", f"{__name__}.command:command", {"title": title, "section": "Tasks"})

@@ -29,7 +29,7 @@ _COMMANDS = {
 def mleredux_register_commands() -> Iterable[Ref]:
     """Commands that only a server has; those that log in are there without `--server` too."""
     for name, (target, place, title) in _COMMANDS.items():
-        yield Ref(name, f"mleredux_client.cli.{target}", {"title": title, "place": place})
+        yield Ref(name, f"mleredux_client.cli.{target}", {"title": title, "place": place, "section": "Servers"})
 
 
 @hookimpl

@@ -20,8 +20,8 @@ _WHERE = {"ScriptedLlm": "local", "Scenario": "scenario", "load_scenario": "scen
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """The command `scripted-llm`."""
-    title = "Serve a scripted language model that replies from a scenario file."
-    yield Ref("scripted-llm", f"{__name__}.command:command", {"title": title})
+    title = "Serve a scripted language model from a scenario file."
+    yield Ref("scripted-llm", f"{__name__}.command:command", {"title": title, "section": "Set up and extend"})
 
 
 def __getattr__(name: str) -> Any:

@@ -12,8 +12,10 @@ __version__ = "0.2.0"
 def mleredux_register_commands() -> list[Ref]:
     """`serve` starts the service; `server` administers its database."""
     return [
-        Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service for many users and runs."}),
+        Ref("serve", "mleredux_server.cli.serve:command", {"title": "Start the HTTP service.", "section": "Servers"}),
         Ref(
-            "server", "mleredux_server.cli.server:command", {"title": "Administer a service: users, tokens, projects."}
+            "server",
+            "mleredux_server.cli.server:command",
+            {"title": "Administer a service: users, tokens, projects.", "section": "Servers"},
         ),
     ]

@@ -26,4 +26,10 @@ mleredux_contract = 2
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
     """`mleredux view`."""
-    return [Ref("view", "mleredux_view.command:command", {"title": "Show runs in a browser, live or offline."})]
+    return [
+        Ref(
+            "view",
+            "mleredux_view.command:command",
+            {"title": "Show runs in a browser, live or offline.", "section": "Results"},
+        )
+    ]
