@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from mleredux._core.capabilities import choose
+from mleredux._core.debug_sample import refuse_mixed
 from mleredux._core.grants import check_grants, is_foreign, protected_variables
 from mleredux._core.models import Agent, Grants, Limits
 from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
@@ -105,10 +106,12 @@ def plan_tasks(catalogue: Catalogue, plan: Plan) -> list[str]:
 
     Raises:
         NotFound: A set has no tasks.
+        DataError: There are samples (`+debug-N`) beside whole tasks.
     """
     found: list[str] = []
     for name in plan.experiment.tasks:
         found += catalogue.task_names((), (name.removeprefix(SET),)) if name.startswith(SET) else (name,)
+    refuse_mixed(found, "An experiment" if plan.experiment.name != "runs" else "One command")
     return list(dict.fromkeys(found))
 
 

@@ -11,7 +11,8 @@ A plan is a file, or made of the same fields; services and commands expand it al
 
 from __future__ import annotations
 
+from mleredux._core.debug_sample import is_sample
 from mleredux._core.models.experiment import Arm, Cell, Design, Plan, PlanLimits, Stop
 from mleredux._core.plans import plan_cells, plan_of, plan_tasks
 
-__all__ = ["Arm", "Cell", "Design", "Plan", "PlanLimits", "Stop", "plan_cells", "plan_of", "plan_tasks"]
+__all__ = ["Arm", "Cell", "Design", "Plan", "PlanLimits", "Stop", "is_sample", "plan_cells", "plan_of", "plan_tasks"]

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.experiment import is_sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,6 +189,14 @@ class Results:
     def keep(self, rows: Iterable[Row]) -> Results:
         """The same with other rows."""
         return replace(self, rows=tuple(rows))
+
+    def without_samples(self) -> Results:
+        """The same without runs on debug samples (`wine+debug-200`), unless there are no others: they never mix."""
+        whole = tuple(row for row in self.rows if not is_sample(row.task))
+        if not 0 < len(whole) < len(self.rows):
+            return self
+        note = f"{len(self.rows) - len(whole)} runs on debug samples are left out; they compare with no other task."
+        return replace(self, rows=whole, notes=(*self.notes, note))
 
     def where(self, conditions: Iterable[str]) -> Results:
         """The rows that meet all conditions, each `FIELD=VALUE`: a field of the row, of its setup or its task.

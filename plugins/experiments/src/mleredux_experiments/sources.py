@@ -50,7 +50,7 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
         found = found.keep(row for row in found.rows if row.experiment == experiment)
     elif not found.rows and next(folder.glob("*/*.json"), None):
         return load_reports(folder)
-    return found
+    return found.without_samples()
 
 
 def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
@@ -362,7 +362,7 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
                 seconds=seconds,
             )
         )
-    return Results(tuple(rows), task_facts())
+    return Results(tuple(rows), task_facts()).without_samples()
 
 
 def _seconds(start: Any, end: Any) -> float | None:

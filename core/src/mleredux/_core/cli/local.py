@@ -52,6 +52,16 @@ class LocalBackend:
         """Where runs are stored."""
         return f"in {self.store.path}"
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of runs and of data."""
+        return self.store.path, Path(self._data_dir) if self._data_dir else default_data_dir()
+
+    def worked(self, run_id: str) -> float:
+        """Seconds that a run's agent worked."""
+        outcome = self.store.get(run_id).outcome
+        return outcome.seconds if outcome else 0.0
+
     def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
         """All objects of a type; for tasks also whether they are prepared."""
         rows = listed(self._catalogue, kind, sets=sets, category=category, technique=technique)
@@ -111,7 +121,9 @@ class LocalBackend:
             check_resumable(run, self._catalogue, base_image=request.base_image)
             return _LocalBatch([run], pipeline)
         data = DataStore(self._data_dir)
-        pipeline = Pipeline(self.store, self._catalogue, data, request.jobs, request.base_image)
+        pipeline = Pipeline(
+            self.store, self._catalogue, data, request.jobs, request.base_image, smoke=not request.watch
+        )
         planned = self._plan(request)
         self._have_data(request, data, planned)
         for sentence in self._not_isolated(request, planned):
@@ -129,8 +141,11 @@ class LocalBackend:
             if progress.following:
                 progress.in_background(partial(_copy_log, run, progress, len(batch.runs) > 1))
         batch.pipeline.progress = lambda run, said: progress.tell(run.id, said, ended=said in set(State))
-        signal.signal(signal.SIGTERM, lambda *_: batch.pipeline.cancel())
-        return [_view(run) for run in batch.pipeline.execute(batch.runs)]
+        before = signal.signal(signal.SIGTERM, lambda *_: batch.pipeline.cancel())
+        try:
+            return [_view(run) for run in batch.pipeline.execute(batch.runs)]
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     def _plan(self, request: RunRequest) -> list[dict[str, Any]]:
         """One set of fields for each run, all validated before the first run is created."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
 from mleredux._core.cli.backend import Backend, Batch, RunRequest
 from mleredux._core.cli.consent import OPTIONS, grant_options, granted
-from mleredux._core.cli.context import backend
+from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, runs_dir_option
 from mleredux._core.cli.server import local_option, server_option
+
+if TYPE_CHECKING:
+    from mleredux._core.cli.local import LocalBackend
 
 EXIT_AGENT_FAILED = 3
 EXIT_ENVIRONMENT_BROKE = 4
@@ -25,8 +28,8 @@ _LIMITS = (
 )
 """Options that are limits, by their names in `Limits`."""
 _SAME = (
-    *("tasks", "sets", "agents", "seeds", "sandbox", "network", "obfuscated", "verify"),
-    *("base_image", "jobs", "source", "resume", "project", "priority", "name"),
+    *("agents", "seeds", "sandbox", "network", "obfuscated", "verify"),
+    *("base_image", "jobs", "source", "watch", "resume", "project", "priority", "name"),
 )
 """Options that are passed to a request unchanged."""
 
@@ -86,6 +89,18 @@ _SAME = (
     help="A folder or zip file with the raw data of the task, if it is not prepared yet.",
     why="the server prepares its own data.",
 )
+@click.option(
+    "--debug-sample",
+    type=click.IntRange(2, 10**9 - 1),
+    metavar="ROWS",
+    help="Run on a sample of so many rows, the task's variant `+debug-ROWS`; its scores compare with nothing else.",
+)
+@local_option(
+    "--watch",
+    is_flag=True,
+    help="Run again when the agent's files change, and show what differs; Ctrl-C ends.",
+    why="the agent's files are on this machine.",
+)
 @click.option("--follow", is_flag=True, help="Show the agent's log while it runs.")
 @local_option(
     "--resume",
@@ -116,18 +131,25 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         raise click.UsageError("--detach excludes --follow; follow a run with `mleredux logs RUN --follow`.")
     if not (asked["tasks"] or asked["sets"] or asked["resume"]):
         raise click.UsageError("Give a task, e.g. `mleredux run digits --agent baseline`, or a set with --set.")
+    if asked["watch"] and (asked["as_json"] or asked["resume"]):
+        raise click.UsageError("--watch shows runs until Ctrl-C; it excludes --json and --resume.")
     there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])
-    same = {name: asked[name] for name in _SAME}
-    batch = there.create(
-        RunRequest(
-            **same,
-            limits={name: asked[name] for name in _LIMITS if asked[name] is not None},
-            options=read_options(asked["options"]),
-            grants=granted(**{name: asked[name] for name in OPTIONS}),
-            labels=read_labels(asked["labels"]),
-            context=asked["context"].read() if asked["context"] else None,
-        )
+    tasks, sets = _chosen_tasks(ctx, asked)
+    request = RunRequest(
+        tasks=tasks,
+        sets=sets,
+        **{name: asked[name] for name in _SAME},
+        limits={name: asked[name] for name in _LIMITS if asked[name] is not None},
+        options=read_options(asked["options"]),
+        grants=granted(**{name: asked[name] for name in OPTIONS}),
+        labels=read_labels(asked["labels"]),
+        context=asked["context"].read() if asked["context"] else None,
     )
+    if asked["watch"]:
+        from mleredux._core.cli.watch import watch
+
+        watch(ctx, cast("LocalBackend", there), request, exit_code, follow=asked["follow"])
+    batch = there.create(request)
     several = len(batch.runs) > 1 or len(asked["tasks"]) > 1 or bool(asked["sets"])
     if asked["detach"]:
         if asked["as_json"]:
@@ -141,6 +163,16 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         click.echo(batch.note, err=True)
     watching = {name: asked[name] for name in ("follow", "as_json", "cancel_on_interrupt")}
     see_through(ctx, there, batch, several=several, **watching)
+
+
+def _chosen_tasks(ctx: click.Context, asked: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tasks and sets of a request; of `--debug-sample`, the tasks' samples."""
+    if asked["debug_sample"] is None:
+        return asked["tasks"], asked["sets"]
+    from mleredux._core.debug_sample import sample_name
+
+    names = catalogue(ctx).task_names(asked["tasks"], asked["sets"])
+    return tuple(sample_name(name, asked["debug_sample"]) for name in names), ()
 
 
 def see_through(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mleredux._core.debug_sample import sample_of, sampled
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
 from mleredux.errors import MlereduxError, NotFound, PluginError
@@ -152,6 +153,8 @@ class Catalogue:
         if name in self.entries("tasks"):
             task: Task = self.get("tasks", name)
             return task
+        if sample := sampled(name):
+            return sample_of(self.task(sample[0]), sample[1])
         base, plus, variant = name.partition("+")
         declared: Task | None = self.get("tasks", base) if plus and base in self.entries("tasks") else None
         make = declared.variants.get(variant) if declared is not None else None

@@ -15,6 +15,8 @@ MAX_BYTES = 500 << 20
 MAX_LENGTH = 1024
 LEFT_OUT = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"})
 """What a copy of a folder leaves out. A commit's own files are all there, and all checked."""
+_OF_RUNS = {"index.sqlite", ".slots.lock"}
+"""Files by which a folder of runs is known; a copy leaves it out too."""
 _DEPTH = 100
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -83,6 +85,8 @@ def _entries(
         handle = os.open(base, _FLAGS, dir_fd=parent)
         try:
             mode = os.fstat(handle).st_mode  # it may have been replaced since
+            if stat.S_ISDIR(mode) and left_out and set(os.listdir(handle)) >= _OF_RUNS:  # noqa: PTH208
+                continue  # what our own runs left in a folder would be another agent each time
             if stat.S_ISDIR(mode):
                 yield from _entries(handle, f"{name}/", shown, left_out, depth - 1)
             elif stat.S_ISREG(mode):

@@ -1,0 +1,260 @@
+"""`mleredux run --watch`: run an agent again when its files change, and show what differs from the previous run."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from mleredux._core.cli.backend import RunRequest, RunView
+from mleredux._core.cli.context import catalogue
+from mleredux._core.cli.output import safe
+from mleredux._core.cli.run_progress import Progress
+from mleredux._core.cli.run_table import closing_table
+from mleredux._core.formats import duration, number, short_agent
+from mleredux._core.own_machine import SCHEME, agent_reference
+from mleredux.errors import MlereduxError
+
+if TYPE_CHECKING:
+    from mleredux._core.cli.local import LocalBackend
+    from mleredux._core.plugins import Catalogue
+
+_LOOK_SECONDS, _SETTLE_SECONDS = 0.2, 0.1
+_LEFT_OUT = frozenset({"venv", "node_modules", "__pycache__"})
+_MOST_TEXT = 256 << 10
+_MOST_LINES = {"code": 40, "log": 12}
+_FRAME = re.compile(r'  File "([^"]+)", line (\d+)')
+_LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python3|^<")
+
+Stamps = dict[Path, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Files of agents on this machine.
+
+    Attributes:
+        places: Scripts and folders.
+        left_out: Folders that are written while agents run.
+    """
+
+    places: tuple[Path, ...]
+    left_out: frozenset[Path]
+
+    @classmethod
+    def of(cls, found: Catalogue, agents: Iterable[str], left_out: Iterable[Path]) -> Watched:
+        """What to watch of agents as they were named.
+
+        Raises:
+            click.UsageError: None of them is a script or folder on this machine.
+        """
+        named = [agent_reference(found, name) for name in agents]
+        local = [name.removeprefix(SCHEME).partition("#")[0] for name in named if name.startswith(SCHEME)]
+        places = tuple(path.resolve() for path in (Path(name).expanduser() for name in local) if path.exists())
+        if not places:
+            raise click.UsageError(
+                "--watch needs an agent that is a script or a folder on this machine, as in --agent ./solve.py."
+            )
+        return cls(places, frozenset(path.resolve() for path in left_out))
+
+    def stamps(self) -> Stamps:
+        """Time and size of each file; hidden files are not watched."""
+        found: Stamps = {}
+        for path in self._files():
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found[path] = status.st_mtime_ns, status.st_size
+        return found
+
+    def texts(self) -> dict[str, list[str]]:
+        """The lines of each text file."""
+        found = {}
+        top = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in self.places]))
+        for path in self._files():
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                if path.stat().st_size <= _MOST_TEXT:
+                    found[str(path.relative_to(top))] = path.read_text(encoding="utf-8").splitlines()
+        return found
+
+    def wait(self, before: Stamps) -> None:
+        """Return when a file has changed, and nothing changes any more."""
+        while (now := self.stamps()) == before:
+            time.sleep(_LOOK_SECONDS)
+        while True:
+            time.sleep(_SETTLE_SECONDS)
+            if (later := self.stamps()) == now:
+                return
+            now = later
+
+    def _files(self) -> Iterator[Path]:
+        for place in self.places:
+            if place.is_dir():
+                yield from self._below(place)
+                continue
+            yield place  # and what is copied with a script
+            with contextlib.suppress(OSError):
+                for path in sorted(place.parent.iterdir()):
+                    if path != place and (path.suffix == ".py" or path.name == "requirements.txt"):
+                        yield path
+                    elif (path / "__init__.py").is_file():
+                        yield from self._below(path)
+
+    def _below(self, folder: Path) -> Iterator[Path]:
+        for parent, folders, names in os.walk(folder):
+            folders[:] = [
+                name
+                for name in sorted(folders)
+                if name[0] != "." and name not in _LEFT_OUT and Path(parent, name).resolve() not in self.left_out
+            ]
+            yield from (Path(parent, name) for name in sorted(names) if name[0] != "." and name[-1] != "~")
+
+
+def watch(
+    ctx: click.Context,
+    there: LocalBackend,
+    request: RunRequest,
+    exit_code: Callable[[dict[str, Any]], int],
+    *,
+    follow: bool,
+) -> NoReturn:
+    """Run a request again each time its agents' files change, until Ctrl-C; every run is kept.
+
+    Args:
+        exit_code: That of the command, by a run's record; the last runs decide.
+        follow: Whether to show the agents' logs.
+    """
+    console, found = Console(), catalogue(ctx)
+    watched = Watched.of(found, request.agents, there.folders)
+    code, before, previous = 0, dict[str, list[str]](), list[RunView]()
+    shown = ", ".join(os.path.relpath(path) for path in watched.places)
+    try:
+        while True:
+            stamps, texts = watched.stamps(), watched.texts()
+            ended = _run(there, request, follow=follow)
+            if ended:
+                code = max(exit_code(view.record) for view in ended)
+                if any(view.record["cause"] == "cancelled" for view in ended):
+                    break
+                closing_table(ended)
+                _show(console, there, ended, previous, before, texts)
+                before, previous = texts, ended
+            console.print(Text(f"Watching {safe(shown)}; Ctrl-C ends.", style="dim"))
+            watched.wait(stamps)
+            found.forget_references()
+            console.rule(Text(safe(_changed(before or texts, watched.texts())), style="dim"))
+    except KeyboardInterrupt:
+        pass
+    console.print(f"Stopped watching; all runs are {there.place}.")
+    ctx.exit(code)
+
+
+def _run(there: LocalBackend, request: RunRequest, *, follow: bool) -> list[RunView]:
+    """The runs of a request; none, with a sentence on why, if the agent can't be run as it is now."""
+    try:
+        batch = there.create(request)
+        with Progress(follow=follow, quiet=False) as progress:
+            return there.finish(batch, progress) or []
+    except MlereduxError as error:
+        click.echo(f"Error: {error}", err=True)
+        return []
+
+
+def _changed(before: dict[str, list[str]], now: dict[str, list[str]]) -> str:
+    names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if not names:
+        return "touched"
+    return f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''} changed"
+
+
+def _show(
+    console: Console,
+    there: LocalBackend,
+    ended: Sequence[RunView],
+    previous: Sequence[RunView],
+    before: dict[str, list[str]],
+    texts: dict[str, list[str]],
+) -> None:
+    """The line of the agent's code that failed, and what differs from the previous runs."""
+    for view in ended:
+        if view.status == "failed" and (line := _failed_at(_log(there, view))):
+            console.print(Text(safe(line), style="yellow"))
+    if not previous:
+        return
+    several = len(ended) > 1
+    for old, new in zip(previous, ended, strict=True):
+        name = f"{new.task} · {short_agent(new.agent)} · seed {new.record['seed']}: " if several else ""
+        console.print(Text(safe(f"{name}score {_scores(old, new)} · time {_times(there, old, new)}"), style="bold"))
+    _lines(console, "code", _differences(before, texts))
+    for old, new in zip(previous, ended, strict=True):
+        logs = [_log(there, view) for view in (old, new)]
+        _lines(console, "log", _difference(*logs), of=f" of {new.task}" if several else "")
+
+
+def _scores(old: RunView, new: RunView) -> str:
+    was, now = (view.report.score if view.report else None for view in (old, new))
+    told = f"{number(was)} → {number(now)}"
+    if was is None or now is None or new.report is None:
+        return told
+    if was == now:
+        return f"{told} (same)"
+    better = (now < was) == new.report.is_lower_better
+    return f"{told} ({'+' if now > was else '−'}{number(abs(now - was))}, {'better' if better else 'worse'})"
+
+
+def _times(there: LocalBackend, old: RunView, new: RunView) -> str:
+    return " → ".join(duration(there.worked(view.record["id"])) for view in (old, new))
+
+
+def _failed_at(log: list[str]) -> str | None:
+    """Where the agent's own code failed, by the last traceback of its log."""
+    starts = [number for number, line in enumerate(log) if line.startswith("Traceback (most recent")]
+    frames = [
+        (found, number)
+        for number, line in enumerate(log[starts[-1] :] if starts else (), starts[-1] if starts else 0)
+        if (found := _FRAME.match(line)) and not _LIBRARY.search(found[1])
+    ]
+    if not frames:
+        return None
+    found, number = frames[-1]
+    code = log[number + 1].strip() if len(log) > number + 1 else ""
+    return f"{Path(found[1]).name}, line {found[2]}: {code}"
+
+
+def _log(there: LocalBackend, view: RunView) -> list[str]:
+    with contextlib.suppress(MlereduxError, OSError):
+        return b"".join(there.log(view.record["id"], build=False, follow=False)).decode(errors="replace").splitlines()
+    return []
+
+
+def _differences(before: dict[str, list[str]], now: dict[str, list[str]]) -> list[str]:
+    lines = []
+    for name in sorted({*before, *now}):
+        if change := _difference(before.get(name, []), now.get(name, [])):
+            lines += [name, *change]
+    return lines
+
+
+def _difference(before: list[str], now: list[str]) -> list[str]:
+    found = difflib.unified_diff(before[-5000:], now[-5000:], lineterm="", n=0)
+    return [line for line in found if not line.startswith(("---", "+++", "@@"))]
+
+
+def _lines(console: Console, what: str, lines: list[str], *, of: str = "") -> None:
+    if not lines:
+        return
+    console.print(Text(f"{what}{safe(of)}", style="bold"))
+    for line in lines[: _MOST_LINES[what]]:
+        style = {"+": "green", "-": "red"}.get(line[:1], "dim")
+        console.print(Text(f"  {safe(line)}", style=style), overflow="ellipsis", no_wrap=True)
+    if (rest := len(lines) - _MOST_LINES[what]) > 0:
+        console.print(Text(f"  … {rest} more lines", style="dim"))
