@@ -28,12 +28,15 @@ from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.regrade import regrade
 from mleredux._core.stages.trial import Trial
 from mleredux._core.stages.verify_run import verify_run
+from mleredux._core.store.lease import LEASE_SECONDS, Lease, next_fence, read_lease, take_away
 from mleredux._core.submissions.files import submitted
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 
 __all__ = [
+    "LEASE_SECONDS",
     "Job",
+    "Lease",
     "NotSubmitted",
     "Pipeline",
     "Slot",
@@ -53,16 +56,19 @@ __all__ = [
     "looks_prepared",
     "machine_slots",
     "missing_grants",
+    "next_fence",
     "plan",
     "prepare",
     "process_birth",
     "protected_variables",
     "read_jsonl",
+    "read_lease",
     "read_schema",
     "regrade",
     "score_in_children",
     "set_current",
     "submitted",
+    "take_away",
     "task_record",
     "validate",
     "verify_run",

@@ -23,7 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
 ALLOWED_LABELS = {
-    "route", "method", "status", "le", "kind", "outcome", "version", "python", "database", "state",
+    "route", "method", "status", "le", "kind", "outcome", "version", "python", "database", "state", "reason",
 }  # fmt: skip
 
 

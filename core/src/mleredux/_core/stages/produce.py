@@ -63,6 +63,7 @@ def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
         artifacts=tuple(artifacts[path] for path in sorted(artifacts)),
         left_out=tuple(left_out),
     )
+    run.log.check()
     write_atomically(run.path / "artifacts.json", manifest.model_dump_json(indent=1) + "\n")
     return manifest
 

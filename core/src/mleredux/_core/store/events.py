@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,14 @@ class EventLog:
 
     Only the holder of the run's lock appends. A line that a crash left half-written is cut off before the next append
     and ignored by readers.
+
+    Attributes:
+        check: Called before each write, with the file open; raises if this process may not write any more.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.check: Callable[[], None] = lambda: None
         self._lock = threading.RLock()
         self._forget()
 
@@ -31,12 +36,14 @@ class EventLog:
         """Write one event, a typed one or one of a type and data; it is on disk when this returns."""
         type_, data = (what.type, what.data) if isinstance(what, Payload) else (what, data)
         with self._lock:
-            if self._catch_up() != self._read:
-                os.truncate(self.path, self._read)
-            event = Event(seq=len(self._events), time=datetime.now(UTC), type=type_, data=data)
-            line = event.model_dump_json().encode() + b"\n"
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
+                size = self._catch_up()
+                event = Event(seq=len(self._events), time=datetime.now(UTC), type=type_, data=data)
+                line = event.model_dump_json().encode() + b"\n"
+                self.check()
+                if size != self._read:
+                    os.ftruncate(descriptor, self._read)
                 left = memoryview(line)
                 while left:
                     left = left[os.write(descriptor, left) :]

@@ -107,8 +107,13 @@ class Run:
         """What was used so far."""
         return self._record.use
 
+    def guard(self, check: Callable[[], None]) -> None:
+        """Call `check` before each write of events and records; it raises if this process may not write any more."""
+        self.log.check = check
+
     def record_use(self, **used: Any) -> None:
         """Add to what was used."""
+        self.log.check()
         self._record = self._record.model_copy(update={"use": self.use.model_copy(update=used)})
         _write(self.path, self._record)
 
@@ -206,6 +211,7 @@ class Run:
 
     def write_report(self, report: Report) -> None:
         """Store the grade with its verdict; medals of all versions of the submission follow it."""
+        self.log.check()
         write_atomically(self.path / "report.json", report.model_dump_json(indent=1) + "\n")
         if scores := self.scores:
             self.write_scores([score.model_copy(update={"medal": report.medal_of(score.score)}) for score in scores])
@@ -213,6 +219,7 @@ class Run:
 
     def write_scores(self, scores: Sequence[VersionScore]) -> None:
         """Store the score over time."""
+        self.log.check()
         content = [score.model_dump(mode="json") for score in scores]
         write_atomically(self.path / SCORES_FILE, json.dumps(content, indent=1) + "\n")
 

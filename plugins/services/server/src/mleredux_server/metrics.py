@@ -24,7 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server import __version__
 from mleredux_server.database.tables import BuildRow, Job, RunRow, Submission, now
-from mleredux_server.scheduler.tally import Tally
+from mleredux_server.scheduler.tally import REASONS, Tally
 from mleredux_server.service import Service
 
 _BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -190,6 +190,16 @@ def _tallied(tally: Tally) -> Iterator[Metric]:
         for kind in JOB_KINDS:
             family.add_metric([kind], counts[kind])
         yield family
+    taken = CounterMetricFamily(
+        "mleredux_jobs_taken_away", "Jobs whose worker was killed by the server.", labels=["kind", "reason"]
+    )
+    for kind in JOB_KINDS:
+        for reason in REASONS:
+            taken.add_metric([kind, reason], tally.taken_away[kind, reason])
+    yield taken
+    yield _gauge(
+        "mleredux_lease_age_seconds", "Longest time since the lease of a running job was renewed.", tally.silence
+    )
     ended = CounterMetricFamily("mleredux_jobs_ended", "Ended jobs.", labels=["kind", "outcome"])
     for (kind, outcome), count in sorted(tally.ended.copy().items()):
         ended.add_metric([kind, outcome], count)

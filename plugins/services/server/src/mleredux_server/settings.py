@@ -43,6 +43,12 @@ class Settings(BaseModel):
     """Fields of requests to language models that users may grant to agents: names or patterns."""
     verify: bool = True
     """Whether the final code of runs is executed again to verify their results, unless a request says otherwise."""
+    lease: float = Field(default=30, ge=3)
+    """Seconds after which a worker that does not renew its lease is killed, and its job given to another one."""
+    stall_limit: float = Field(default=900, ge=3)
+    """Seconds without CPU use after which a worker does not renew its lease, except while it builds."""
+    stage_limit: float = Field(default=12 * 3600, ge=10)
+    """Maximum seconds of each stage of a run, except for its agent, which has its own limit, and of other jobs."""
     min_free_mb: int = Field(default=512, ge=0)
     """With less free space on the disk of the runs directory, the service reports that it is not ready."""
 

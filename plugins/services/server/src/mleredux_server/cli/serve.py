@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mleredux.plugin.command import catalogue, data_dir_option, runs_dir_option
+from mleredux.plugin.command import Duration, catalogue, data_dir_option, runs_dir_option
 
 TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 
@@ -61,6 +61,21 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     default=512,
     show_default=True,
     help="Free disk space below which the server reports that it is not ready.",
+)
+@click.option(
+    "--lease",
+    type=Duration(),
+    help="Time after which a worker that stopped renewing its lease is killed and replaced.  [default: 30s]",
+)
+@click.option(
+    "--stall-limit",
+    type=Duration(),
+    help="Time without any CPU use after which a worker is killed and replaced, except for builds.  [default: 15m]",
+)
+@click.option(
+    "--stage-limit",
+    type=Duration(),
+    help="Time limit of each stage of a run; the agent has its own.  [default: 12h]",
 )
 @click.option(
     "--verify/--no-verify",

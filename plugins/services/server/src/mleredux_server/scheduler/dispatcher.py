@@ -8,7 +8,7 @@ from importlib import import_module
 
 import structlog
 from mleredux.errors import MlereduxError
-from mleredux.plugin.host import Slots
+from mleredux.plugin.host import Slots, next_fence
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
@@ -17,6 +17,7 @@ from mleredux_server.database.tables import Job, Project, now
 from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
 from mleredux_server.scheduler.decision import Allowance, Demand, Running, World, decide
 from mleredux_server.scheduler.jobs import Jobs, Started
+from mleredux_server.scheduler.leases import Leases
 from mleredux_server.scheduler.pool import OTHER_LANES, Pool, WorkerProcess
 from mleredux_server.scheduler.sandbox_health import BrokenSandboxes
 from mleredux_server.scheduler.startup import recover, sweep
@@ -49,6 +50,7 @@ class Dispatcher:
         self._stopping = threading.Event()
         self._broken = BrokenSandboxes(service, self._stopping)
         self._jobs = Jobs(service, self.tally, self._broken.suspect)
+        self._leases = Leases(service, self.tally)
         self._pool = Pool(service.settings, service.catalogue, service.wake.set, self.tally)
         self._slots = Slots(service.store.path)
         self._machine = Demand(self._slots.has.cpus, self._slots.has.memory_mb, len(self._slots.has.gpus))
@@ -105,9 +107,11 @@ class Dispatcher:
             self._pool.free(told.worker)
         changed = woken
         for job in list(self._jobs.started.values()):
+            self._check_lease(job)
             if self._follow(job):
                 del self._jobs.started[job.id]
                 changed = True
+        self.tally.silence = max((job.silent for job in self._jobs.started.values()), default=0.0)
         if time.monotonic() >= self._look_around_at:
             self._look_around_at = time.monotonic() + _LOOK_AGAIN
             self._jobs.follow_foreign()
@@ -119,6 +123,15 @@ class Dispatcher:
             for lane in OTHER_LANES:
                 self._start_other(lane)
             self._pool.warm(sum(1 for job in self._jobs.started.values() if job.kind == "run"))
+
+    def _check_lease(self, job: Started) -> None:
+        if job.told is not None:
+            return
+        starting = self._pool.has(job.id) and not self._pool.ready(job.id)
+        overdue = self._leases.overdue(job, starting=starting)
+        if overdue is not None:
+            self._pool.drop(job.id)
+            self._leases.take_away(job, *overdue)
 
     def _find_unheard(self) -> None:
         """Follow jobs recorded as started although the write seemed to fail: their workers were never notified."""
@@ -203,6 +216,8 @@ class Dispatcher:
                 row = session.get(Job, job_id)
                 if row is None or row.state != "queued":
                     return None
+                folder = self._service.job_dir(kind, job_id)
+                fence = next_fence(folder) if folder.is_dir() else 0  # a missing folder is the worker's to report
                 row.state, row.started_at, row.waiting_for = "started", begun, None
                 row.worker_pid, row.worker_birth, row.attempts = worker.pid, worker.birth, row.attempts + 1
                 if kind != "run":
@@ -211,8 +226,7 @@ class Dispatcher:
                         work.begun(session, row)
             self._jobs.started[job_id] = Started.of(row)
             self.tally.started[kind] += 1
-            folder = self._service.job_dir(kind, job_id)
-            return {"id": job_id, "kind": kind, "folder": str(folder), "attempt": row.attempts}
+            return {"id": job_id, "kind": kind, "folder": str(folder), "attempt": row.attempts, "fence": fence}
 
         return self._pool.give(kind, tell)
 

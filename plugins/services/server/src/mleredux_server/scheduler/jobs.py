@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +28,9 @@ from mleredux_server.work import ATTEMPT_FILE, LOCK_FILE, RESULT_FILE
 _LOG = structlog.get_logger()
 MOST_ATTEMPTS = 3
 """Workers that may die on a job, without a stage finished in between, before it is given up."""
+_SLACK_SECONDS = 60.0
+"""A worker has this long to end an agent whose time limit and grace period have passed."""
+STOPPED = "A user cancelled the run."
 _LONG_SECONDS = 600.0
 """A worker that ran a job for this long did not die because of it."""
 
@@ -39,6 +43,12 @@ class Started:
         log_bytes: Size of the event log when the row was last updated from it.
         told: The worker's final report; an empty dict if the worker died.
         queued_again: Whether it ended without a result, and is queued for another worker.
+        stage: A name for what it does now, and the time limit of that in seconds; 0: that of all stages.
+        lease: The lease as it was read last.
+        silent: Seconds since it was renewed.
+        in_stage: Seconds in `timed_stage`.
+        looked: When the lease was read last, on the monotonic clock.
+        lost: Why its worker was killed by the server.
     """
 
     id: str
@@ -50,6 +60,13 @@ class Started:
     log_bytes: int = -1
     told: dict[str, Any] | None = None
     queued_again: bool = False
+    stage: tuple[str, float] = ("", 0.0)
+    timed_stage: tuple[str, float] = ("", 0.0)
+    lease: dict[str, Any] | None = None
+    silent: float = 0.0
+    in_stage: float = 0.0
+    looked: float = field(default_factory=time.monotonic)
+    lost: str | None = None
 
     @classmethod
     def of(cls, job: Job) -> Started:
@@ -120,6 +137,9 @@ class Jobs:
         with self._service.database.writing() as session:
             write_row(session, job.id, facts)
         job.log_bytes = facts.log_bytes
+        limits = run.spec.limits
+        limit = limits.time_limit + limits.grace + _SLACK_SECONDS if facts.agent_works else 0.0
+        job.stage = (str(facts.state), limit)
         return False
 
     def _leave_run(self, job: Started, run: Run, facts: Facts) -> bool:
@@ -127,11 +147,15 @@ class Jobs:
         if not facts.state.final:
             progress = any(time >= job.started_at for time in facts.stages)
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
-            attempts = 0 if progress or long else self._attempts(job)
-            if attempts < MOST_ATTEMPTS:
+            attempts = 0 if progress or (long and job.lost is None) else self._attempts(job)
+            if run.cancel_asked:  # another worker may have to wait, or hang as this one did
+                cause, message = Cause.CANCELLED, STOPPED
+            elif attempts < MOST_ATTEMPTS:
                 self._queue_again(job, attempts, facts)
                 return True
-            if not give_up(run, Cause.ENVIRONMENT_BROKE, _died(job, attempts)):
+            else:
+                cause, message = Cause.ENVIRONMENT_BROKE, _died(job, attempts)
+            if not give_up(run, cause, message):
                 return False
             self._sweep(run)
             facts = facts_of(run)
@@ -266,7 +290,7 @@ def end_damaged(session: Session, run_id: str, reason: str) -> None:
 
 def _died(job: Started, attempts: int) -> str:
     said = (job.told or {}).get("error")
-    why = f" The last one reported: {said}" if said else ""
+    why = f" The last one reported: {said}" if said else f" The last one was killed: {job.lost}" if job.lost else ""
     return f"{attempts} workers died in succession without making progress.{why}"
 
 

@@ -128,6 +128,17 @@ class Pool:
         """Return whether a worker of this server has that job and has not reported it as done."""
         return any(worker.job == job_id for worker in self._workers)
 
+    def ready(self, job_id: str) -> bool:
+        """Return whether the job's worker is known to have finished its imports."""
+        return any(worker.job == job_id and worker.ready for worker in self._workers)
+
+    def drop(self, job_id: str) -> None:
+        """Forget the worker of a job, which was killed, but may need a while to end."""
+        for worker in [worker for worker in self._workers if worker.job == job_id]:
+            worker.gone = True
+            self._workers.remove(worker)
+        self._count()
+
     def news(self) -> list[Told]:
         """Return the messages since the last call."""
         heard: list[Told] = []

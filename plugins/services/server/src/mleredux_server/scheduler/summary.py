@@ -24,6 +24,7 @@ class Facts:
         log_bytes: Size of the event log before it was read: if it is larger now, there are new events.
         llm_tokens: Used in all attempts so far.
         stages: Finished stages.
+        agent_works: Whether the agent was started and its end is not recorded yet.
     """
 
     log_bytes: int
@@ -39,6 +40,7 @@ class Facts:
     changed_at: datetime | None
     llm_tokens: int
     stages: tuple[datetime, ...]
+    agent_works: bool
 
 
 def run_at(store: RunStore, run_id: str) -> Run:
@@ -89,6 +91,7 @@ def facts_of(run: Run) -> Facts:
             for event in events
             if isinstance(event.payload, StageEnded) and event.payload.status == "finished"
         ),
+        agent_works=told.attempts.started and told.attempts.unfinished and told.attempts.outcome is None,
     )
 
 

@@ -6,6 +6,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
+REASONS = ("lease", "deadline", "cancel")
+"""Why the server kills a worker: it stopped renewing its lease, exceeded a deadline, or did not obey a cancellation."""
+
 
 @dataclass
 class Tally:
@@ -15,6 +18,8 @@ class Tally:
         started: Jobs assigned to workers, by type.
         ended: Ended jobs, by type and outcome.
         retried: Jobs queued again because their worker exited, by type.
+        taken_away: Jobs whose worker was killed by the server, by type and reason: `lease`, `deadline` or `cancel`.
+        silence: Longest time in seconds since a running job's lease was renewed.
         workers_started: Started worker processes.
         workers_died: Worker processes that failed or were killed.
         workers: Live worker processes, by whether they are `busy` or `idle`.
@@ -24,6 +29,8 @@ class Tally:
     started: Counter[str] = field(default_factory=Counter)
     ended: Counter[tuple[str, str]] = field(default_factory=Counter)
     retried: Counter[str] = field(default_factory=Counter)
+    taken_away: Counter[tuple[str, str]] = field(default_factory=Counter)
+    silence: float = 0.0
     workers_started: int = 0
     workers_died: int = 0
     workers: dict[str, int] = field(default_factory=lambda: {"busy": 0, "idle": 0})

@@ -18,10 +18,10 @@ from typing import IO, Any
 
 import psutil
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.artifact import RunStore, State
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.files import FileLock, write_atomically
-from mleredux.plugin.host import Pipeline, set_current
+from mleredux.plugin.host import Lease, Pipeline, set_current
 
 from mleredux_server.scheduler.worklog import WorkLog
 from mleredux_server.settings import Settings
@@ -92,7 +92,8 @@ class Worker:
         try:
             (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
             self.log.say("job started", **facts)  # after the mark: whoever reads this may count the attempt
-            result = self._run(job) if job["kind"] == "run" else self._other(job)
+            with self._lease(job) as lease:
+                result = self._run(job, lease) if job["kind"] == "run" else self._other(job, lease)
         except MlereduxError as error:
             self.log.say("job refused", "warning", reason=str(error), **facts)
             return {"error": str(error)}
@@ -102,11 +103,23 @@ class Worker:
         self.log.say("job done", **facts)
         return result
 
-    def _run(self, job: dict[str, Any]) -> dict[str, Any]:
-        result: dict[str, Any] = import_module("mleredux_server.work.run").work(self._context(job, {}))
+    def _lease(self, job: dict[str, Any]) -> Lease:
+        folder, settings = Path(job["folder"]), self.settings
+        run = self.store.get(job["id"]) if job["kind"] == "run" else None
+
+        def patience() -> float:
+            """Whoever builds may wait for an engine for long; that has limits of its own."""
+            building = job["kind"] == "build" or (run is not None and run.state is State.BUILDING)
+            return settings.stage_limit if building else settings.stall_limit
+
+        return Lease(folder, job["fence"], seconds=settings.lease, patience=patience)
+
+    def _run(self, job: dict[str, Any], lease: Lease) -> dict[str, Any]:
+        context = self._context(job, {}, lease)
+        result: dict[str, Any] = import_module("mleredux_server.work.run").work(context)
         return result
 
-    def _other(self, job: dict[str, Any]) -> dict[str, Any]:
+    def _other(self, job: dict[str, Any], lease: Lease) -> dict[str, Any]:
         """Execute a job whose result is a file, unless the file exists."""
         folder = Path(job["folder"])
         lock = FileLock(folder / LOCK_FILE)
@@ -114,24 +127,25 @@ class Worker:
             return {}
         try:
             if not (folder / RESULT_FILE).exists():
-                answer = self._answer(job, folder)
+                answer = self._answer(job, folder, lease)
+                lease.check()
                 write_atomically(folder / RESULT_FILE, json.dumps(answer))
         finally:
             lock.release()
         return {}
 
-    def _answer(self, job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    def _answer(self, job: dict[str, Any], folder: Path, lease: Lease) -> dict[str, Any]:
         try:
             request = json.loads((folder / REQUEST_FILE).read_bytes())
             kind = import_module(f"mleredux_server.work.{job['kind']}")
-            return {"result": kind.work(self._context(job, request)), "error": None}
+            return {"result": kind.work(self._context(job, request, lease)), "error": None}
         except MlereduxError as error:
             return {"result": None, "error": str(error)}
         except Exception as error:  # any error is the job's result, and is in the log
             self.log.say("job broke", "error", job=job["id"], traceback=traceback.format_exc())
             return {"result": None, "error": f"Internal error ({type(error).__name__})."}
 
-    def _context(self, job: dict[str, Any], request: dict[str, Any]) -> WorkContext:
+    def _context(self, job: dict[str, Any], request: dict[str, Any], lease: Lease) -> WorkContext:
         folder = Path(job["folder"])
         return WorkContext(
             settings=self.settings,
@@ -141,7 +155,8 @@ class Worker:
             job_id=job["id"],
             folder=folder,
             request=request,
-            cancelled=lambda: (folder / CANCEL_FILE).exists(),
+            lease=lease,
+            cancelled=lambda: (folder / CANCEL_FILE).exists() or lease.lost(),
             attempt=job["attempt"],
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
+from mleredux.plugin.host import Lease
 
 from mleredux_server.settings import Settings
 
@@ -31,7 +32,8 @@ class WorkContext:
         settings: The server's settings, without its database, which workers never open.
         folder: The job's own: a run's directory, or one in the state folder.
         request: The content of `request.json`; empty for runs, whose directory has everything.
-        cancelled: Returns whether a user asked to cancel.
+        lease: The worker's lease on the folder.
+        cancelled: Returns whether a user asked to cancel, or the lease is lost.
         attempt: 1 for the first worker that starts the job.
     """
 
@@ -42,5 +44,6 @@ class WorkContext:
     job_id: str
     folder: Path
     request: dict[str, Any]
+    lease: Lease
     cancelled: Callable[[], bool]
     attempt: int = 1

@@ -22,7 +22,14 @@ def work(context: WorkContext) -> dict[str, Any]:
         ResumeRefused: Another process is running it.
     """
     run = context.store.get(context.job_id)
-    pipeline = Pipeline(context.store, context.catalogue, context.data, base_image=context.settings.base_image)
+    run.guard(context.lease.check)
+    pipeline = Pipeline(
+        context.store,
+        context.catalogue,
+        context.data,
+        base_image=context.settings.base_image,
+        cancelled=context.lease.lost,
+    )
     pipeline.go_on(run)
     if context.attempt > 1:
         sweep(context, run)

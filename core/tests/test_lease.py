@@ -1,0 +1,75 @@
+"""Leases on run directories: renewed while there is progress, and late writers are refused."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from mleredux._core.models import State
+from mleredux._core.store import Run, RunStore
+from mleredux._core.store.lease import Lease, fence_of, next_fence, read_lease, take_away
+from mleredux.errors import ResumeRefused
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    asked = {"task": "toy", "agent": "dummy", "sandbox": "process", "seed": 0, "limits": {}, "data_dir": str(tmp_path)}
+    return RunStore(tmp_path / "runs").create(**asked)
+
+
+def test_a_late_worker_writes_nothing_and_the_next_one_takes_its_lock(run: Run) -> None:
+    late, fence = Run(run.path), next_fence(run.path)
+    assert late.lock.acquire()
+    with Lease(run.path, fence) as lease:
+        late.guard(lease.check)
+        late.enter(State.PREPARING)
+        assert not Run(run.path).lock.acquire()
+        take_away(run.path)
+        assert lease.lost()
+        for write in (lambda: late.enter(State.BUILDING), lambda: late.record_use(python="3")):
+            with pytest.raises(ResumeRefused, match="given to another worker"):
+                write()
+    following = Run(run.path)
+    assert following.lock.acquire() and following.state is State.PREPARING and following.use.python is None
+    following.lock.release()
+    late.lock.release()
+
+
+def test_a_write_that_was_under_way_when_the_run_was_taken_away_is_lost(run: Run) -> None:
+    """The worker is suspended between its check and its write."""
+    late, passed, go_on = Run(run.path), threading.Event(), threading.Event()
+
+    def suspended() -> None:
+        passed.set()
+        go_on.wait(30)
+
+    late.guard(suspended)
+    writer = threading.Thread(target=lambda: late.enter(State.PREPARING))
+    writer.start()
+    assert passed.wait(30)
+    take_away(run.path)
+    following = Run(run.path)
+    following.enter(State.PREPARING)
+    go_on.set()
+    writer.join()
+    assert [event.seq for event in Run(run.path).events()] == [0, 1]
+    following.enter(State.BUILDING)
+    assert [event.seq for event in Run(run.path).events()] == [0, 1, 2]
+
+
+def test_fences_only_grow(tmp_path: Path) -> None:
+    assert fence_of(tmp_path) == 0
+    assert [next_fence(tmp_path), take_away(tmp_path), next_fence(tmp_path)] == [1, 2, 3]
+    with pytest.raises(ResumeRefused):
+        Lease(tmp_path, 2).__enter__()
+
+
+def test_a_lease_is_renewed_while_its_thread_works_and_not_while_it_is_stuck(tmp_path: Path) -> None:
+    with Lease(tmp_path, next_fence(tmp_path), seconds=1.5, patience=lambda: 1.0):
+        end = time.monotonic() + 60
+        while (read_lease(tmp_path) or {"beat": 0})["beat"] < 20:  # reading is work
+            assert time.monotonic() < end
+        threading.Event().wait(4)
+        assert time.time() - (tmp_path / ".lease").stat().st_mtime > 1.5

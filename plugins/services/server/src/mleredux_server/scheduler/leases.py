@@ -1,0 +1,83 @@
+"""The server's own deadlines of running jobs: a worker that misses one is killed, and its later writes are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import time
+
+import structlog
+from mleredux.plugin.host import read_lease, take_away
+
+from mleredux_server.scheduler.jobs import Started
+from mleredux_server.scheduler.tally import Tally
+from mleredux_server.service import Service
+from mleredux_server.work import CANCEL_FILE
+
+_LOG = structlog.get_logger()
+CANCEL_SECONDS = 20.0
+"""A worker has this long to end a cancelled run by itself, with its artifacts."""
+_START_SECONDS = 180.0
+"""A worker that was just started has this long to import everything."""
+_LONGEST_LOOK = 2.0
+"""Time between two checks counts at most this much: if the server itself stood still, so did its workers, perhaps."""
+_DEATH_SECONDS = 3.0
+
+
+class Leases:
+    """Checks the leases and deadlines of running jobs, in the dispatcher's thread."""
+
+    def __init__(self, service: Service, tally: Tally) -> None:
+        self._service, self._tally = service, tally
+
+    def overdue(self, job: Started, *, starting: bool) -> tuple[str, str] | None:
+        """Check a job.
+
+        Args:
+            job: The job.
+            starting: Whether its worker may still be importing its modules.
+
+        Returns:
+            The reason for which its worker must be killed (of `REASONS`) with a sentence; None if it may go on.
+        """
+        folder, settings = self._service.job_dir(job.kind, job.id), self._service.settings
+        now = time.monotonic()
+        passed, job.looked = min(now - job.looked, _LONGEST_LOOK), now
+        lease = read_lease(folder)
+        if lease != job.lease:
+            job.lease, job.silent = lease, 0.0
+            if lease is not None and job.pid is None and lease.get("host") == socket.gethostname():
+                job.pid, job.birth = lease.get("pid"), lease.get("birth")  # of a server whose database was lost
+        else:
+            job.silent += passed
+        if job.stage != job.timed_stage:
+            job.timed_stage, job.in_stage = job.stage, 0.0
+        job.in_stage += passed
+        with contextlib.suppress(OSError):
+            if time.time() - (folder / CANCEL_FILE).stat().st_mtime > CANCEL_SECONDS:
+                return "cancel", f"It did not end within {CANCEL_SECONDS:g} seconds after it was cancelled."
+        if job.silent > (max(_START_SECONDS, settings.lease) if starting else settings.lease):
+            return "lease", f"It did not renew its lease for {job.silent:.0f} seconds."
+        if job.in_stage > (limit := job.stage[1] or settings.stage_limit):
+            return "deadline", f"It exceeded the limit of {limit:g} seconds in stage {job.stage[0]}."
+        return None
+
+    def take_away(self, job: Started, reason: str, message: str) -> None:
+        """Kill a job's worker, and refuse what it still writes should it not die now.
+
+        Raises:
+            OSError: The job's folder can't be written.
+        """
+        _LOG.error("a worker is killed", job=job.id, kind=job.kind, pid=job.pid, reason=message)
+        until = time.monotonic() + _DEATH_SECONDS
+        while job.worker_lives and job.pid is not None and time.monotonic() < until:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(job.pid, signal.SIGKILL)
+            time.sleep(0.02)
+        folder = self._service.job_dir(job.kind, job.id)
+        if folder.is_dir():
+            take_away(folder)
+        job.lost, job.told = message, {}
+        self._tally.taken_away[job.kind, reason] += 1
