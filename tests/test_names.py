@@ -13,7 +13,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PRODUCTS = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/**/pyproject.toml"))]
 WRITTEN = [*PRODUCTS, ROOT / "testing", *sorted(path.parent for path in ROOT.glob("examples/*/pyproject.toml"))]
-ROLES = {"agents": "agent", "artifacts": "artifact", "audit": "audit", "competitions": "competition"}
+ROLES = {
+    "agents": "agent",
+    "artifacts": "artifact",
+    "audit": "audit",
+    "bridges": "bridge",
+    "competitions": "competition",
+}
 ROLES |= {"sandboxes": "sandbox", "trackers": "tracker", "services": ""}
 NOUNS = {
     "briefing",

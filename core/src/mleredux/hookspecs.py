@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import click
 
     from mleredux._core.cli.backend import Backend
+    from mleredux._core.export_format import Format
     from mleredux._core.models import (
         Agent,
         Artifact,
@@ -120,6 +121,11 @@ def mleredux_register_graders() -> Iterable[Grader | Ref]:
 @hookspec
 def mleredux_register_sandboxes() -> Iterable[Sandbox | Ref]:
     """Return sandboxes, in which agents run."""
+
+
+@hookspec
+def mleredux_register_formats() -> Iterable[Format | Ref]:
+    """Return formats of other systems in which `mleredux export` writes runs."""
 
 
 @hookspec

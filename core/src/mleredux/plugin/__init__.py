@@ -13,6 +13,7 @@
 | `gateway` | authors of LLM gateways |
 | `command` | authors of commands |
 | `experiment` | code that plans experiments |
+| `export` | authors of formats in which runs are exported |
 | `page` | authors of web pages and panels |
 | `host` | services that prepare data, run agents and grade submissions |
 | `files` | code that handles files in folders of agents |

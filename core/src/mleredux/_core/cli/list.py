@@ -7,6 +7,7 @@ import click
 from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.output import data_dir_option, json_option, print_json, print_table
 from mleredux._core.cli.server import server_of
+from mleredux._core.records import listed
 
 _COLUMNS = {
     "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "prepared", "plugin", "title"),
@@ -14,6 +15,7 @@ _COLUMNS = {
     "agents": ("id", "network", "sandboxes", "title", "version", "plugin"),
     "graders": ("id", "direction", "title", "plugin"),
     "sandboxes": ("id", "isolated", "builds", "networks", "gpus", "title", "writable_root", "plugin"),
+    "formats": ("id", "suffix", "together", "title", "plugin"),
 }
 
 
@@ -34,11 +36,14 @@ def command(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """List installed tasks, techniques, agents, graders or sandboxes."""
+    """List installed tasks, techniques, agents, graders, sandboxes or formats."""
     for option, value in (("--set", sets), ("--category", category), ("--technique", technique)):
         if kind != "tasks" and value:
             raise click.UsageError(f"{option} filters tasks; leave it out.")
-    rows = backend(ctx, data_dir=data_dir).listed(kind, sets=sets, category=category, technique=technique)
+    if kind == "formats":  # those of this machine, which writes them
+        rows = listed(catalogue(ctx), kind)
+    else:
+        rows = backend(ctx, data_dir=data_dir).listed(kind, sets=sets, category=category, technique=technique)
     if as_json:
         print_json(rows)
         return

@@ -133,6 +133,8 @@ class Task(Model):
     tags: tuple[str, ...] = ()
     variants: dict[str, Callable[[Any], Any]] = {}
     """Variant name → function from this task to the variant's (`spaceship-titanic+fixed`)."""
+    license: str | None = None
+    """The licence of the data, as an SPDX expression; None: unknown, or rules that are no licence."""
     note: str | None = None
     """One sentence included in each report: what the scores can't be compared with."""
     raw_id: str | None = None

@@ -30,6 +30,7 @@ SINGULAR = {
     "agents": "agent",
     "graders": "grader",
     "sandboxes": "sandbox",
+    "formats": "format",
     "commands": "command",
 }
 

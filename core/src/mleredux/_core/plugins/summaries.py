@@ -25,6 +25,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         TypeError: The object has the wrong type.
     """
     from mleredux._core.capabilities import needs_of
+    from mleredux._core.export_format import Format
     from mleredux._core.models import Agent, Grader, Task, Technique
     from mleredux._core.protocols import Sandbox
 
@@ -38,6 +39,8 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         return summary
     if kind == "sandboxes" and isinstance(item, Sandbox):
         return {"id": item.id, "title": item.title, **_facts(item.capabilities)}
+    if kind == "formats" and isinstance(item, Format):
+        return {name: getattr(item, name) for name in ("id", "title", "suffix", "together")}
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         place = {"place": item.place} if hasattr(item, "place") else {}
         return {"id": item.name, "title": item.get_short_help_str(limit=80), **place}
@@ -47,6 +50,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "agents": "a mleredux.plugin.agent.Agent",
         "graders": "a mleredux.plugin.grader.Grader",
         "sandboxes": "an object with the methods of mleredux.plugin.sandbox.Sandbox",
+        "formats": "a mleredux.plugin.export.Format",
         "commands": "a click.Command",
     }[kind]
     raise TypeError(f"a {type(item).__name__} was given instead of {expected} (or a Ref to one)")

@@ -24,6 +24,7 @@ def starter(
     md5: Mapping[str, str],
     known_answers: str,
     category: str = "Tabular",
+    license: str | None = "CC-BY-4.0",
     tags: Sequence[str],
 ) -> Competition:
     """Declare a small, public competition with its descriptions and its leaderboard in a folder.
@@ -35,6 +36,7 @@ def starter(
         grader: Id of its metric.
         md5: Checksum of each prepared file; `answers.csv` is private, the others are public.
         known_answers: The function of scikit-learn that returns all rows.
+        license: Of the data (SPDX); by default that of the UCI repository.
         tags: Its tags; `public-answers` is added.
     """
     return Competition(
@@ -50,6 +52,7 @@ def starter(
         metric=Metric(grader=grader),
         direction=direction,
         category=category,
+        license=license,
         complexity="low",
         sets=("starter",),
         tags=(*tags, "public-answers"),

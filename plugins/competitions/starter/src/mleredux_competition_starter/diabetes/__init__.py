@@ -52,5 +52,6 @@ competition = starter(
         "train.csv": "3cd374b3696e062cbc842336afeea17a",
         "answers.csv": "743554ffe405ae6c2d0fa0e6ad184e46",
     },
+    license=None,
     tags=("regression",),
 )

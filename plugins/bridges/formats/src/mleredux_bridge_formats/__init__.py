@@ -1,0 +1,26 @@
+"""Formats of other systems in which `mleredux export` writes runs. Nothing here needs one of these systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux.plugin import Ref, hookimpl
+
+mleredux_contract = 2
+_FORMATS = {
+    "atif": "atif:ATIF",
+    "croissant": "croissant:CROISSANT",
+    "eee": "results:EVERY_EVAL_EVER",
+    "eval-results": "results:EVAL_RESULTS",
+    "inspect": "inspect_log:INSPECT",
+    "otlp": "otlp:OTLP",
+    "preferences": "training_data:PREFERENCES",
+    "sft": "training_data:SFT",
+    "step-rewards": "training_data:STEP_REWARDS",
+}
+
+
+@hookimpl
+def mleredux_register_formats() -> Iterable[Ref]:
+    """The formats, imported when they are used."""
+    return [Ref(name, f"{__name__}.{target}") for name, target in _FORMATS.items()]

@@ -1,0 +1,19 @@
+"""ATIF, Harbor's trajectories: the rollout as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mleredux.plugin.export import ExportedRun, Format
+from mleredux.plugin.rollout import dump_rollout
+
+
+def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
+    for one in runs:
+        rollout = one.rollout
+        assert rollout is not None
+        yield dump_rollout(rollout)
+
+
+ATIF = Format(id="atif", title="Trajectories of Harbor (ATIF 1.8)", suffix=".json", write=_write, needs=("rollout",))

@@ -1,0 +1,148 @@
+"""Logs of Inspect (`.eval`, version 2): an archive that `inspect view` and `read_eval_log` read."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from mleredux.plugin.artifact import State
+from mleredux.plugin.export import ExportedRun, Format
+from mleredux.plugin.rollout import FinalMetrics
+
+from mleredux_bridge_formats.messages import Message, chat
+
+_STATUS = {State.DONE: "success", State.CANCELLED: "cancelled"}
+
+
+def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
+    for one in runs:
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, document in _members(one):
+                archive.writestr(name, json.dumps(document, ensure_ascii=False, allow_nan=False))
+        yield content.getvalue()
+
+
+def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
+    run, report, rollout = one.run, one.report, one.rollout
+    assert rollout is not None
+    events = run.events()
+    started, ended = (events[0].time, events[-1].time) if events else (run.spec.created_at, run.spec.created_at)
+    model = rollout.agent.model_name or f"none/{run.spec.agent}"
+    usage = {model: _usage(rollout.final_metrics)} if rollout.final_metrics else {}
+    before, after = chat(rollout)
+    scores = _scores(one)
+    error = {"message": run.message or str(run.cause), "traceback": "", "traceback_ansi": ""} if run.cause else None
+    about = {
+        "agent": run.spec.agent,
+        "seed": run.spec.seed,
+        "sandbox": run.spec.sandbox,
+        "task_data": run.use.task_data,
+    }
+    spec = {
+        "eval_id": run.id,
+        "run_id": run.id,
+        "created": _time(run.spec.created_at),
+        "task": run.spec.task,
+        "task_id": run.spec.task,
+        "task_version": run.use.task_version or 0,
+        "task_display_name": one.task.title if one.task else run.spec.task,
+        "solver": run.spec.agent,
+        "dataset": {"name": run.spec.task, "samples": 1, "sample_ids": [run.spec.task]},
+        "model": model,
+        "config": {"epochs": 1, "time_limit": int(run.spec.limits.time_limit)},
+        "packages": {"mleredux": run.use.packages.get("mleredux", "unknown")},
+        "metadata": about,
+    }
+    plan = {"name": "plan", "steps": [{"solver": run.spec.agent, "params": {}}]}
+    sample = {
+        "id": run.spec.task,
+        "epoch": 1,
+        "input": "\n\n".join(str(message["content"]) for message in before),
+        "target": "",
+        "messages": [_message(message) for message in before + after],
+        "output": {"model": model, "choices": []},
+        "scores": scores,
+        "metadata": about,
+        "model_usage": usage,
+        "started_at": _time(started),
+        "completed_at": _time(ended),
+        "total_time": (ended - started).total_seconds(),
+        "working_time": run.outcome.seconds if run.outcome else None,
+        "uuid": run.id,
+        "error": error,
+    }
+    results = {
+        "total_samples": 1,
+        "completed_samples": int(error is None),
+        "scores": [
+            {
+                "name": name,
+                "scorer": name,
+                "scored_samples": 1,
+                "metrics": {"mean": {"name": "mean", "value": score["value"]}},
+                "metadata": {"lower_is_better": report.is_lower_better if report else None},
+            }
+            for name, score in scores.items()
+        ],
+    }
+    kept = ("id", "epoch", "input", "target", "scores", "model_usage", "started_at", "completed_at", "total_time")
+    summary = {**{name: sample[name] for name in kept}, "completed": True, "message_count": len(before) + len(after)}
+    stats = {"started_at": _time(started), "completed_at": _time(ended), "model_usage": usage}
+    status = _STATUS.get(run.state, "error" if error else "success")
+    yield "_journal/start.json", {"version": 2, "eval": spec, "plan": plan}
+    yield f"samples/{run.spec.task}_epoch_1.json", sample
+    yield "summaries.json", [summary | ({"error": error["message"]} if error else {})]
+    header = {"version": 2, "status": status, "eval": spec, "plan": plan, "results": results, "stats": stats}
+    yield "header.json", {**header, "error": error}
+
+
+def _scores(one: ExportedRun) -> dict[str, Any]:
+    """The score under the name of the metric; none if the submission has none, which then is the explanation."""
+    report = one.report
+    if report is None:
+        return {}
+    told = report.model_dump(
+        mode="json", include={"medal", "above_median", "percentile", "valid_submission", "message"}
+    )
+    facts = {**told, "medal": report.medal, "verdict": report.verdict.status, "why": report.verdict.why}
+    if one.score is None:
+        return {"valid_submission": {"value": 0, "explanation": report.message, "metadata": facts}}
+    return {report.metric: {"value": one.score, "explanation": report.message, "metadata": facts}}
+
+
+def _message(message: Message) -> Message:
+    """One in Inspect's form, whose tool calls have their function and arguments beside the id."""
+    calls = [
+        {
+            "id": call["id"],
+            "function": call["function"]["name"],
+            "arguments": json.loads(call["function"]["arguments"]),
+            "type": "function",
+        }
+        for call in message.get("tool_calls", ())
+    ]
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _usage(metrics: FinalMetrics) -> dict[str, Any]:
+    prompt, completion = metrics.total_prompt_tokens or 0, metrics.total_completion_tokens or 0
+    cached = metrics.total_cached_tokens or 0
+    return {
+        "input_tokens": prompt - cached,
+        "output_tokens": completion,
+        "total_tokens": prompt + completion,
+        "input_tokens_cache_read": cached,
+        "total_cost": metrics.total_cost_usd,
+    }
+
+
+def _time(moment: datetime) -> str:
+    return moment.isoformat()
+
+
+INSPECT = Format(id="inspect", title="Logs of Inspect (.eval)", suffix=".eval", write=_write, needs=("rollout",))
