@@ -1,13 +1,15 @@
 """Count what attack tests tried and what held, and write the table of `docs/security.md`.
 
-    python docs/attacks.py [--check] [PYTEST OPTIONS...]
+    python docs/attacks.py [--check] [--area NAME]... [PYTEST OPTIONS...]
 
 It runs the tests of the files in `AREAS`, each of which tries what a hostile agent, repository or submission would.
-`--check` leaves the page as it is. The exit code is 1 if an attack got through.
+`--area` runs that one alone, and leaves the other rows as they are; `--check` leaves the page as it is. The exit code
+is 1 if an attack got through.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections import Counter
@@ -29,17 +31,23 @@ AREAS = {
     ),
     "screening of requests": "plugins/services/gateway/tests/test_gateway_screening.py",
     "repositories": "plugins/agents/repo/tests/test_repo_attacks.py plugins/agents/repo/tests/test_repo_sources.py",
-    "grants": "plugins/agents/repo/tests/test_repo_grants.py",
+    "grants": "plugins/agents/repo/tests/test_repo_grants.py plugins/services/server/tests/test_server_grants.py",
     "builds": "tests/containers/test_container_build.py tests/containers/test_container_egress.py",
     "secrets": "core/tests/test_core_masking.py",
     "conduct": "plugins/audit/conduct/tests",
     "bundles": "plugins/audit/bundle/tests",
     "report page": "plugins/artifacts/reports/tests/test_reports_page.py",
     "server": "plugins/services/server/tests/test_server_security_hostile.py",
+    "web pages": "plugins/services/view/tests/test_view_guard.py",
+    "verification": (
+        "plugins/artifacts/notes/tests/test_verify.py plugins/artifacts/notes/tests/test_verify_ids.py "
+        "tests/test_verdicts.py"
+    ),
     "flaw classes": "tests/test_flaw_classes.py",
 }
 """Files and folders of attack tests, by area."""
 PAGE = Path(__file__).with_name("security.md")
+_ROW = re.compile(r"^\| (.+) \| (\d+) \| (\d+) \|$", re.MULTILINE)
 _TABLE = re.compile(r"(?<=<!-- attacks -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -61,26 +69,36 @@ class Tally:
             self.tried[area] += 1
             self.held[area] += report.passed
 
-    def table(self) -> str:
-        """The table in Markdown."""
+    def table(self, before: str = "") -> str:
+        """The table in Markdown.
+
+        Args:
+            before: The table with the rows of areas that were not tried.
+        """
+        rows = {area: (tried, held) for area, tried, held in _ROW.findall(before) if area in AREAS}
+        rows |= {area: (str(self.tried[area]), str(self.held[area])) for area in self.tried}
         lines = ["| area | tried | held |", "|---|---|---|"]
-        lines += [f"| {area} | {self.tried[area]} | {self.held[area]} |" for area in sorted(self.tried)]
+        lines += [f"| {area} | {tried} | {held} |" for area, (tried, held) in sorted(rows.items())]
         return "\n".join(["", *lines, "", ""])
 
 
 def main() -> int:
     """Run the attacks; the exit code is that of pytest."""
-    arguments = sys.argv[1:]
-    check = "--check" in arguments
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--area", action="append", choices=list(AREAS))
+    asked, options = parser.parse_known_args()
     tally = Tally()
-    files = [str(ROOT / each) for files in AREAS.values() for each in files.split()]
-    options = [each for each in arguments if each != "--check"]
+    files = [str(ROOT / each) for area in asked.area or AREAS for each in AREAS[area].split()]
     ended = pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT), *options, *files], [tally])
-    print(tally.table())
+    page = PAGE.read_text(encoding="utf-8")
+    found = _TABLE.search(page)
+    table = tally.table(found[0] if found and asked.area else "")
+    print(table)
     if tally.left_out:
         print("Not tried here:", ", ".join(f"{count} of {area}" for area, count in sorted(tally.left_out.items())))
-    if not check and not tally.left_out:
-        PAGE.write_text(_TABLE.sub(lambda _: tally.table(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    if not asked.check and not tally.left_out:
+        PAGE.write_text(_TABLE.sub(lambda _: table, page), encoding="utf-8")
     return int(ended)
 
 

@@ -282,6 +282,10 @@ def test_a_judge_s_findings_need_a_line_that_is_there(make_run: MakeRun, judge_u
     assert (checked["judge"]["unfounded"], checked["judge"]["use"]["calls"]) == (1, 1)
     assert "LogisticRegression" in judge_upstream[0]["messages"][1]["content"]
     assert "sk-of-the-judge" not in json.dumps(checked)
+    before = len(judge_upstream)
+    refused = check(run, model="some-judge", cost=1e-6)
+    assert refused["judge"]["error"] and len(judge_upstream) == before, "its own budget is too small"
+    assert [item["rule"] for item in refused["findings"]] == ["answers"]
 
 
 def test_a_judge_that_can_not_be_asked_is_said_and_the_rest_stands(

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.plugin.artifact import Evidence, Report, Verification
-from mleredux.plugin.program import Scope, Text
+from mleredux.plugin.agent import Limits
+from mleredux.plugin.artifact import Evidence, Report, Run, RunStore, Verification
+from mleredux.plugin.program import Scope, Text, code_of
 from mleredux.plugin.task import Thresholds
 from mleredux_audit_conduct.check import check
-from mleredux_audit_conduct.signals import beyond_noise, jumps, known_answers, public_labels
+from mleredux_audit_conduct.signals import beyond_noise, copies, find_evidence, jumps, known_answers, public_labels
 
 sys.path.insert(0, str(Path(__file__).parent))
 import labelled
@@ -116,3 +117,42 @@ def test_conduct_repeats_what_the_verdict_goes_by(tmp_path: Path) -> None:
     run.write_report(run.report.judged((seen,), failed))
     found = [(item["rule"], item["severity"]) for item in check(run)["findings"]]
     assert found == [("private-file", "serious"), ("not-reproducible", "serious")]
+
+
+def test_code_of_an_earlier_run_of_another_agent_is_evidence(tmp_path: Path) -> None:
+    first = labelled.make(labelled.cheat("first", labelled.KERNEL), tmp_path)
+    second = labelled.make(labelled.cheat("second", labelled.RENAMED, "notebook"), tmp_path)
+    assert second.report is not None
+    [signal] = [item for item in find_evidence(second, labelled.TASK, second.report) if item.kind == "copied"]
+    assert signal.level == "suspicious" and first.id in signal.why
+    judged = second.report.judged((signal,), None)
+    assert judged.verdict.status == "not checked", "it is for people to review"
+    assert not list(copies(first, code_of(first))), "who was first did not copy"
+    other = labelled.make(labelled.honest("other", labelled.OWN, "notebook"), tmp_path)
+    assert not list(copies(other, code_of(other)))
+
+
+def test_versions_of_one_agent_and_other_projects_are_no_copies(tmp_path: Path) -> None:
+    def made(agent: str, project: str | None = None) -> Run:
+        fields = {"task": "digits", "sandbox": "docker", "seed": 0, "data_dir": str(tmp_path), "limits": Limits()}
+        run = RunStore(tmp_path / "runs").create(**fields, agent=agent, project=project)
+        (run.output_dir / "code").mkdir()
+        (run.output_dir / "code" / "solution.py").write_text(labelled.KERNEL)
+        return run
+
+    made("repo:x/mine@1"), made("other", "another")
+    run = made("repo:x/mine@2")
+    assert not list(copies(run, code_of(run)))
+
+
+def test_known_solutions_are_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "references" / "digits"
+    folder.mkdir(parents=True)
+    (folder / "kernel.py").write_text(labelled.KERNEL)
+    monkeypatch.setenv("MLEREDUX_REFERENCES", str(folder.parent))
+    kinds = []
+    for number, content in enumerate((labelled.KERNEL, labelled.RENAMED, labelled.OWN)):
+        run = labelled.make(labelled.cheat("run", content), tmp_path / str(number))
+        assert run.report is not None
+        kinds.append([item.kind for item in find_evidence(run, labelled.TASK, run.report) if item.kind == "copied"])
+    assert kinds == [["copied"], ["copied"], []]

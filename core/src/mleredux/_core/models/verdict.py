@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from mleredux._core.models.base import Model
 
+SUBMITTED_ANSWERS = "submitted-answers"
+"""The kind of evidence for a submission that equals the file of the answers."""
 VerdictStatus = Literal["verified", "not reproducible", "not checked", "tainted"]
 
 
@@ -58,7 +60,15 @@ class ResultVerdict(Model):
 
 
 def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None) -> ResultVerdict:
-    """Derive the verdict: proof that answers were seen outweighs everything, then the verification decides."""
+    """Derive the verdict: proof that answers were seen outweighs everything, then the verification decides.
+
+    A submission that equals the answers proves nothing if the code achieves its score again: it is just perfect.
+    """
+    if verification is not None and verification.status == "verified":
+        evidence = tuple(
+            item.model_copy(update={"level": "suspicious"}) if item.kind == SUBMITTED_ANSWERS else item
+            for item in evidence
+        )
     seen = [item for item in evidence if item.level == "seen"]
     if seen:
         status: VerdictStatus = "tainted"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mleredux._core.canary import canary
 from mleredux._core.models import Evidence
+from mleredux._core.models.verdict import SUBMITTED_ANSWERS
 from mleredux._core.store import Run
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, readable, walk
 from mleredux.errors import MlereduxError
@@ -20,11 +21,12 @@ _NAMED = 20
 _FEWEST_BYTES = 64
 
 
-def exposures(run: Run, private: Path) -> list[Evidence]:
+def exposures(run: Run, private: Path, submission: str = "submission.csv") -> list[Evidence]:
     """What shows that the agent read held-out files: one item for each file that it left.
 
     Args:
         private: The task's private folder.
+        submission: Name of the file that is submitted: perfect predictions may equal the answers, so the kind differs.
     """
     try:
         wanted = canary(run.spec.task).encode()
@@ -43,7 +45,9 @@ def exposures(run: Run, private: Path) -> list[Evidence]:
             same = secret.get(size)
             if same and (digest := hash_regular(path)) in same:
                 why = f"{shown} equals the private file {same[digest]}."
-                found.append(Evidence(kind="private-file", level="seen", why=why))
+                submitted = shown.startswith("submissions/") or Path(shown).name == submission
+                kind = SUBMITTED_ANSWERS if submitted else "private-file"
+                found.append(Evidence(kind=kind, level="seen", why=why))
         if len(found) >= _NAMED:
             break
     return found

@@ -89,7 +89,7 @@ def _grade(context: StageContext) -> StageEnded:
     context.say("grading")
     run, ran = context.run, context.run.log.state.ran or AgentEnded()
     prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
-    exposed = exposures(run, prepared.private)
+    exposed = exposures(run, prepared.private, context.task.submission.file)
     report = grade(
         context.task,
         run.path / ran.submitted if isinstance(ran.submitted, Path) else ran.submitted,

@@ -44,7 +44,8 @@ def verify_run(
             progress=progress,
         )
         prepared = prepare(context.task, catalogue, context.data, progress=progress)
-        judge(context, prepared, report, exposures(run, prepared.private), again=True)
+        exposed = exposures(run, prepared.private, context.task.submission.file)
+        judge(context, prepared, report, exposed, again=True)
         before = run.manifest
         made = {artifact.path for artifact in produce(run, catalogue).artifacts}
         for artifact in before.artifacts if before else ():

@@ -36,6 +36,15 @@ class Table:
         """The cells of some columns, by row."""
         return [tuple(row[place] for place in places) for row in self.rows]
 
+    def cells(self, name: str) -> list[str]:
+        """A column.
+
+        Raises:
+            ValueError: There is none of this name.
+        """
+        place = self.header.index(name)
+        return [row[place] for row in self.rows]
+
     def write(self, path: Path, order: Sequence[int], changed: Mapping[int, Sequence[str]]) -> None:
         """Write its rows in an order.
 
@@ -43,6 +52,9 @@ class Table:
             path: Where to; its name ends as the format wants it.
             order: Numbers of rows.
             changed: New cells of columns, by the columns' numbers, in the old order of the rows.
+
+        Raises:
+            NotPermutable: They don't fit the column's type.
         """
         if self.typed is None:
             for place, cells in changed.items():
@@ -55,7 +67,12 @@ class Table:
         made = self.typed
         for place, cells in changed.items():
             kind = made.schema.field(place)
-            made = made.set_column(place, kind, pyarrow.array(list(cells)).cast(kind.type))
+            old = made.column(place).to_pylist()
+            new = [None if before is None else cell for before, cell in zip(old, cells, strict=True)]
+            try:
+                made = made.set_column(place, kind, pyarrow.array(new, pyarrow.string()).cast(kind.type))
+            except (ValueError, NotImplementedError):
+                raise NotPermutable(f"Column {kind.name!r} of {path.name} can't be rewritten as {kind.type}.") from None
         parquet.write_table(made.take(pyarrow.array(list(order))), path)
 
 

@@ -6,40 +6,41 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import Artifact, Report, ResultVerdict, Run, RunSpec, RunStore
-from mleredux.plugin.program import code_of, texts_of
+from mleredux.plugin.artifact import Artifact, Report, ResultVerdict, Run
+from mleredux.plugin.program import texts_of
 
-from mleredux_audit_conduct.judge import MODEL_VARIABLE, judge
+from mleredux_audit_conduct.judge import COST_VARIABLE, MODEL_VARIABLE, judge
 from mleredux_audit_conduct.predictions import hand_written
 from mleredux_audit_conduct.rules import Finding, by_patterns
-from mleredux_audit_conduct.similarity import Known, references_in, similar
+from mleredux_audit_conduct.similarity import known_code, similar
 
 REFERENCES_VARIABLE = "MLEREDUX_REFERENCES"
-OTHER_RUNS = 50
-"""Maximum number of runs that a run is compared with, …"""
-LOOKED_AT = 500
-"""… among this many of the task."""
 _ORDER = ("serious", "suspicious", "note")
 
 
 def produce_conduct(run: Run) -> Iterable[Artifact]:
     """Write the check as artifacts of a run that just ended; with a judge only if the environment names one."""
     references = os.environ.get(REFERENCES_VARIABLE)
-    checked = check(run, references=Path(references) if references else None, model=os.environ.get(MODEL_VARIABLE))
-    return write(run, checked)
+    model, cost = os.environ.get(MODEL_VARIABLE), os.environ.get(COST_VARIABLE)
+    found = check(
+        run, references=Path(references) if references else None, model=model, cost=float(cost) if cost else None
+    )
+    return write(run, found)
 
 
-def check(run: Run, *, references: Path | None = None, model: str | None = None) -> dict[str, Any]:
+def check(
+    run: Run, *, references: Path | None = None, model: str | None = None, cost: float | None = None
+) -> dict[str, Any]:
     """Check a run.
 
     Args:
         references: A folder of reference kernels.
         model: A model of the gateway, to judge by the same rules.
+        cost: The model's budget in USD.
 
     Returns:
         `findings` (most severe first), `looked_at`, `compared_with`, and `judge` if there was one.
@@ -50,7 +51,7 @@ def check(run: Run, *, references: Path | None = None, model: str | None = None)
     findings = [*_of_verdict(report), *by_patterns(texts)]
     if "@" not in run.spec.task:  # submissions that techniques require are written by hand
         findings += hand_written(code, _rows(run), submitted=report is not None and report.valid_submission)
-    known = [*_of_other_runs(run), *(references_in(references, run.spec.task) if references else ())]
+    known = known_code(run, references)
     findings += similar(code, known)
     checked: dict[str, Any] = {
         "run": run.id,
@@ -59,7 +60,7 @@ def check(run: Run, *, references: Path | None = None, model: str | None = None)
     }
     if model:
         try:
-            said = judge(run, texts, model)
+            said = judge(run, texts, model, cost)
         except MlereduxError as error:
             checked["judge"] = {"model": model, "error": str(error)}
         else:
@@ -117,7 +118,7 @@ def _of_verdict(report: Report | None) -> Iterator[Finding]:
     """The evidence behind the verdict on the result."""
     verdict = report.verdict if report else ResultVerdict()
     for item in verdict.evidence:
-        if item.level != "within reach":
+        if item.level != "within reach" and item.kind != "copied":  # `similar` finds the lines
             yield Finding(
                 item.kind, "serious" if item.level == "seen" else "suspicious", "report.json", None, "", item.why
             )
@@ -133,19 +134,3 @@ def _rows(run: Run) -> int | None:
         return None
     with path.open("rb") as file:
         return max(0, sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b"")) - 1)
-
-
-def _of_other_runs(run: Run) -> list[Known]:
-    """Return code of the newest other runs of the task and project, by other agents or other versions of this one."""
-    found: list[Known] = []
-    newest = islice(RunStore(run.path.parent).newest(run.spec.task), LOOKED_AT)
-    for other in islice((other for other in newest if _is_other(other.spec, run.spec)), OTHER_RUNS):
-        try:
-            found += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
-        except (MlereduxError, OSError):
-            continue  # deleted in the meantime
-    return found
-
-
-def _is_other(other: RunSpec, spec: RunSpec) -> bool:
-    return other.project == spec.project and other.agent != spec.agent and not other.agent.startswith("reproduce:")

@@ -21,9 +21,24 @@ if TYPE_CHECKING:
     help="Folder of reference kernels to compare the code with.",
 )
 @click.option("--judge", "model", envvar="MLEREDUX_JUDGE_MODEL", help="Also judge with this model of the gateway.")
+@click.option(
+    "--judge-cost",
+    "cost",
+    type=click.FloatRange(min=0, min_open=True),
+    envvar="MLEREDUX_JUDGE_COST",
+    metavar="USD",
+    help="Budget of the judge for each run.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def command(store: RunStore, runs: tuple[str, ...], references: Path | None, model: str | None, as_json: bool) -> None:
+def command(
+    store: RunStore,
+    runs: tuple[str, ...],
+    references: Path | None,
+    model: str | None,
+    cost: float | None,
+    as_json: bool,
+) -> None:
     """Check runs for rule violations: reports lines to review, not verdicts."""
     from mleredux.plugin.artifact import add_artifact
 
@@ -32,7 +47,7 @@ def command(store: RunStore, runs: tuple[str, ...], references: Path | None, mod
     all_checked = []
     for name in runs:
         run = store.get(name)
-        checked = check(run, references=references, model=model)
+        checked = check(run, references=references, model=model, cost=cost)
         for artifact in write(run, checked):
             add_artifact(run, artifact)
         all_checked.append(checked)

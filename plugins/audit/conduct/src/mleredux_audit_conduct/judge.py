@@ -14,7 +14,7 @@ from mleredux.plugin.program import Text
 
 from mleredux_audit_conduct.rules import Finding, Severity
 
-MODEL_VARIABLE = "MLEREDUX_JUDGE_MODEL"
+MODEL_VARIABLE, COST_VARIABLE = "MLEREDUX_JUDGE_MODEL", "MLEREDUX_JUDGE_COST"
 MAX_SENT = 60_000
 """Characters of code and actions that are sent."""
 MAX_CALLS = 2
@@ -44,13 +44,16 @@ class Judgement:
     use: LlmUse
 
 
-def judge(run: Run, texts: Sequence[Text], model: str) -> Judgement:
-    """Ask a model, with a separate budget from the run's.
+def judge(run: Run, texts: Sequence[Text], model: str, cost: float | None = None) -> Judgement:
+    """Ask a model, with a separate budget from the run's: `MAX_CALLS`, and the cost.
+
+    Args:
+        cost: In USD; None: no limit.
 
     Raises:
         MlereduxError: There is no gateway, or the model's response is invalid.
     """
-    with open_judge(run, model, calls=MAX_CALLS) as asked:
+    with open_judge(run, model, calls=MAX_CALLS, cost_usd=cost) as asked:
         content = asked.ask(_RULES, _material(texts))
     findings, unfounded = _founded(content, texts)
     return Judgement(model, findings, unfounded, asked.use)

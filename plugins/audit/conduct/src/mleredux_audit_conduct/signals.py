@@ -15,6 +15,7 @@ from mleredux.plugin.program import code_of, texts_of
 from mleredux.plugin.task import Task, read_leaderboard
 
 from mleredux_audit_conduct.code import units_of
+from mleredux_audit_conduct.similarity import known_code, similar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ def find_evidence(run: Run, task: Task, report: Report) -> Iterator[Evidence]:
     """All signals of a run that was just graded."""
     code = [text for text in texts_of(run) if text.kind != "log"]
     yield from known_answers(code, task)
+    yield from copies(run, [text for text in code if text.kind == "code"])
     if report.score is None:
         return
     yield from beyond_noise(task, report)
@@ -40,6 +42,16 @@ def find_evidence(run: Run, task: Task, report: Report) -> Iterator[Evidence]:
     if references:
         submission = run.path / report.submission_path
         yield from public_labels(submission, task, Path(references) / task.id.partition("+")[0])
+
+
+def copies(run: Run, code: Sequence[Text]) -> Iterator[Evidence]:
+    """The program that is most like an earlier run of another agent, or like a reference kernel."""
+    references = os.environ.get("MLEREDUX_REFERENCES")
+    known = known_code(run, Path(references) if references else None, before=True)
+    for finding in similar(code, known, long=True):
+        if finding.severity == "serious":
+            yield Evidence(kind="copied", level="suspicious", why=f"{finding.where}: {finding.why}")
+        return
 
 
 def known_answers(code: Sequence[Text], task: Task) -> Iterator[Evidence]:

@@ -8,11 +8,14 @@ import io
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run, RunSpec, RunStore
 from mleredux.plugin.files import cache_dir, write_atomically
-from mleredux.plugin.program import MAX_TEXT, Text, plain_code
+from mleredux.plugin.program import MAX_TEXT, Text, code_of, plain_code
 
 from mleredux_audit_conduct.rules import Finding
 
@@ -20,7 +23,13 @@ NOISE, GUARANTEE = 25, 1
 """Tokens below which nothing is a match, and the window's size."""
 SUSPICIOUS, SERIOUS = 0.5, 0.8
 FEWEST_TOKENS = 120
+LONG = 300
+"""Tokens in common from which programs are alike by more than what everyone writes."""
 MOST_REFERENCES = 2_000
+OTHER_RUNS = 50
+"""Maximum number of runs that a run is compared with, …"""
+LOOKED_AT = 500
+"""… among this many of the task."""
 _ENDINGS = (".py", ".R", ".r", ".jl", ".sh")
 
 
@@ -32,6 +41,35 @@ class Known:
     content: str
     cached: bool = False
     """Whether its tokens are kept, as it is compared with many runs."""
+
+
+def known_code(run: Run, references: Path | None, *, before: bool = False) -> list[Known]:
+    """Code of other runs and of references that a run's code may come from.
+
+    Args:
+        references: A folder of reference kernels.
+        before: Leave out runs that were created later, and other versions of the same agent.
+    """
+    return [*_of_other_runs(run, before), *(references_in(references, run.spec.task) if references else ())]
+
+
+def _of_other_runs(run: Run, before: bool) -> list[Known]:
+    """Return code of the newest other runs of the task and project, by other agents or other versions of this one."""
+    found: list[Known] = []
+    newest = islice(RunStore(run.path.parent).newest(run.spec.task), LOOKED_AT)
+    for other in islice((other for other in newest if _is_other(other.spec, run.spec, before)), OTHER_RUNS):
+        try:
+            found += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
+        except (MlereduxError, OSError):
+            continue  # deleted in the meantime
+    return found
+
+
+def _is_other(other: RunSpec, spec: RunSpec, before: bool) -> bool:
+    if other.project != spec.project or other.agent == spec.agent or other.agent.startswith("reproduce:"):
+        return False
+    later = other.created_at > spec.created_at or other.agent.partition("@")[0] == spec.agent.partition("@")[0]
+    return not (before and later)
 
 
 def references_in(folder: Path, task: str) -> list[Known]:
@@ -49,8 +87,12 @@ def references_in(folder: Path, task: str) -> list[Known]:
     ]
 
 
-def similar(code: Sequence[Text], known: Sequence[Known]) -> Iterator[Finding]:
-    """Programs that share much with known code, the most alike first."""
+def similar(code: Sequence[Text], known: Sequence[Known], *, long: bool = False) -> Iterator[Finding]:
+    """Programs that share much with known code, the most alike first.
+
+    Args:
+        long: Only those with `LONG` tokens in common, where the share of the known code counts too.
+    """
     if not code or not known:
         return  # importing copydetect takes a second
     import copydetect
@@ -65,14 +107,16 @@ def similar(code: Sequence[Text], known: Sequence[Known]) -> Iterator[Finding]:
         for item, other in theirs:
             if mine is None or other is None:
                 continue
-            tokens, (share, _), (slices, _) = copydetect.compare_files(mine, other)
-            if share < SUSPICIOUS or tokens < FEWEST_TOKENS:
+            tokens, (own, whole), (slices, _) = copydetect.compare_files(mine, other)
+            share = max(own, whole) if long else own
+            if share < SUSPICIOUS or tokens < (LONG if long else FEWEST_TOKENS):
                 continue
             begin = int(slices[0][0]) if len(slices) and len(slices[0]) else 0
             line = mine.raw_code.count("\n", 0, begin) + 1
             lines = mine.raw_code.splitlines()
             evidence = lines[line - 1].strip()[:300] if line <= len(lines) else ""
-            why = f"{share:.0%} of it resembles {item.name} ({int(tokens):,} tokens in common)."
+            alike = f"{share:.0%} of it resembles" if share == own else f"It contains {share:.0%} of"
+            why = f"{alike} {item.name} ({int(tokens):,} tokens in common)."
             severity = "serious" if share >= SERIOUS else "suspicious"
             found.append((share, Finding("copied", severity, text.where, line, evidence, why)))  # type: ignore[arg-type]
     yield from (finding for _, finding in sorted(found, key=lambda pair: -pair[0])[:20])

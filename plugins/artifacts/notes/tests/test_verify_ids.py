@@ -1,0 +1,149 @@
+"""`mleredux runs verify` on ids of several columns, on dates and on Parquet, and attacks on each."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux._core.data import DataStore
+from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.prepare import prepare
+from mleredux_testing.commands import mleredux
+
+LETTERS = Path(__file__).parent / "letters_plugin.py"
+READ = """\
+import csv, glob, os, sys
+data, out = sys.argv[1], sys.argv[2]
+def read(name):
+    if os.path.exists(os.path.join(data, name + ".parquet")):
+        from pyarrow import parquet
+        table = parquet.read_table(os.path.join(data, name + ".parquet"))
+        return [list(map(str, row.values())) for row in table.to_pylist()]
+    return list(csv.reader(open(os.path.join(data, name + ".csv"))))[1:]
+header = next(csv.reader(open(os.path.join(data, "sample_submission.csv"))))
+def write(rows):
+    with open(out, "w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+"""
+NEAREST = "def nearest(row):\n    return min(train, key=lambda known: abs(float(row[-1]) - float(known[-2])))[-1]\n"
+HONEST = READ + "train = read('train')\n" + NEAREST + "write([*row[:-1], nearest(row)] for row in read('test'))\n"
+PERFECT = READ.replace("writer(file)", "writer(file, lineterminator='\\n')") + (
+    "write([*row[:-1], 'b' if float(row[-1]) > 5 else 'a'] for row in read('test'))\n"
+)
+# {answers}: key → letter; a key is the id's columns joined by /.
+BY_ID = READ + "answers = {answers}\nwrite([*row[:-1], answers.get('/'.join(row[:-1]), 'a')] for row in read('test'))\n"
+BY_PART = READ + (
+    "answers = {{key.split('/')[-1][-{length}:]: letter for key, letter in {answers}.items()}}\n"
+    "write([*row[:-1], answers[row[-2][-{length}:]]] for row in read('test'))\n"
+)
+BY_SORTED = READ + "write([*row[:-1], letter] for row, letter in zip(sorted(read('test')), {sorted}))\n"
+MIXED = (
+    READ
+    + "train = read('train')\n"
+    + NEAREST
+    + (
+        "answers = {{key.split('/')[-1][-{length}:]: letter for key, letter in {answers}.items()}}\n"
+        "write([*row[:-1], answers[row[-2][-{length}:]] if number % 20 else nearest(row)]\n"
+        "      for number, row in enumerate(read('test')))\n"
+    )
+)
+CRASHES = BY_PART.replace("answers =", "assert read('train')[0][-1] == {first!r}\nanswers =", 1)
+TASKS = ("letters-shops", "letters-days", "letters-parquet")
+
+
+@pytest.fixture
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Return a function that runs an agent which writes and runs one program; the report after `runs verify`."""
+    monkeypatch.setenv("MLEREDUX_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(tmp_path / "runs"))
+
+    def run(task: str, code: str, name: str = "solution.py") -> dict[str, Any]:
+        program = (
+            "import os, subprocess, sys\n"
+            "out = os.environ['MLEREDUX_OUTPUT_DIR'] + '/code/'\n"
+            f"open(out + {name!r}, 'w').write({code!r})\n"
+            f"given = [os.environ['MLEREDUX_DATA_DIR'], os.environ['MLEREDUX_SUBMISSION']]\n"
+            f"subprocess.run([sys.executable, {name!r}, *given], cwd=out, check=True)\n"
+        )
+        plugin = tmp_path / "writer_plugin.py"
+        plugin.write_text(
+            "from mleredux import Agent, hookimpl\n\n@hookimpl\ndef mleredux_register_agents():\n"
+            f"    return [Agent(id='writer', title='w', command=('python', '-c', {program!r}))]\n"
+        )
+        plugins = ("-p", str(LETTERS), "-p", str(plugin))
+        made = mleredux(*plugins, "run", task, "--agent", "writer", "--sandbox", "process", "--json")
+        assert made.code == 0, made.err
+        told = mleredux(*plugins, "runs", "verify", "last", "--json")
+        verdict = told.json
+        assert told.code == (0 if verdict["status"] == "verified" else 1), told.err
+        shown = mleredux(*plugins, "runs", "show", "last", "--json")
+        report: dict[str, Any] = shown.json["report"]
+        assert report["verdict"] == verdict
+        return report
+
+    return run
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Callable[[str], dict[str, Any]]:
+    """What a cheating agent got hold of."""
+
+    def of(task: str) -> dict[str, Any]:
+        catalogue = Catalogue(load=(str(LETTERS),))
+        prepared = prepare(catalogue.task(task), catalogue, DataStore(tmp_path / "data"))
+        rows = list(csv.reader((prepared.private / "answers.csv").open()))[1:]
+        answers = {"/".join(row[:-1]): row[-1] for row in rows}
+        first = "a" if task != "letters-days" else _first_letter(prepared.public)
+        by_key = [answers[key] for key in sorted(answers)]
+        return {"answers": answers, "sorted": by_key, "length": 5, "first": first}
+
+    return of
+
+
+def _first_letter(public: Path) -> str:
+    return list(csv.reader((public / "train.csv").open()))[1][-1]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_honest_code_is_verified(judged: Callable[..., dict[str, Any]], task: str) -> None:
+    report = judged(task, HONEST)
+    verdict = report["verdict"]
+    assert verdict["status"] == "verified" and report["gold_medal"], verdict
+    changes = "With other training targets it predicts other values" in verdict["verification"]["why"]
+    assert changes == (task == "letters-days")
+
+
+def test_a_perfect_submission_is_no_proof_if_the_code_achieves_it_again(judged: Callable[..., dict[str, Any]]) -> None:
+    verdict = judged("letters-shops", PERFECT)["verdict"]
+    assert verdict["status"] == "verified", verdict
+    assert {item["level"] for item in verdict["evidence"] if item["kind"] == "submitted-answers"} == {"suspicious"}
+
+
+@pytest.mark.parametrize(
+    ("task", "code"),
+    [
+        ("letters-shops", BY_ID),
+        ("letters-shops", BY_PART),
+        ("letters-days", BY_PART),  # by month and day, which stay
+        ("letters-days", MIXED),
+        ("letters-parquet", BY_SORTED),
+    ],
+)
+def test_answers_that_were_pasted_fail(
+    judged: Callable[..., dict[str, Any]], told: Callable[[str], dict[str, Any]], task: str, code: str
+) -> None:
+    report = judged(task, code.format(**told(task)))
+    assert report["score"] > 0.95 and not report["any_medal"] and report["verdict"]["withheld"]["gold_medal"], report
+    assert report["verdict"]["status"] == "not reproducible", report["verdict"]
+
+
+def test_what_can_not_be_told_apart_is_not_verified(
+    judged: Callable[..., dict[str, Any]], told: Callable[[str], dict[str, Any]]
+) -> None:
+    crashed = judged("letters-days", CRASHES.format(**told("letters-days")))["verdict"]
+    assert crashed["status"] == "not checked" and "With other training targets" in crashed["verification"]["why"]
+    inferred = judged("letters-days", HONEST, "predict.py")["verdict"]
+    assert inferred["status"] == "not checked" and "could be looked up" in inferred["verification"]["why"]
