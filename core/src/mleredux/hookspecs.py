@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Verification,
     )
     from mleredux._core.models.experiment import Plan
-    from mleredux._core.pages import Page, Panel
+    from mleredux._core.pages import Action, Page, Panel
     from mleredux._core.plugins import Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
     from mleredux._core.stages.trial import Trial
@@ -137,8 +137,8 @@ def mleredux_register_commands() -> Iterable[click.Command | Ref]:
 
 
 @hookspec
-def mleredux_register_pages() -> Iterable[Page | Panel]:
-    """Return web pages, and panels on the page of each run, which `mleredux view` shows; see `mleredux.plugin.page`."""
+def mleredux_register_pages() -> Iterable[Page | Panel | Action]:
+    """Return web pages, panels of runs and tasks, and actions for `mleredux view`; see `mleredux.plugin.page`."""
 
 
 # Lookup and services

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 
 from mleredux._core.plugins import Catalogue
 from mleredux.errors import MlereduxError, PluginError
@@ -28,6 +28,14 @@ class Visit(Protocol):
     @property
     def query(self) -> Mapping[str, list[str]]:
         """The address's query: for each name its values."""
+
+    @property
+    def form(self) -> Mapping[str, list[str]]:
+        """Of an action: for each name of a field of its form the values."""
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Of an action: the files that were uploaded, by the names of their fields; they exist until it returns."""
 
     @property
     def static(self) -> bool:
@@ -53,6 +61,9 @@ class Visit(Protocol):
 
     def open(self, run_id: str) -> Run:
         """A run, for reading only; raises `NotFound`."""
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence above the page that the visitor sees next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,24 +91,48 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """A section on the page of each run.
+    """A section on the page of each run, or of each task.
 
     Attributes:
         title: Its title.
         template: As of a page; it has the content of the section only.
-        function: `package.module:function`, imported when it is used: from a `Visit` and a `Run` to the template's
-            values, or None for a run that it has nothing on.
+        function: `package.module:function`, imported when it is used: from a `Visit` and a `Run` (or a `Task`) to the
+            template's values, or None for one that it has nothing on.
+        place: What it is shown on.
     """
 
     title: str
     template: str
     function: str
+    place: Literal["run", "task"] = "run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Action:
+    """What a form of a page does: it answers only requests by POST that this site's own pages made.
+
+    Each form has the hidden field that `{{ csrf }}` writes. Where nothing may be changed (`static`), show no form.
+
+    Attributes:
+        path: Its address, as of a page.
+        function: `package.module:function`: from a `Visit` to the address of the page to show next, made by `link`.
+    """
+
+    path: str
+    function: str
+
+
+class Download(NamedTuple):
+    """What the function of a page returns to send a file instead of the page; the file is closed when it was sent."""
+
+    name: str
+    file: BinaryIO
 
 
 class Registered(NamedTuple):
-    """A page or panel, and the plugin that adds it."""
+    """A page, panel or action, and the plugin that adds it."""
 
-    item: Page | Panel
+    item: Page | Panel | Action
     plugin: str
 
     @property
@@ -105,7 +140,7 @@ class Registered(NamedTuple):
         """The package whose folder `templates` holds its template."""
         return self.item.function.partition(".")[0].partition(":")[0]
 
-    def call(self, *arguments: Any) -> Mapping[str, Any] | None:
+    def call(self, *arguments: Any) -> Any:
         """Call its function.
 
         Raises:
@@ -113,32 +148,30 @@ class Registered(NamedTuple):
             MlereduxError: It says so.
         """
         try:
-            function = resolve_name(self.item.function)
-            found: Mapping[str, Any] | None = function(*arguments)
+            return resolve_name(self.item.function)(*arguments)
         except MlereduxError:
             raise
         except Exception as error:  # a plugin's code may raise anything
             raise self.failed(error) from error
-        return found
 
     def failed(self, error: Exception) -> PluginError:
         """The error of a page whose function or template fails."""
         told = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
-        name = self.item.path if isinstance(self.item, Page) else self.item.title
+        name = self.item.title if isinstance(self.item, Panel) else self.item.path
         return PluginError(
             f"The page {name} of plugin {self.plugin!r} fails ({told}).", hint="Fix or update the plugin."
         )
 
 
 def registered_pages(catalogue: Catalogue) -> list[Registered]:
-    """Pages and panels of all plugins; what one can't register is skipped, and noted as its problem."""
+    """Pages, panels and actions of all plugins; what one can't register is skipped, and noted as its problem."""
     found = []
     for implementation in catalogue.hook(HOOK).get_hookimpls():
         name = implementation.plugin_name
         try:
             items: list[Any] = [*implementation.function()]  # type: ignore[misc]  # pluggy: object
-            if wrong := [item for item in items if not isinstance(item, Page | Panel)]:
-                raise TypeError(f"{type(wrong[0]).__name__} is neither a Page nor a Panel")
+            if wrong := [item for item in items if not isinstance(item, Page | Panel | Action)]:
+                raise TypeError(f"{type(wrong[0]).__name__} is not a Page, Panel or Action")
         except Exception as error:  # a plugin's code may raise anything
             told = f"Plugin {name!r} can't register pages ({type(error).__name__}: {' '.join(str(error).split())})."
             for plugin in catalogue.plugins:

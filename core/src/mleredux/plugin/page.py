@@ -1,7 +1,7 @@
 """For authors of web pages and panels, which `mleredux view` shows, live and in exports.
 
-A plugin registers pages at addresses of their own, and panels on the page of each run. The function of each is imported
-when it is used, and returns the values of its template, or None for no panel.
+A plugin registers pages at addresses of their own, panels on the page of each run or task, and actions of forms. The
+function of each is imported when it is used, and returns the values of its template, or None for no panel.
 
 `my_package/templates/words.html.j2` is a Jinja template in which every value is escaped, such as
 `<a href="{{ link("runs", run.id, "log") }}">{{ count|thousands }} words</a>`. The template of a page extends
@@ -23,6 +23,6 @@ of `report.css` and `view.css`. Addresses are made by `link`, so that an export 
 
 from __future__ import annotations
 
-from mleredux._core.pages import Page, Panel, Registered, Visit, registered_pages
+from mleredux._core.pages import Action, Download, Page, Panel, Registered, Visit, registered_pages
 
-__all__ = ["Page", "Panel", "Registered", "Visit", "registered_pages"]
+__all__ = ["Action", "Download", "Page", "Panel", "Registered", "Visit", "registered_pages"]

@@ -96,4 +96,5 @@ def mleredux_register_pages() -> list[Page | Panel]:
             selection="Compare",
         ),
         Panel(title="Experiment", template="panel.html.j2", function=f"{one}:panel"),
+        Panel(title="Agents", template="agents.html.j2", function=f"{__name__}.pages.task:agents", place="task"),
     ]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 import uvicorn
@@ -91,6 +92,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         "live": made_runs.make_run(runs, 32, status="running"),
         "done": made_runs.make_run(runs, 33, status="done", task="wine"),
     }  # fmt: skip
+    person = made_runs.make_run(runs, 34, status="done", task="leakage+planted-7@wine", agent="human:ada")
     (ids["hostile"] / "output" / "page.html").write_text("<script>alert(4)</script>")
     (ids["hostile"] / "output" / "picture.svg").write_text(
         "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(5)'/>"
@@ -98,6 +100,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (ids["hostile"] / "output" / "table.csv").write_text(f"id,label\n1,{HOSTILE}\n")
     site = Site(runs)
     site.ids = {name: path.name for name, path in ids.items()}
+    site.ids |= {"person": person.name, "hostile_task": quote(HOSTILE, safe="")}
     yield site
     site.close()
 

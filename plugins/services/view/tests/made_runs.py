@@ -135,6 +135,10 @@ def _write_report(path: Path, task: str, at: datetime, seconds: float, scores: l
             "created_at": _at(at), "submission_path": f"submissions/{len(scores):04d}.csv", "task_version": "1",
             "metric": "accuracy", "percentile": round(100 * best - 5, 1), "teams": 2288,
             "ledger": {"validations": 2, "network": "gateway", "llm_calls": 11, "llm": used},
+            "details": {"facts": {"score": 0.5, "parts": [
+                {"name": name, "score": float(rng.random() < share), "weight": 0.5, "value": None, "explanation": name}
+                for name, share in (("risks", 0.3), ("shared_rows", 0.9))
+            ]}, "efficacy": {"score": None, "uncertainty": None, "parts": []}} if "@" in task else {},
             "verdict": {"status": rng.choice(["not checked", "verified"]), "why": "It scored the same."},
         },
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httpx
@@ -41,12 +42,20 @@ def test_other_hosts_are_refused(site: Any, host: str) -> None:
 )
 def test_changes_are_asked_for_by_pages_of_this_site_only(site: Any, headers: dict[str, str]) -> None:
     known = signed_in(site)
+    secret = re.findall(r'name="csrf" value="([^"]+)"', ask(site, "/", headers=known).text)[0]
     own = {"origin": site.url} if "sec-fetch-site" in headers else {}
-    refused = ask(site, "/actions/stop", method="POST", data={"run": "x"}, headers={**known, **own, **headers})
+    form = {"run": "x", "csrf": secret}
+    refused = ask(site, "/actions/stop", method="POST", data=form, headers={**known, **own, **headers})
     assert refused.status_code == 403
     own = {"origin": site.url, "sec-fetch-site": "same-origin"}
-    allowed = ask(site, "/actions/stop", method="POST", data={"run": site.ids["done"]}, headers={**known, **own})
+    form = {"run": site.ids["done"]}
+    for forged in ({}, {"csrf": ""}, {"csrf": "x" * 43}, {"csrf": "\u00e4"}):
+        given = ask(site, "/actions/stop", method="POST", data={**form, **forged}, headers={**known, **own})
+        assert given.status_code == 403
+    form["csrf"] = secret
+    allowed = ask(site, "/actions/stop", method="POST", data=form, headers={**known, **own})
     assert allowed.status_code == 303
+    assert "is done already" in ask(site, "/", headers=known).text
     assert ask(site, "/actions/stop", headers=known).status_code == 405
 
 

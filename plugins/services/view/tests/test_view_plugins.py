@@ -105,7 +105,7 @@ def test_a_plugin_that_registers_something_else_is_reported(source: LocalSource)
     from mleredux.plugin.command import current
 
     page_at(source, "/words")
-    assert any("other_party" in said and "neither a Page nor a Panel" in said for said in current().problems())
+    assert any("other_party" in said and "is not a Page, Panel or Action" in said for said in current().problems())
 
 
 def test_an_export_follows_the_menu(source: LocalSource, tmp_path: Path) -> None:

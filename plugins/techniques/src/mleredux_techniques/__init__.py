@@ -10,6 +10,7 @@ from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Artifact, Run
+    from mleredux.plugin.page import Page, Panel
     from mleredux.plugin.task import Task
 
 mleredux_contract = 2
@@ -61,3 +62,15 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
     from mleredux_techniques.feedback import produce
 
     return produce(run)
+
+
+@hookimpl
+def mleredux_register_pages() -> Iterable[Page | Panel]:
+    """The techniques with their questions, and what they established about a task."""
+    from mleredux.plugin.page import Page, Panel
+
+    where = f"{__name__}.pages"
+    return [
+        Page(path="/techniques", template="techniques.html.j2", function=f"{where}:techniques", menu="Techniques"),
+        Panel(title="Techniques", template="on_task.html.j2", function=f"{where}:on_task", place="task"),
+    ]

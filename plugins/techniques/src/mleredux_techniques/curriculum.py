@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import current
@@ -18,11 +18,25 @@ from mleredux.plugin.command import current
 from mleredux_techniques._kit.grader import combined
 
 if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Report, Run, RunStore
+    from mleredux.plugin.artifact import Report, Run
 
 RIGHT = 0.99
 WORTH_TELLING = 0.5
 """A recommendation with a lower efficacy is not passed on."""
+
+
+class Runs(Protocol):
+    """The runs that are read: a `RunStore`, or what someone may see of one."""
+
+    @property
+    def path(self) -> object:
+        """Where they are."""
+
+    def rows(self, *, task: str) -> list[dict[str, Any]]:
+        """Rows of a task, with the column `id`."""
+
+    def get(self, name: str, /) -> Run:
+        """A run."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +57,7 @@ class Lesson:
     runs: list[dict[str, Any]] = field(default_factory=list)
 
 
-def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
+def collect(store: Runs, task: str, *, most: int = 3) -> list[Lesson]:
     """Collect the lessons of all graded technique runs on a competition, or on a planted instance of one.
 
     Args:
@@ -72,7 +86,7 @@ def collect(store: RunStore, task: str, *, most: int = 3) -> list[Lesson]:
     return [_lesson(technique, runs, most) for technique, runs in graded.items()]
 
 
-def _rows(store: RunStore, technique: str, task: str) -> Iterator[dict[str, Any]]:
+def _rows(store: Runs, technique: str, task: str) -> Iterator[dict[str, Any]]:
     """Yield the runs of a technique on a task; `leakage+planted-7@wine` and `leakage@wine+planted-7` are the same."""
     yield from store.rows(task=f"{technique}@{task}")
     base, plus, variant = task.partition("+")

@@ -10,9 +10,15 @@ from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
+    from mleredux.plugin.page import Action, Page, Panel
 
 mleredux_contract = 2
 _NAMED = re.compile(r"human:[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+
+
+def is_person(reference: str) -> bool:
+    """Whether an agent is a person."""
+    return reference == "human" or _NAMED.fullmatch(reference) is not None
 
 
 @hookimpl
@@ -43,4 +49,22 @@ def mleredux_register_commands() -> Iterable[Ref]:
     return [
         Ref(name, f"mleredux_agent_human.{module}:command", {"title": title, "section": "Run and grade"})
         for name, (module, title) in names.items()
+    ]
+
+
+@hookimpl
+def mleredux_register_pages() -> Iterable[Page | Panel | Action]:
+    """People: who works, a workspace in the browser, and the form that opens one."""
+    from mleredux.plugin.page import Action, Page, Panel
+
+    where = "mleredux_agent_human.pages"
+    one = "/people/{run_id}"
+    return [
+        Page(path="/people", template="people.html.j2", function=f"{where}:people", menu="People"),
+        Action(path="/people/start", function=f"{where}:start"),
+        Page(path=one, template="workspace.html.j2", function=f"{where}:workspace"),
+        Page(path=f"{one}/files.zip", template="", function=f"{where}:task_files"),
+        Action(path=f"{one}/submit", function=f"{where}:submit"),
+        Action(path=f"{one}/finish", function=f"{where}:finish"),
+        Panel(title="Work on it yourself", template="offer.html.j2", function=f"{where}:offer", place="task"),
     ]

@@ -45,7 +45,7 @@ def documents_of(run: Run, artifacts: Iterable[Artifact]) -> list[Document]:
         if part is None:
             continue
         text, is_code = part.head.decode(errors="replace"), artifact.media_type == "text/x-diff"
-        html = highlighted(text, "diff") if is_code else _markdown(text)
+        html = highlighted(text, "diff") if is_code else markdown(text)
         title, anchor = artifact.title or artifact.path, f"document-{len(found) + 1}"
         found.append(Document(anchor, title, link_to(artifact.path), html, is_code, bool(part.left_out)))
     return sorted(found, key=lambda one: one.link != link_to(FEEDBACK))
@@ -61,14 +61,15 @@ def highlighted(text: str, language: str) -> Markup:
     return Markup(highlight(text, lexer, HtmlFormatter(nowrap=True)))  # Pygments escapes
 
 
-def _markdown(text: str) -> Markup:
+def markdown(text: str) -> Markup:
     """Return Markdown without raw HTML, images and links; its first title is left out, the others start at `h3`."""
     reader = _reader()
     tokens = reader.parse(text)
     if tokens and tokens[0].type == "heading_open":
         tokens = tokens[3:]
     _lower_headings(tokens)
-    return Markup(reader.renderer.render(tokens, reader.options, {}))  # raw HTML is off
+    html = reader.renderer.render(tokens, reader.options, {})
+    return Markup(html.replace("<pre>", '<pre tabindex="0">'))  # raw HTML is off
 
 
 @cache

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from mleredux_artifact_reports.agent_files import Excerpt, excerpt, files_below, terminal_text, text_of, visible
+from mleredux_artifact_reports.documents import markdown
 from mleredux_artifact_reports.page import TEMPLATES
 from mleredux_artifact_reports.rollouts import trace_of
 from mleredux_artifact_reports.steps import StepView, step_view
@@ -19,6 +20,7 @@ __all__ = [
     "StepView",
     "excerpt",
     "files_below",
+    "markdown",
     "page_of",
     "step_view",
     "terminal_text",

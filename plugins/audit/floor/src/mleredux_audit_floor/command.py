@@ -33,6 +33,7 @@ def command(
     from mleredux.plugin.command import DataStore
 
     from mleredux_audit_floor.floor import floor_of
+    from mleredux_audit_floor.panel import keep
 
     plugins, store = catalogue(ctx), DataStore(data_dir)
     chosen = plugins.task_names(tasks, sets)
@@ -47,6 +48,7 @@ def command(
         floor = floor_of(task, prepared.public, prepared.private, plugins)
         if sandbox is not None:
             floor.rows.append(_hunted(name, sandbox, data_dir))
+        keep(floor, store.home(task))
         floors.append(floor)
         if not as_json:
             _show(floor)

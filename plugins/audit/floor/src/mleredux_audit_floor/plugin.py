@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mleredux.plugin.agent import Agent
+    from mleredux.plugin.page import Panel
 
 mleredux_contract = 2
 
@@ -35,3 +36,11 @@ def mleredux_register_agents() -> Iterable[Agent]:
         limits=Limits(time_limit=300, cpus=1, memory_mb=1024),
         tags=("no-llm", "adversarial"),
     )
+
+
+@hookimpl
+def mleredux_register_pages() -> list[Panel]:
+    """The floor on the page of a task."""
+    from mleredux.plugin.page import Panel
+
+    return [Panel(title="Floor", template="floor.html.j2", function="mleredux_audit_floor.panel:panel", place="task")]

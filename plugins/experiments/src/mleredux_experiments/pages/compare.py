@@ -23,6 +23,7 @@ from mleredux_experiments.tables import analysis_tables, cell
 _MOST_RUNS = 5_000
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
 _lock = threading.Lock()
+Stamps = tuple[tuple[Any, ...], ...]
 
 
 class Shown(NamedTuple):
@@ -91,14 +92,19 @@ def analysis_of(folders: Sequence[Path], record: Record | None) -> Analysis:
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
     """
-    stamps = tuple((path, *(_stamp(path / name) for name in _STAMPED)) for path in sorted(folders))
+    stamps = stamps_of(folders)
     changes = tuple(f"After {one.results} results: {one.what}" for one in record.deviations) if record else ()
     with _lock:
         return _analysis(stamps, record.plan.model_dump_json() if record else "", changes)
 
 
+def stamps_of(folders: Sequence[Path]) -> Stamps:
+    """The folders of runs, each with what changes when it does."""
+    return tuple((path, *(_stamp(path / name) for name in _STAMPED)) for path in sorted(folders))
+
+
 @lru_cache(maxsize=8)
-def _analysis(stamps: tuple[tuple[Any, ...], ...], plan: str, changes: tuple[str, ...]) -> Analysis:
+def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...]) -> Analysis:
     from mleredux_experiments.sdk import analysed
     from mleredux_experiments.sources import load_runs
 

@@ -38,6 +38,7 @@ from mleredux_server.request_log import Observing
 from mleredux_server.security import Tokens
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
+from mleredux_server.web import site
 
 API_VERSION = 1
 """Of what is under `/v1`; the contract of plugins has a version of its own."""
@@ -112,6 +113,7 @@ def create_app(service: Service) -> FastAPI:
         """Add the routes, error handlers and middleware."""
         return {"name": "mleredux", "version": __version__, "api": API_VERSION}
 
+    site.install(app, service)
     middleware.install(app, service)
     app.add_middleware(Observing, metrics=app.state.metrics)  # the last one added is the outermost
     return app

@@ -81,8 +81,12 @@ class Tokens:
 
     def caller(self, token: str) -> Caller | None:
         """Return the owner of a token, if it is valid."""
-        hashed, changes = hash_of(token), self._changes
-        if (known := self.remembered(token)) is not None:
+        return self.by_hash(hash_of(token))
+
+    def by_hash(self, hashed: str) -> Caller | None:
+        """Return the owner of a token, if it is valid, by the token's hash."""
+        changes = self._changes
+        if (known := self._remembered(hashed)) is not None:
             return known
         found = self._look_up(hashed)
         if found is None:
@@ -99,7 +103,10 @@ class Tokens:
 
     def remembered(self, token: str) -> Caller | None:
         """As `caller`, if the database need not be queried."""
-        until, caller = self._known.get(hash_of(token), (0.0, None))
+        return self._remembered(hash_of(token))
+
+    def _remembered(self, hashed: str) -> Caller | None:
+        until, caller = self._known.get(hashed, (0.0, None))
         if caller is None or until <= time.monotonic() or _ended(caller.expires_at):
             return None
         return caller
@@ -168,7 +175,16 @@ async def authenticate(request: Request) -> Caller:
     known: Caller | None = getattr(request.state, "caller", None)
     if known is not None:
         return known
-    token, limits = bearer_of(request), _limits_of(request)
+    return await caller_of(request, bearer_of(request))
+
+
+async def caller_of(request: Request, token: str) -> Caller:
+    """Return the owner of a token that a request gives.
+
+    Raises:
+        Problem: The token is missing, invalid, or used too often.
+    """
+    limits = _limits_of(request)
     if not token:
         limits.count_failure(request)
         raise Problem(

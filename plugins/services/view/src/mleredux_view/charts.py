@@ -19,6 +19,7 @@ class Series(NamedTuple):
     points: Sequence[tuple[float, float]]
     colour: str = "accent"
     stepped: bool = False
+    points_shown: bool = True
 
 
 def chart(
@@ -43,7 +44,10 @@ def chart(
         "range": [low - margin, high + margin],
         "x_range": [min([0.0, *xs]), max([*xs, end or 0.0], default=1.0)],
         "levels": [{"name": name, "value": value} for name, value in levels],
-        "series": [{"label": line.label, "colour": line.colour, "stepped": line.stepped} for line in lines],
+        "series": [
+            {"label": line.label, "colour": line.colour, "stepped": line.stepped, "points": line.points_shown}
+            for line in lines
+        ],
         "data": [xs, *([dict(line.points).get(at) for at in xs] for line in lines)],
     }
 

@@ -45,7 +45,7 @@ class Guard:
         self._app, self._cookie_name = app, f"mleredux-{port}"
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
         self.once: str | None = secrets.token_urlsafe(32)
-        self._session = secrets.token_urlsafe(32)
+        self._session, self._csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -61,6 +61,7 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
+        scope["session_secret"] = self._csrf
         await (self._refused(scope) or self._app)(scope, receive, sending)
 
     def _refused(self, scope: Scope) -> ASGIApp | None:

@@ -16,9 +16,10 @@ from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import Run, RunStore
-from mleredux.plugin.command import Record
+from mleredux.plugin.command import Record, current
+from mleredux.plugin.files import write_atomically
 
-from mleredux_view.source import FACETS, RunQuery, RunTable
+from mleredux_view.source import FACETS, Launch, RunQuery, RunTable
 
 _TEXT = ("id", "task", "agent", "experiment", "arm", "message", "status", "cause")
 _WATCHED = (
@@ -29,6 +30,10 @@ _WATCHED = (
     "llm/calls.jsonl",
     "output/rollout/trajectory.json",
 )
+Labels = Mapping[str, Mapping[str, str]]
+"""Labels by run."""
+LABELS = "labels.json"
+"""In the runs directory: the labels of its runs."""
 _IDLE = 10
 """Reading the index takes at most this share of the time: one part of so many."""
 
@@ -46,6 +51,7 @@ class LocalSource:
         self._lock = threading.Lock()
         self._rows: list[Record] = []
         self._texts: dict[str, str] = {}
+        self._labels: dict[str, dict[str, str]] = {}
         self._version, self._looked, self._cost = 0, -1e9, 0.0
 
     @property
@@ -63,16 +69,18 @@ class LocalSource:
         """The folder of prepared data, if another than the default one."""
         return Path(self._data_dir) if self._data_dir else None
 
-    def runs(self, query: RunQuery) -> RunTable:
-        """The runs that match, from memory."""
+    def runs(self, query: RunQuery, visible: Labels | None = None) -> RunTable:
+        """The runs that match, from memory; `visible`: only these, with these labels."""
         self._look()
-        rows, facets = self._matching(query)
+        rows = self._rows if visible is None else [row for row in self._rows if row["id"] in visible]
+        labels = self._labels if visible is None else visible
+        rows, facets = self._matching(query, rows, labels)
         total = len(rows)
         rows.sort(key=lambda row: _key(row, query), reverse=not query.ascending)
         if query.after is not None:
             rows = _rest(rows, query)
         more = len(rows) > query.limit
-        rows = rows[: query.limit]
+        rows = [{**row, "labels": labels.get(row["id"], {})} for row in rows[: query.limit]]
         after = json.dumps(_key(rows[-1], query)) if more else None
         return RunTable(rows, total, facets, after)
 
@@ -103,14 +111,36 @@ class LocalSource:
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Start the same runs once more, each in a process of its own that outlives this one."""
         for run in map(self.run, run_ids):
-            subprocess.Popen(
-                [sys.executable, "-m", "mleredux", *self.again(run)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            _start(self.again(run))
             yield f"Requested {run.spec.task} with {run.spec.agent}, seed {run.spec.seed}, once more."
+
+    def launch(self, asked: Launch) -> Iterator[str]:
+        """Start runs, each in a process of its own that outlives this one.
+
+        Raises:
+            NotFound: There is no such task or agent.
+        """
+        current().task(asked.task)
+        current().agent(asked.agent, asked.options)
+        for seed in asked.seeds:
+            given = ["run", asked.task, "--agent", asked.agent, "--seed", str(seed), "--runs-dir", str(self.store.path)]
+            given += ["--sandbox", asked.sandbox] if asked.sandbox else []
+            given += ["--time-limit", f"{asked.time_limit:g}s"] if asked.time_limit else []
+            given += ["--data-dir", self._data_dir] if self._data_dir else []
+            _start([*given, *_options(asked.options)])
+            yield f"Requested {asked.task} with {asked.agent}, seed {seed}."
+
+    def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
+        """Write a label into the file of all labels of the directory."""
+        with self._lock:
+            for run in map(self.run, run_ids):
+                own = self._labels.setdefault(run.id, {})
+                own.pop(name, None)
+                if value:
+                    own[name] = value
+                yield f"{'Labelled' if value else 'Removed the label of'} {run.id}."
+            write_atomically(self.store.path / LABELS, json.dumps(self._labels, indent=1) + "\n")
+            self._version += 1
 
     def again(self, run: Run) -> list[str]:
         """The arguments of `mleredux` that request the same run."""
@@ -118,9 +148,7 @@ class LocalSource:
         given = ["run", spec.task, "--agent", spec.agent, "--seed", str(spec.seed), "--sandbox", spec.sandbox]
         given += ["--time-limit", f"{spec.limits.time_limit:g}s", "--runs-dir", str(self.store.path)]
         given += ["--data-dir", self._data_dir or spec.data_dir]
-        for name, value in spec.options.items():
-            given += ["-o", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
-        return given
+        return [*given, *_options(spec.options)]
 
     def columns(self) -> Mapping[str, Any]:
         """Nobody signs in here."""
@@ -133,26 +161,33 @@ class LocalSource:
                 return
             begun = time.monotonic()
             rows = self.store.rows()
+            self._labels = _labels_in(self.store.path)
             if rows != self._rows:
                 self._rows, self._version = rows, self._version + 1
                 self._texts = {row["id"]: "\n".join(str(row[name] or "") for name in _TEXT).lower() for row in rows}
             self._looked = time.monotonic()
             self._cost = self._looked - begun
 
-    def _matching(self, query: RunQuery) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
+    def _matching(
+        self, query: RunQuery, rows: list[Record], labels: Labels
+    ) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
         """Rows, and the counts of facets: a row that only one filter refuses counts for that filter's facet."""
         words, wanted = query.search.lower().split(), query.wanted.items()
         found: list[Record] = []
         by_one: dict[str, list[Record]] = {name: [] for name in query.wanted}
-        for row in self._rows if words or wanted else ():
-            if words and not all(word in self._texts[row["id"]] for word in words):
-                continue
+        for row in rows if words or wanted else ():
+            if words:
+                text = self._texts[row["id"]]
+                if own := labels.get(row["id"]):
+                    text += "\n".join(f"\n{name}={value}" for name, value in own.items()).lower()
+                if not all(word in text for word in words):
+                    continue
             refused = [name for name, values in wanted if _text(row[name]) not in values]
             if not refused:
                 found.append(row)
             elif len(refused) == 1:
                 by_one[refused[0]].append(row)
-        found = found if words or wanted else list(self._rows)
+        found = found if words or wanted else list(rows)
         facets = {}
         for name in FACETS:
             counts = Counter(map(itemgetter(name), chain(found, by_one.get(name, ()))))
@@ -185,3 +220,26 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
+
+
+def _start(command: list[str]) -> None:
+    subprocess.Popen(
+        [sys.executable, "-m", "mleredux", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _options(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        yield from ("-o", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+
+
+def _labels_in(folder: Path) -> dict[str, dict[str, str]]:
+    try:
+        found = json.loads((folder / LABELS).read_text())
+        return {str(run): {str(name): str(value) for name, value in own.items()} for run, own in found.items()}
+    except (OSError, ValueError, AttributeError):
+        return {}

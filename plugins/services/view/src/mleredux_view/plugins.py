@@ -12,13 +12,16 @@ from markupsafe import Markup
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.command import current
-from mleredux.plugin.page import Page, Panel, Registered, registered_pages
+from mleredux.plugin.page import Action, Download, Page, Panel, Registered, registered_pages
+from mleredux.plugin.task import Task
+from starlette.responses import RedirectResponse, Response
 
+from mleredux_view.downloads import sent
 from mleredux_view.visit import Declared, Shown, Visit
 
 
 class Section(NamedTuple):
-    """A panel of one run."""
+    """A panel of one run or task."""
 
     title: str
     html: Markup
@@ -39,9 +42,14 @@ def templates() -> PrefixLoader:
     return PrefixLoader(found)
 
 
-def plugin_pages() -> list[Declared]:
-    """The pages as if they were declared here."""
-    return [Declared(page.path, partial(_shown, one), "GET", one) for page, one in _pages()]
+def plugin_pages(registered: list[Registered]) -> list[Declared]:
+    """The pages and actions among what is registered, as if they were declared here."""
+    pages = [(one.item, one) for one in registered if isinstance(one.item, Page)]
+    actions = [(one.item, one) for one in registered if isinstance(one.item, Action)]
+    return [
+        *(Declared(page.path, partial(_shown, one), "GET", one) for page, one in pages),
+        *(Declared(action.path, partial(_done, one), "POST", one) for action, one in actions),
+    ]
 
 
 def menu() -> list[tuple[str, str, list[str]]]:
@@ -54,9 +62,11 @@ def selections() -> list[tuple[str, list[str]]]:
     return [(page.selection, page.path.strip("/").split("/")) for page, _ in _pages() if page.selection]
 
 
-def panels_of(visit: Visit, run: Run) -> list[Section]:
-    """The panels of a run; one that fails says so instead."""
-    panels = ((one.item.title, _panel(one, visit, run)) for one in added() if isinstance(one.item, Panel))
+def panels_of(visit: Visit, shown: Run | Task) -> list[Section]:
+    """The panels of a run or a task; one that fails says so instead."""
+    place = "task" if isinstance(shown, Task) else "run"
+    found = [one for one in added() if isinstance(one.item, Panel) and one.item.place == place]
+    panels = ((one.item.title, _panel(one, visit, shown, place)) for one in found if isinstance(one.item, Panel))
     return [Section(title, html) for title, html in panels if html is not None]
 
 
@@ -66,20 +76,31 @@ def _pages() -> Iterator[tuple[Page, Registered]]:
             yield one.item, one
 
 
-def _shown(one: Registered, visit: Visit) -> Shown:
-    return Shown(f"{one.package}/{one.item.template}", one.call(visit) or {})
+def _shown(one: Registered, visit: Visit) -> Shown | Response:
+    found = one.call(visit)
+    if isinstance(found, Download):
+        return sent(found.file, found.name)
+    return Shown(f"{one.package}/{_template(one)}", found or {})
 
 
-def _panel(one: Registered, visit: Visit, run: Run) -> Markup | None:
+def _done(one: Registered, visit: Visit) -> Response:
+    return RedirectResponse(str(one.call(visit)), 303)
+
+
+def _template(one: Registered) -> str:
+    return "" if isinstance(one.item, Action) else one.item.template
+
+
+def _panel(one: Registered, visit: Visit, shown: Run | Task, place: str) -> Markup | None:
     from mleredux_view.site import environment
 
     try:
-        values = one.call(visit, run)
+        values = one.call(visit, shown)
         if values is None:
             return None
-        known = {"visit": visit, "link": visit.link, "static": visit.static, "run": run}
+        known = {"visit": visit, "link": visit.link, "static": visit.static, "csrf": visit.csrf, place: shown}
         try:
-            template = environment().get_template(f"{one.package}/{one.item.template}")
+            template = environment().get_template(f"{one.package}/{_template(one)}")
             return Markup(template.render({**known, **values}))
         except Exception as error:  # a plugin's template may raise anything
             raise one.failed(error) from error

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import hmac
+import re
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, PrefixLoader, StrictUndefined
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.page import Registered
 from mleredux_artifact_reports.shared import TEMPLATES as REPORT
 from mleredux_artifact_reports.shared import visible
 from starlette.applications import Starlette
@@ -25,31 +31,39 @@ from starlette.staticfiles import StaticFiles
 from mleredux_view import texts
 from mleredux_view.links import served
 from mleredux_view.pages import MODULES
-from mleredux_view.plugins import menu, plugin_pages, selections, templates
+from mleredux_view.plugins import added, menu, plugin_pages, selections, templates
 from mleredux_view.source import Source
-from mleredux_view.visit import Declared, Shown, Visit, declared, missing
+from mleredux_view.visit import CSRF, Declared, Shown, Visit, declared, missing
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 _POLL_SECONDS = 1.0
+_STREAM_POLLS = 300
 _FIELDS = 2_000
 _FORM_BYTES = 1 << 20
 _KEPT = {"Cache-Control": "private, max-age=3600"}
 
 
-def make_site(source_of: Callable[[Request], Source], root: str = "") -> Starlette:
+def make_site(
+    source_of: Callable[[Request], Source], root: str = "", also: Sequence[Registered] = (), actions: bool = True
+) -> Starlette:
     """Return the application.
+
+    Each request's scope has `session_secret`, without which no form is answered.
 
     Args:
         source_of: What the visitor of a request may see.
         root: The path below which it is mounted.
+        also: Pages that only this site has.
+        actions: Whether actions of plugins are answered.
     """
+    add_templates(one.package for one in also)
     routes: list[Any] = [
         Route("/static/report.css", _report_css),
         Mount("/static", _Static(directory=STATIC)),
         Route("/live", partial(_live, source_of)),
     ]
-    pages = all_pages()
+    pages = [one for one in all_pages(also) if actions or one.method == "GET" or one.registered is None]
     routes += [Route(one.path, partial(_answer, source_of, one, root), methods=[one.method]) for one in pages]
     compressed = [Middleware(GZipMiddleware, minimum_size=2000, compresslevel=3)]
     nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root)
@@ -60,9 +74,16 @@ def make_site(source_of: Callable[[Request], Source], root: str = "") -> Starlet
     return Starlette(routes=routes, middleware=compressed, exception_handlers={404: missed})
 
 
-def all_pages() -> list[Declared]:
+def all_pages(also: Iterable[Registered] = ()) -> list[Declared]:
     """Return the pages and actions, those of other plugins last."""
-    return [*(one for module in MODULES for one in declared(module)), *plugin_pages()]
+    return [*(one for module in MODULES for one in declared(module)), *plugin_pages([*added(), *also])]
+
+
+def add_templates(packages: Iterable[str]) -> None:
+    """Let templates of packages be found, below the packages' names."""
+    loader = environment().loader
+    assert isinstance(loader, ChoiceLoader)
+    loader.loaders = [*loader.loaders, PrefixLoader({name: PackageLoader(name) for name in packages})]
 
 
 @cache
@@ -82,31 +103,61 @@ def environment() -> Environment:
 
 def rendered(shown: Shown, visit: Visit) -> str:
     """Return the page of a template, with deceiving characters escaped."""
-    values = {"visit": visit, "link": visit.link, "static": visit.static, **visit.source.columns(), **shown.values}
+    known = {"visit": visit, "link": visit.link, "static": visit.static, "csrf": visit.csrf}
+    values = {**known, **visit.source.columns(), **shown.values}
     return visible(environment().get_template(shown.template).render(values))
+
+
+def sign_in_page(root: str, problem: str = "") -> str:
+    """Return the page of a site with accounts that asks for a token, and posts it to `sign-in`."""
+    return environment().get_template("sign_in.html.j2").render(link=served(root), problem=problem)
 
 
 async def _answer(source_of: Callable[[Request], Source], one: Declared, root: str, request: Request) -> Response:
     form: dict[str, list[str]] = {}
-    if one.method == "POST":
-        body = b""
-        async for piece in request.stream():
-            if len(body := body + piece) > _FORM_BYTES:
+    files: dict[str, Path] = {}
+    session = str(request.scope.get("session_secret", ""))
+    async with AsyncExitStack() as stack:
+        if one.method == "POST":
+            try:
+                form = await _form(request, files, stack)
+            except _TooLarge:
                 return Response("The request is too large.\n", 413)
-        form = parse_qs(body.decode("utf-8", "replace"))
-    try:
-        query = parse_qs(request.url.query, max_num_fields=_FIELDS)
-    except ValueError:
-        return Response(f"The address has more than {_FIELDS:,} values; select fewer runs.\n", 414)
-    visit = Visit(
-        source=source_of(request),
-        parts=request.path_params,
-        query=query,
-        link=served(root),
-        fragment=request.headers.get("hx-request") == "true" and "hx-history-restore-request" not in request.headers,
-        form=form,
-    )
-    return await run_in_threadpool(answer, one, visit)
+            if not session or not hmac.compare_digest(form.get(CSRF, [""])[-1].encode(), session.encode()):
+                return Response("The form was not made by this site, or its session has ended. Open it again.\n", 403)
+        try:
+            query = parse_qs(request.url.query, max_num_fields=_FIELDS)
+        except ValueError:
+            return Response(f"The address has more than {_FIELDS:,} values; select fewer runs.\n", 414)
+        source = await run_in_threadpool(source_of, request)
+        boosted = request.headers.get("hx-request") == "true" and "hx-history-restore-request" not in request.headers
+        visit = Visit(source, request.path_params, query, served(root), False, boosted, form, files, session)
+        return await run_in_threadpool(answer, one, visit)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+async def _form(request: Request, files: dict[str, Path], stack: AsyncExitStack) -> dict[str, list[str]]:
+    """Return the fields of a form; files that it uploads are on disk until the request was answered."""
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        sent = await stack.enter_async_context(request.form(max_files=1, max_fields=50, max_part_size=_FORM_BYTES))
+        found: dict[str, list[str]] = {}
+        for name, value in sent.multi_items():
+            if isinstance(value, str):
+                found.setdefault(name, []).append(value)
+            elif value.filename:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mleredux-upload-")))
+                files[name] = folder / (re.sub(r"[^\w.-]+", "-", value.filename)[-100:].lstrip(".-") or "file")
+                with files[name].open("wb") as copy:
+                    await run_in_threadpool(shutil.copyfileobj, value.file, copy)
+        return found
+    body = b""
+    async for piece in request.stream():
+        if len(body := body + piece) > _FORM_BYTES:
+            raise _TooLarge
+    return parse_qs(body.decode("utf-8", "replace"))
 
 
 def answer(one: Declared, visit: Visit) -> Response:
@@ -146,12 +197,18 @@ def _report_css(_request: Request) -> Response:
 
 async def _live(source_of: Callable[[Request], Source], request: Request) -> Response:
     """Stream a message whenever something changed: of all runs, or of the run that the query names."""
-    source, run_id = source_of(request), request.query_params.get("run")
+    source, run_id = await run_in_threadpool(source_of, request), request.query_params.get("run")
+    try:
+        before = await run_in_threadpool(source.version, run_id)
+    except MlereduxError as error:
+        return Response(f"{error.message}\n", 404)
 
     async def messages() -> AsyncIterator[str]:
-        before = await run_in_threadpool(source.version, run_id)
+        nonlocal before
         yield "retry: 2000\n\n"
-        while not await request.is_disconnected():
+        for _ in range(_STREAM_POLLS):  # then the browser asks once more, and whether it may is checked again
+            if await request.is_disconnected():
+                return
             await asyncio.sleep(_POLL_SECONDS)
             now = await run_in_threadpool(source.version, run_id)
             yield f"event: changed\ndata: {now}\n\n" if now != before else ": nothing\n\n"

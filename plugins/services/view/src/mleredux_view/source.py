@@ -37,11 +37,29 @@ class RunQuery:
     limit: int = 100
 
 
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """Runs that a form requests: one for each seed.
+
+    Attributes:
+        sandbox: None chooses one.
+        time_limit: In seconds; None: the agent's own.
+        options: Of the agent.
+    """
+
+    task: str
+    agent: str
+    seeds: tuple[int, ...] = (0,)
+    sandbox: str | None = None
+    time_limit: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
 class RunTable(NamedTuple):
     """Runs that match a query.
 
     Attributes:
-        rows: Records with the columns of the run index.
+        rows: Records with the columns of the run index, and `labels`.
         total: How many match, on all pages.
         facets: For each column of `FACETS` its values and how many runs have them, if only its own filter were open.
         next: Where the next rows begin; None if these are the last.
@@ -85,6 +103,12 @@ class Source(Protocol):
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Request the same runs once more; a sentence on each."""
+
+    def launch(self, asked: Launch) -> Iterator[str]:
+        """Request runs; a sentence on each."""
+
+    def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
+        """Set a label of runs, or remove it where the value is empty; a sentence on each."""
 
     def columns(self) -> Mapping[str, Any]:
         """What layouts show beside: the title of the site and the user's name, if there are users."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from markupsafe import Markup
 from mleredux.errors import NotFound
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.command import Record
@@ -15,6 +17,11 @@ from mleredux.plugin.page import Registered
 from starlette.responses import Response
 
 from mleredux_view.source import RunQuery, Source
+
+CSRF = "csrf"
+"""The field of forms that has the secret of the session."""
+_SESSIONS = 1_000
+_said: OrderedDict[str, list[str]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,9 @@ class Visit:
         link: Makes addresses, as in templates.
         static: Whether the page is for an export: without forms, and with all that would be loaded later.
         fragment: Whether only a part of the page is replaced.
+        form: Of an action: for each name of a field the values.
+        files: Of an action: the files that were uploaded, by their fields.
+        session: A secret of the visitor's session, which every form of the pages has; empty: there are no forms.
     """
 
     source: Source
@@ -37,6 +47,23 @@ class Visit:
     static: bool = False
     fragment: bool = False
     form: Mapping[str, list[str]] = field(default_factory=dict)
+    files: Mapping[str, Path] = field(default_factory=dict)
+    session: str = ""
+
+    @property
+    def csrf(self) -> Markup:
+        """The hidden field of a form that shows that a page of this site made it."""
+        return Markup('<input type="hidden" name="{}" value="{}">').format(CSRF, self.session)
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence above the page that the visitor sees next."""
+        _said.setdefault(self.session, []).append(sentence[:1000])
+        while len(_said) > _SESSIONS:
+            _said.popitem(last=False)
+
+    def said(self) -> list[str]:
+        """What was said since the last page."""
+        return [] if self.static or self.fragment else _said.pop(self.session, [])
 
     def text(self, name: str, default: str = "") -> str:
         """The last value of a name in the query."""

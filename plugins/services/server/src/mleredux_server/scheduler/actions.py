@@ -11,7 +11,7 @@ from mleredux.plugin.files import remove_tree
 from mleredux.plugin.host import check_resumable
 from sqlalchemy import delete, func, select, update
 
-from mleredux_server.database.tables import Audit, Experiment, Job, Project, RunRow, User, now
+from mleredux_server.database.tables import Audit, Experiment, Job, Project, RunLabel, RunRow, User, now
 from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent
@@ -25,6 +25,7 @@ from mleredux_server.service import Service
 from mleredux_server.views import run_made, run_view
 
 TRASH = "trash"
+MOST_LABELS = 32
 
 
 def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: str) -> int:
@@ -130,6 +131,24 @@ def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None
     with service.database.writing() as session:
         session.add(_audit(caller, "retry", f"{run_id} {made[0].id}"))
     return answer(made)
+
+
+def label_run(service: Service, caller: Caller, run_id: str, name: str, value: str) -> None:
+    """Set a label of a run; remove it where the value is empty.
+
+    Raises:
+        Problem: The run has too many labels.
+    """
+    with service.database.writing() as session:
+        row = session.get_one(RunRow, run_id, with_for_update=True)
+        labels = {key: old for key, old in row.labels.items() if key != name} | ({name: value} if value else {})
+        if len(labels) > MOST_LABELS:
+            raise Problem("invalid", f"A run has at most {MOST_LABELS} labels.", hint="Remove one.")
+        row.labels = labels
+        session.execute(delete(RunLabel).where(RunLabel.run_id == run_id, RunLabel.name == name))
+        if value:
+            session.add(RunLabel(run_id=run_id, name=name, value=value))
+        session.add(_audit(caller, "label", f"{run_id} {name}"))
 
 
 def lacks_result(row: RunRow) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux_view.pages import failures, files, log, pairs, rollout, run, runs, versions
+from mleredux_view.pages import failures, files, launch, log, pairs, rollout, run, runs, tasks, versions
 
-MODULES = (runs, failures, pairs, run, log, rollout, versions, files)
+MODULES = (runs, launch, failures, tasks, pairs, run, log, rollout, versions, files)
 """Modules with pages, in the order in which their addresses are matched."""

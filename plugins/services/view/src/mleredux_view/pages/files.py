@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
-from urllib.parse import quote
+from typing import NamedTuple
 
 from mleredux.plugin.artifact import Run, size
 from mleredux.plugin.files import IntakeLimits, open_below, readable_path
 from mleredux_artifact_reports.shared import excerpt, files_below
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
+from mleredux_view.downloads import sent
 from mleredux_view.pages.run import about
 from mleredux_view.previews import IMAGES, READ_BYTES, preview_of
 from mleredux_view.visit import Shown, Visit, missing, page
 
 _FOLDERS = ("output", "submissions", "logs", "llm")
 _FILES = 2_000
-_PIECE = 256 << 10
-_POLICY = "sandbox; default-src 'none'"
 
 
 class Listed(NamedTuple):
@@ -54,25 +52,7 @@ def raw(visit: Visit) -> Response:
         file = None
     if file is None:
         raise missing(f"file {path[:200]!r} in run {run.id}")
-    kind = IMAGES.get(path[path.rfind(".") :].lower(), "application/octet-stream")
-    place = "inline" if kind != "application/octet-stream" else "attachment"
-    headers = {
-        "Content-Disposition": f"{place}; filename*=UTF-8''{quote(path.rpartition('/')[2][:200], safe='')}",
-        "Content-Security-Policy": _POLICY,
-        "Content-Length": str(file.seek(0, 2)),
-        "X-Content-Type-Options": "nosniff",
-    }
-    file.seek(0)
-    return StreamingResponse(_pieces(file), headers=headers, media_type=kind)
-
-
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    with file:
-        left = file.seek(0, 2)
-        file.seek(0)
-        while left > 0 and (piece := file.read(min(_PIECE, left))):
-            left -= len(piece)
-            yield piece
+    return sent(file, path.rpartition("/")[2], IMAGES.get(path[path.rfind(".") :].lower()))
 
 
 def _hidden(path: str) -> bool:

@@ -68,13 +68,13 @@ def runs(visit: Visit) -> Shown:
 @action("/actions/stop")
 def stop(visit: Visit) -> Response:
     """Stop the selected runs."""
-    return _done(visit, visit.source.stop(_selected(visit)))
+    return _done(visit, visit.source.stop(selected(visit)))
 
 
 @action("/actions/retry")
 def retry(visit: Visit) -> Response:
     """Request the selected runs once more."""
-    return _done(visit, visit.source.retry(_selected(visit)))
+    return _done(visit, visit.source.retry(selected(visit)))
 
 
 def query_of(visit: Visit) -> RunQuery:
@@ -118,10 +118,12 @@ def _title(name: str, value: str) -> str:
     return short_agent(value) if name == "agent" and value else words(value) or "none"
 
 
-def _selected(visit: Visit) -> list[str]:
+def selected(visit: Visit) -> list[str]:
+    """The runs that are selected on the list."""
     return visit.form.get("run", [])[:_MOST_SELECTED]
 
 
 def _done(visit: Visit, sentences: Iterator[str]) -> Response:
-    list(sentences)
+    for sentence in sentences:
+        visit.say(sentence)
     return RedirectResponse(visit.link(), 303)

@@ -103,7 +103,7 @@
       legend: { show: chart.series.length > 1 },
       series: [{ label: chart.x }, ...chart.series.map((one) => ({
         label: one.label, stroke: colour(one.colour), width: 2, spanGaps: true,
-        paths: one.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined, points: { show: true, size: 7, fill: colour(one.colour) },
+        paths: one.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined, points: { show: one.points, size: 7, fill: colour(one.colour) },
       }))],
       hooks: { draw: [lines] },
     }, chart.data, box);

@@ -1,0 +1,131 @@
+"""Web pages for people: take a task, download its files, submit, and see the grade when it is due."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.page import Download, Visit
+from mleredux.plugin.task import Task
+
+from mleredux_agent_human.plugin import is_person
+from mleredux_agent_human.wire import NoSession, ask
+from mleredux_agent_human.workspace import send
+
+_START_SECONDS = 600
+_ZIP_BYTES = 2 << 30
+
+
+def people(visit: Visit) -> dict[str, Any]:
+    """Runs of people, the newest first."""
+    rows = [row for row in visit.rows(2_000, search="human") if is_person(str(row["agent"]))]
+    return {"rows": rows, "here": _here(visit)}
+
+
+def offer(visit: Visit, task: Task) -> dict[str, Any] | None:
+    """The form on the page of a task."""
+    return {} if _here(visit) else None
+
+
+def start(visit: Visit) -> str:
+    """Open a workspace for a person, as `mleredux start --detach` does.
+
+    Raises:
+        MlereduxError: It can't be opened; the message is the command's.
+    """
+    _check_here(visit)
+    asked = {name: (values or [""])[-1].strip() for name, values in visit.form.items()}
+    command = ["start", "--detach", "--json", "--runs-dir", str(visit.folder)]
+    command += ["--data-dir", str(visit.data_dir)] if visit.data_dir else []
+    for option, name in (("--name", "name"), ("--time-limit", "time_limit"), ("--feedback", "feedback")):
+        command += [f"{option}={asked[name]}"] if asked.get(name) else []
+    command += ["--", asked.get("task", "")]
+    done = subprocess.run(
+        [sys.executable, "-m", "mleredux", *command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_START_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        said = [line.removeprefix("Error: ") for line in done.stderr.splitlines() if "Error: " in line]
+        raise MlereduxError(said[-1] if said else "The workspace could not be opened.", hint="Change the form.")
+    return visit.link("people", json.loads(done.stdout)["id"])
+
+
+def workspace(visit: Visit) -> dict[str, Any]:
+    """A person's run: its clock, its submissions, and what comes next."""
+    run = _run(visit)
+    try:
+        clock = str(ask(run.output_dir, "clock")["message"]) if _here(visit) and not run.state.final else None
+    except NoSession:
+        clock = None
+    return {"run": run, "clock": clock, "versions": run.submissions()[::-1], "due": _due(run), "here": _here(visit)}
+
+
+def task_files(visit: Visit) -> Download:
+    """What an agent finds in its folder of the task, packed."""
+    run = _run(visit)
+    folder = run.path / "task"
+    data = (folder / "data").resolve()
+    files = {path.name: path for path in folder.iterdir() if path.is_file()}
+    files |= {f"data/{path.relative_to(data)}": path for path in sorted(data.rglob("*")) if path.is_file()}
+    if visit.static or sum(path.stat().st_size for path in files.values()) > _ZIP_BYTES:
+        raise MlereduxError("The files are too large to download.", hint=f"They are in {folder}.")
+    packed = tempfile.TemporaryFile()  # noqa: SIM115 (closed when it was sent)
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, path in files.items():
+            archive.write(path, name)
+    return Download(f"{run.spec.task}.zip", packed)
+
+
+def submit(visit: Visit) -> str:
+    """Submit an uploaded file; its form is checked, and the last submission counts."""
+    _check_here(visit)
+    run = _run(visit)
+    if "file" not in visit.files:
+        raise MlereduxError("No file was chosen.", hint="Choose one, and submit it again.")
+    answer = send(run, "submit", visit.files["file"])
+    visit.say(f"{'Valid' if answer['valid'] else 'Not valid'}: {answer['message']}")
+    return visit.link("people", run.id)
+
+
+def finish(visit: Visit) -> str:
+    """End the work; the submission is graded when that is due."""
+    _check_here(visit)
+    run = _run(visit)
+    visit.say(str(send(run, "finish")["message"]))
+    return visit.link("people", run.id)
+
+
+def _run(visit: Visit) -> Run:
+    run = visit.open(visit.parts["run_id"])
+    if not is_person(run.spec.agent):
+        raise NotFound(f"Run {run.id} is not a person's.", hint="See the list of runs.")
+    return run
+
+
+def _due(run: Run) -> str:
+    """When the grade is shown."""
+    end = run.hold_end
+    if end is None:
+        return "The submission is graded at once."
+    if end.year == 9999:  # until it is released
+        return "It is graded when the teacher releases it."
+    return f"It is graded after {end:%Y-%m-%d %H:%M %Z}."
+
+
+def _here(visit: Visit) -> bool:
+    return visit.folder is not None and not visit.static
+
+
+def _check_here(visit: Visit) -> None:
+    if not _here(visit):
+        raise MlereduxError("People work in the process sandbox of one machine.", hint="Use `mleredux view` there.")

@@ -1,0 +1,79 @@
+"""The panel of a task: the agents on it, with intervals over their runs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from mleredux.plugin.page import Visit
+from mleredux.plugin.task import Task
+
+from mleredux_experiments.inference.errors import mean_interval
+from mleredux_experiments.measures import MEASURES, Measure, cells, deterministic
+from mleredux_experiments.pages.compare import Stamps, stamps_of
+from mleredux_experiments.results import Results, Row
+from mleredux_experiments.tables import cell
+
+_MOST_RUNS = 2_000
+
+
+class Figure(NamedTuple):
+    """A measure of an agent: its mean over runs, and why there is no interval, or the interval."""
+
+    mean: str
+    error: str
+
+
+class Standing(NamedTuple):
+    """An agent on the task."""
+
+    arm: str
+    agent: str
+    runs: int
+    figures: list[Figure]
+    left_out: str
+
+
+def agents(visit: Visit, task: Task) -> dict[str, Any] | None:
+    """The agents with runs on the task, the best first."""
+    found = [visit.open(row["id"]).path for row in visit.rows(_MOST_RUNS, task=[task.id])]
+    if not found:
+        return None
+    results = _results(stamps_of(found))
+    measures = [MEASURES[name] for name in ("score", "percentile", "any_medal") if task.kind == "competition"]
+    measures = measures or [MEASURES["reward"]]
+    sign = -1 if task.direction == "minimize" and measures[0].name == "score" else 1
+    means = {arm: _mean(rows, measures[0]) for arm, rows in results.arms.items()}
+    order = sorted(means, key=lambda arm: (means[arm] is None, -sign * (means[arm] or 0.0)))
+    standings = [_standing(results, arm, measures) for arm in order]
+    return {"standings": standings, "titles": [one.title for one in measures], "runs": len(results.rows)}
+
+
+@lru_cache(maxsize=16)
+def _results(stamps: Stamps) -> Results:
+    from mleredux_experiments.sources import load_runs
+
+    return load_runs(path for path, *_ in stamps)
+
+
+def _standing(results: Results, arm: str, measures: list[Measure]) -> Standing:
+    rows = results.arms[arm]
+    left_out = ", ".join(f"{count} {reason}" for reason, count in results.keep(rows).left_out.items())
+    figures = [_figure(rows, one) for one in measures]
+    return Standing(arm, rows[0].agent, sum(row.counts for row in rows), figures, left_out)
+
+
+def _mean(rows: tuple[Row, ...], chosen: Measure) -> float | None:
+    values = next(iter(cells(rows, chosen).values()), None)
+    return None if values is None else float(values.mean())
+
+
+def _figure(rows: tuple[Row, ...], chosen: Measure) -> Figure:
+    values = next(iter(cells(rows, chosen).values()), None)
+    if values is None:
+        return Figure("–", "")
+    limits = None if deterministic(rows) else mean_interval(values, chosen.bounds)
+    told = (
+        f"{cell(limits.low)} to {cell(limits.high)}" if limits else "one run" if len(values) == 1 else "deterministic"
+    )
+    return Figure(cell(float(values.mean())), told)

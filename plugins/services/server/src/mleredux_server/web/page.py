@@ -1,0 +1,88 @@
+"""The page about the server: its queue, machine, quotas, and for admins its users, tokens and audit log."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+from mleredux.errors import MlereduxError
+from mleredux_view.shared import Visit
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import Audit, Job, Project, RunRow, Token, User
+from mleredux_server.health import Check, Health
+from mleredux_server.schemas.accounts import ProjectView, TokenView
+from mleredux_server.security import Caller
+from mleredux_server.views import as_view, project_view, run_view
+from mleredux_server.web.source import ServerSource
+
+_SHOWN = 200
+_LIMITS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_mb", "llm_tokens")
+_USED = {"concurrent_runs": "running_runs"}
+
+
+class Share(NamedTuple):
+    """What a project may use of something, and uses now."""
+
+    name: str
+    used: float
+    most: float | None
+
+
+def server(visit: Visit) -> dict[str, Any]:
+    """Everything that the visitor's token may see: lists of the API, as one page."""
+    source = cast("ServerSource", visit.source)
+    service, caller = source.service, source.caller
+    if not caller.may("read"):
+        raise MlereduxError("The token lacks the scope read.", hint="Sign in with a token that has it.")
+    checks: list[Check] = Health(service).look()
+    with service.database.reading() as session:
+        seen = () if caller.all_projects else (Project.id.in_(caller.projects),)
+        projects = session.scalars(select(Project).where(*seen).order_by(Project.name).limit(_SHOWN)).all()
+        return {
+            "checks": checks,
+            "projects": [(view, _shares(view)) for view in (project_view(session, one, caller) for one in projects)],
+            **_queue(session, caller),
+            "tokens": _tokens(session, caller),
+            "users": session.scalars(select(User).order_by(User.name).limit(_SHOWN)).all() if _all(caller) else [],
+            "audit": _audit(session) if _all(caller) else [],
+        }
+
+
+def _all(caller: Caller) -> bool:
+    return caller.all_projects
+
+
+def _queue(session: Session, caller: Caller) -> dict[str, Any]:
+    """Running and queued runs, the next ones first; why each waits is what the API says."""
+    where = [Job.kind == "run", Job.state.in_(("queued", "started"))]
+    if not caller.all_projects:
+        where.append(Job.project_id.in_(caller.projects))
+    query = select(RunRow, User.name, Job).join(Job, Job.id == RunRow.id).join(User, User.id == RunRow.user_id)
+    order = (Job.state.desc(), Job.priority.desc(), Job.queued_at, Job.id)
+    rows = session.execute(query.where(*where).order_by(*order).limit(_SHOWN)).all()
+    total = session.scalar(select(func.count()).select_from(Job).where(*where)) or 0
+    return {"queue": [run_view(row, name, job) for row, name, job in rows], "queued": total}
+
+
+def _shares(view: ProjectView) -> list[Share]:
+    quota, usage = view.quota, view.usage
+    names = ((name, getattr(usage, _USED.get(name, name))) for name in _LIMITS)
+    return [Share(name, used or 0, getattr(quota, name)) for name, used in names]
+
+
+def _tokens(session: Session, caller: Caller) -> list[TokenView]:
+    """The user's own tokens, of an admin all; never a token itself, which is not stored."""
+    query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
+    if not caller.all_projects:
+        if not caller.may("tokens"):
+            return []
+        query = query.where(Token.user_id == caller.user_id)
+    rows = session.execute(query.order_by(Token.created_at.desc()).limit(_SHOWN))
+    return [as_view(TokenView, token, user=name) for token, name in rows]
+
+
+def _audit(session: Session) -> list[tuple[Audit, str]]:
+    """The newest changes, with the names of who made them."""
+    query = select(Audit, User.name).outerjoin(User, User.id == Audit.user_id).order_by(Audit.id.desc()).limit(_SHOWN)
+    return [(row, name or "command line") for row, name in session.execute(query)]

@@ -1,0 +1,51 @@
+"""Who is signed in: a random cookie for a token, in memory; a restart signs everybody out."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from mleredux_server.identity import hash_of
+
+_SECONDS = 12 * 3600.0
+_MOST = 10_000
+
+
+@dataclass(frozen=True)
+class Session:
+    """A browser that signed in with a token.
+
+    Attributes:
+        token: The hash of the token: revoking it ends the session.
+        form_secret: Every form of its pages has it.
+    """
+
+    token: str
+    form_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    until: float = field(default_factory=lambda: time.monotonic() + _SECONDS)
+
+
+class Sessions:
+    """The sessions of a server, by the hash of their cookies."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, Session] = OrderedDict()
+
+    def begin(self, token_hash: str) -> str:
+        """Begin a session; the value of its cookie."""
+        cookie = secrets.token_urlsafe(32)
+        self._known[hash_of(cookie)] = Session(token_hash)
+        while len(self._known) > _MOST:
+            self._known.popitem(last=False)
+        return cookie
+
+    def find(self, cookie: str) -> Session | None:
+        """The session of a cookie, unless it has expired."""
+        found = self._known.get(hash_of(cookie))
+        return found if found is not None and time.monotonic() < found.until else None
+
+    def end(self, cookie: str) -> None:
+        """End a session."""
+        self._known.pop(hash_of(cookie), None)

@@ -1,0 +1,138 @@
+"""Signing in, and what stands before the pages: who asks, from which site, how often."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Request
+from mleredux.plugin.page import Page, Registered
+from mleredux_view.shared import HEADERS, LocalSource, from_here, make_site, sign_in_page
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mleredux_server.files.masks import Masks
+from mleredux_server.identity import hash_of
+from mleredux_server.problems import Problem
+from mleredux_server.security import Caller, Tokens, caller_of
+from mleredux_server.service import Service
+from mleredux_server.web.sessions import Session, Sessions
+from mleredux_server.web.source import ServerSource
+
+ROOT = "/ui"
+"""The path below which the pages are."""
+_COOKIE = "mleredux-session"
+_FORM_BYTES = 10_000
+_OWN = [
+    Registered(Page(path="/server", template="server.html.j2", function="mleredux_server.web.page:server"), "server")
+]
+
+
+def install(app: FastAPI, service: Service) -> None:
+    """Add the pages to an app; its first address leads to them."""
+    runs, masks = LocalSource(service.store), Masks(service)
+    app.state.masks = masks
+
+    def source_of(request: Request) -> ServerSource:
+        return ServerSource(service, request.scope["caller"], runs, masks)
+
+    app.mount(ROOT, SignedIn(make_site(source_of, ROOT, _OWN, actions=False), app), name="ui")
+
+    @app.get("/", include_in_schema=False)
+    def home() -> Response:
+        """Lead to the pages."""
+        return RedirectResponse(f"{ROOT}/", 303)
+
+
+class SignedIn:
+    """Answer requests of signed-in users; others get the page to sign in.
+
+    Args:
+        pages: What is shown; its scope gets `caller` and `session_secret`.
+        app: The server, which has the tokens and limits.
+    """
+
+    def __init__(self, pages: ASGIApp, app: FastAPI) -> None:
+        self._pages, self._app, self._sessions = pages, app, Sessions()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        request = Request(scope, receive)
+        scope["app"] = self._app
+        answer = await self._answer(request)
+
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                given = {name.lower() for name, _ in message["headers"]}
+                own = ((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
+                message = {**message, "headers": [*message["headers"], *(one for one in own if one[0] not in given)]}
+            await send(message)
+
+        await answer(scope, receive, sending)
+
+    async def _answer(self, request: Request) -> ASGIApp:
+        path = request.scope["path"].removeprefix(ROOT)
+        if path.startswith("/static/"):
+            return self._pages
+        if request.method not in ("GET", "HEAD") and not from_here(request.headers, request.headers.get("host", "")):
+            return PlainTextResponse("The request comes from another site.\n", 403)
+        cookie = request.cookies.get(_COOKIE, "")
+        session = self._sessions.find(cookie)
+        try:
+            if path == "/sign-in" and request.method == "POST":
+                return await self._sign_in(request)
+            caller = await self._caller(request, session)
+        except Problem as problem:
+            return _form(problem)
+        if session is None or caller is None:
+            return _form() if request.method in ("GET", "HEAD") else _form(Problem("unauthenticated", "Sign in again."))
+        if path == "/sign-out" and request.method == "POST":
+            return await self._sign_out(request, cookie, session)
+        request.scope["caller"], request.scope["session_secret"] = caller, session.form_secret
+        return self._pages
+
+    async def _caller(self, request: Request, session: Session | None) -> Caller | None:
+        """The user of a session, if its token is still valid; each request counts for the token's limit."""
+        if session is None:
+            return None
+        tokens: Tokens = self._app.state.tokens
+        caller = await run_in_threadpool(tokens.by_hash, session.token)
+        if caller is not None:
+            self._app.state.limits.count_request(request, caller.token_id)
+        return caller
+
+    async def _sign_in(self, request: Request) -> Response:
+        token = (await _fields(request)).get("token", [""])[-1].strip()
+        await caller_of(request, token)
+        answer = RedirectResponse(f"{ROOT}/", 303)
+        secure = request.url.scheme == "https"
+        cookie = self._sessions.begin(hash_of(token))
+        answer.set_cookie(_COOKIE, cookie, httponly=True, samesite="strict", path=ROOT, secure=secure)
+        return answer
+
+    async def _sign_out(self, request: Request, cookie: str, session: Session) -> Response:
+        given = (await _fields(request)).get("csrf", [""])[-1]
+        if not hmac.compare_digest(given.encode(), session.form_secret.encode()):
+            return PlainTextResponse("The form was not made by this site.\n", 403)
+        self._sessions.end(cookie)
+        answer = RedirectResponse(f"{ROOT}/", 303)
+        answer.delete_cookie(_COOKIE, path=ROOT)
+        return answer
+
+
+async def _fields(request: Request) -> dict[str, list[str]]:
+    body = b""
+    async for piece in request.stream():
+        if len(body := body + piece) > _FORM_BYTES:
+            raise Problem("too-large", "The form is too large.")
+    return parse_qs(body.decode("utf-8", "replace"))
+
+
+def _form(problem: Problem | None = None) -> Response:
+    """The page to sign in; 401, so that scripts notice."""
+    status = 401 if problem is None or problem.slug == "unauthenticated" else problem.status
+    headers = problem.headers if problem else {}
+    headers = {name: value for name, value in headers.items() if name.lower() != "www-authenticate"}
+    return HTMLResponse(sign_in_page(ROOT, problem.detail if problem else ""), status, headers)

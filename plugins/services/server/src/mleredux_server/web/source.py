@@ -1,0 +1,161 @@
+"""The runs that one user may see, as a source of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import FINAL, Run
+from mleredux_view.shared import Launch, LocalSource, RunQuery, RunTable
+from pydantic import ValidationError
+from sqlalchemy import select
+
+from mleredux_server.database.tables import RunRow
+from mleredux_server.files.manifest import MANIFEST
+from mleredux_server.files.masks import Masks
+from mleredux_server.lookup import SeenRun, run_of
+from mleredux_server.problems import Problem
+from mleredux_server.references import pin_agent
+from mleredux_server.runs import make_runs, plan_run
+from mleredux_server.scheduler.actions import cancel_runs, label_run, retry_run
+from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+
+
+class Refused(MlereduxError):
+    """A problem of the API, as a page shows it."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail, hint=problem.hint)
+
+
+class ServerSource:
+    """The runs of the projects that a user is a member of; of an admin, all.
+
+    Args:
+        runs: An index over all runs, which all users share.
+        masks: Which secrets an agent received.
+    """
+
+    def __init__(self, service: Service, caller: Caller, runs: LocalSource, masks: Masks) -> None:
+        self.service, self.caller = service, caller
+        self._runs, self._masks = runs, masks
+
+    @property
+    def place(self) -> str:
+        """Whose runs these are."""
+        return self.caller.user_name
+
+    @property
+    def folder(self) -> Path | None:
+        """Nobody sees the directory as a whole."""
+        return None
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The server's prepared data."""
+        return self.service.data.path
+
+    def runs(self, query: RunQuery) -> RunTable:
+        """The runs that match."""
+        return self._runs.runs(query, self._visible())
+
+    def run(self, run_id: str) -> Run:
+        """A run, unless it is another user's, or has secrets of its agent that are not masked yet.
+
+        Raises:
+            NotFound: The user can see no such run.
+            MlereduxError: Secrets that its agent received are masked in its files only when it has ended.
+        """
+        seen = self._seen(run_id)
+        ended = seen.ended and seen.status in FINAL and (seen.path / MANIFEST).is_file()
+        if not ended and self._masks.of(seen):
+            raise MlereduxError(
+                f"The agent of run {run_id} received secrets, which are masked in its files when it has ended.",
+                hint=f"Until then, `mleredux logs {run_id} --follow` shows its log with secrets masked.",
+            )
+        return Run(seen.path)
+
+    def version(self, run_id: str | None = None) -> str:
+        """A text that changes when something of a run does, or of any run."""
+        if run_id is not None:
+            self._seen(run_id)
+        return self._runs.version(run_id)
+
+    def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
+        """Cancel runs."""
+        self._needs("run")
+        for run_id in run_ids:
+            self._seen(run_id)
+            known = cancel_runs(self.service, self.caller, [run_id], run_id)
+            yield f"Requested {run_id} to stop." if known else f"{run_id} has ended already."
+
+    def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
+        """Resume runs that did not fail because of their agent; request others once more."""
+        self._needs("run")
+        for run_id in run_ids:
+            self._seen(run_id)
+            try:
+                answer = retry_run(self.service, self.caller, run_id)
+                yield f"{'Requested' if answer.status == 201 else 'Resumed'} {run_id} once more."
+            except Problem as problem:
+                yield problem.detail
+
+    def launch(self, asked: Launch) -> Iterator[str]:
+        """Request runs in the user's own project."""
+        self._needs("run")
+        try:
+            limits = {} if asked.time_limit is None else {"time_limit": asked.time_limit}
+            how: dict[str, Any] = {"task": asked.task, "options": asked.options, "sandbox": asked.sandbox}
+            agent = pin_agent(self.service, self.caller, asked.agent, asked.options)
+            requests = [RunRequest(**how, agent=agent, seed=seed, limits=limits) for seed in asked.seeds]
+            planned = [plan_run(self.service, one) for one in requests]
+            for row in make_runs(self.service, self.caller, planned, requests[0]):
+                yield f"Requested {row.id}."
+        except Problem as problem:
+            raise Refused(problem) from problem
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise MlereduxError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.", hint="Change it.") from error
+
+    def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
+        """Set a label of runs; remove it where the value is empty."""
+        self._needs("run")
+        for run_id in run_ids:
+            self._seen(run_id)
+            try:
+                label_run(self.service, self.caller, run_id, name, value)
+            except Problem as problem:
+                raise Refused(problem) from problem
+            yield f"{'Labelled' if value else 'Removed the label of'} {run_id}."
+
+    def columns(self) -> Mapping[str, Any]:
+        """The user's name, and the pages that only this site has."""
+        return {
+            "where": self.caller.user_name,
+            "user": self.caller.user_name,
+            "own_menu": [("/server", "Server", ["server"])],
+        }
+
+    def _visible(self) -> dict[str, dict[str, str]]:
+        """The labels of each run that the user may see."""
+        self._needs("read")
+        query = select(RunRow.id, RunRow.labels)
+        if not self.caller.all_projects:
+            query = query.where(RunRow.project_id.in_(self.caller.projects))
+        with self.service.database.reading() as session:
+            return {row.id: row.labels for row in session.execute(query)}
+
+    def _seen(self, run_id: str) -> SeenRun:
+        self._needs("read")
+        try:
+            return run_of(self.service, self.caller, run_id)
+        except Problem as problem:
+            raise NotFound(problem.detail, hint=problem.hint or "See the list of runs.") from None
+
+    def _needs(self, scope: str) -> None:
+        if not self.caller.may(scope):
+            raise MlereduxError(f"The token lacks the scope {scope}.", hint="Sign in with a token that has it.")

@@ -1,0 +1,177 @@
+"""The web pages behind accounts: signing in, what each user sees and may do, and what other sites can't."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mleredux_server.database.tables import Token, now
+from mleredux_server.identity import hash_of
+from mleredux_server.limits import RateLimit
+from mleredux_testing.server_local import LocalServer
+from sqlalchemy import update
+
+PAGES = ("", "/steps", "/versions", "/versions/1", "/log", "/files", "/files?path=run.json", "/raw?path=run.json")
+ACTIONS = ("stop", "retry", "label")
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A server with the users ann and bob, who have one run each."""
+    with LocalServer(Path(tmp_path_factory.mktemp("web")) / "runs").running() as local:
+        local.app.state.limits.of_failures = RateLimit(10**6)
+        yield local
+
+
+@pytest.fixture(scope="module")
+def tokens(local: LocalServer) -> dict[str, str]:
+    names = {"ann": ["read", "run"], "bob": ["read", "run"], "reader": ["read"], "grader": ["grade"]}
+    return {name: local.user(name, scopes=scopes) for name, scopes in names.items()}
+
+
+@pytest.fixture(scope="module")
+def runs(local: LocalServer, tokens: dict[str, str]) -> dict[str, str]:
+    made = {name: local.make_run(user=name) for name in ("ann", "bob")}
+    local.execute(made["bob"])
+    return {name: run.id for name, run in made.items()}
+
+
+def browser(local: LocalServer, token: str) -> httpx.Client:
+    """A client that has signed in."""
+    client = httpx.Client(base_url=local.url, headers={"Origin": local.url}, follow_redirects=False, timeout=30)
+    answer = client.post("/ui/sign-in", data={"token": token})
+    assert answer.status_code == 303, answer.text
+    return client
+
+
+def secret_of(client: httpx.Client) -> str:
+    return re.findall(r'name="csrf" value="([^"]+)"', client.get("/ui/").text)[0]
+
+
+def post(client: httpx.Client, path: str, **form: str) -> httpx.Response:
+    return client.post(path, data={"csrf": secret_of(client), **form})
+
+
+def test_nobody_sees_anything_before_signing_in(local: LocalServer, runs: dict[str, str]) -> None:
+    for path in ("/", "/live", "/server", "/tasks", "/nothing", *(f"/runs/{runs['bob']}{page}" for page in PAGES)):
+        answer = httpx.get(f"{local.url}/ui{path}")
+        assert answer.status_code == 401 and "Sign in" in answer.text and runs["bob"] not in answer.text
+    assert httpx.post(f"{local.url}/ui/actions/stop", headers={"Origin": local.url}).status_code == 401
+    assert httpx.get(f"{local.url}/ui/static/view.css").status_code == 200
+    assert httpx.get(local.url).headers["location"] == "/ui/"
+
+
+def test_signing_in_needs_a_valid_token_and_this_site(local: LocalServer, tokens: dict[str, str]) -> None:
+    own = {"Origin": local.url}
+    for token in ("", "wrong", "mlr_" + "x" * 40, "mlr_\u00e4"):
+        refused = httpx.post(f"{local.url}/ui/sign-in", data={"token": token}, headers=own)
+        assert refused.status_code == 401 and "set-cookie" not in refused.headers
+    for origin in ({}, {"Origin": "null"}, {"Origin": "https://evil.example"}):
+        refused = httpx.post(f"{local.url}/ui/sign-in", data={"token": tokens["ann"]}, headers=origin)
+        assert refused.status_code == 403 and "set-cookie" not in refused.headers
+    cookie = httpx.post(f"{local.url}/ui/sign-in", data={"token": tokens["ann"]}, headers=own).headers["set-cookie"]
+    assert {"httponly", "samesite=strict", "path=/ui"} <= {part.strip().lower() for part in cookie.split(";")}
+    assert tokens["ann"] not in cookie
+
+
+def test_every_answer_has_the_strict_headers(local: LocalServer, tokens: dict[str, str]) -> None:
+    client = browser(local, tokens["ann"])
+    for path in ("/ui/", "/ui/static/view.js", "/ui/nothing", "/ui/server", "/ui/tasks/digits"):
+        headers = client.get(path).headers
+        assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+        assert "unsafe" not in headers["content-security-policy"] and headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff" and "no-cache" in headers["cache-control"] + "no-cache"
+
+
+def test_a_user_sees_only_runs_of_their_projects(
+    local: LocalServer, tokens: dict[str, str], runs: dict[str, str]
+) -> None:
+    ann, bob, admin = (browser(local, token) for token in (tokens["ann"], tokens["bob"], local.token))
+    assert f"run-{runs['ann']}" in ann.get("/ui/").text and runs["bob"] not in ann.get("/ui/").text
+    assert runs["bob"] not in ann.get("/ui/?q=" + runs["bob"]).text.replace(f'value="{runs["bob"]}"', "")
+    assert all(f"run-{run}" in admin.get("/ui/").text for run in runs.values())
+    for page in PAGES:
+        path = f"/ui/runs/{runs['bob']}{page}"
+        assert bob.get(path).status_code == 200 or page == "/versions/1", page
+        assert ann.get(path).status_code == 404, page
+    assert ann.get(f"/ui/pairs/{runs['ann']}/{runs['bob']}").status_code == 404
+    assert ann.get(f"/ui/live?run={runs['bob']}").status_code == 404
+    assert ann.get(f"/ui/compare?run={runs['bob']}").status_code == 404
+    assert (
+        runs["bob"] not in ann.get("/ui/tasks/digits").text + ann.get("/ui/failures").text + ann.get("/ui/server").text
+    )
+    for name in ACTIONS:
+        assert post(ann, f"/ui/actions/{name}", run=runs["bob"], label="a=b").status_code == 404
+    assert post(ann, "/ui/actions/label", run=runs["ann"], label="batch=7").status_code == 303
+    assert "batch <b>7</b>" in ann.get("/ui/?q=batch").text and "batch" not in bob.get("/ui/").text
+    assert ann.get(f"/v1/runs/{runs['ann']}", headers={"Authorization": f"Bearer {tokens['ann']}"}).json()[
+        "labels"
+    ] == {"batch": "7"}
+
+
+def test_forms_need_the_secret_of_the_session(local: LocalServer, tokens: dict[str, str], runs: dict[str, str]) -> None:
+    ann, bob = browser(local, tokens["ann"]), browser(local, tokens["bob"])
+    form = {"run": runs["ann"], "label": "x=y"}
+    for forged in ({}, {"csrf": "x" * 43}, {"csrf": secret_of(bob)}):
+        assert ann.post("/ui/actions/label", data={**form, **forged}).status_code == 403
+    other = {"Origin": "https://evil.example"}
+    assert ann.post("/ui/actions/label", data={**form, "csrf": secret_of(ann)}, headers=other).status_code == 403
+    assert ann.post("/ui/sign-out").status_code == 403
+    assert post(ann, "/ui/sign-out").status_code == 303
+    assert ann.get("/ui/").status_code == 401
+
+
+def test_a_form_does_what_the_scopes_of_its_token_allow(
+    local: LocalServer, tokens: dict[str, str], runs: dict[str, str]
+) -> None:
+    asked = {"task": "digits", "agent": "dummy", "seeds": "1 2"}
+    ann, reader, grader = (browser(local, tokens[name]) for name in ("ann", "reader", "grader"))
+    assert "lacks the scope run" in post(reader, "/ui/actions/launch", **asked).text
+    assert grader.get("/ui/").status_code == 409 and "lacks the scope read" in grader.get("/ui/").text
+    assert post(ann, "/ui/actions/launch", **asked).status_code == 303
+    assert ann.get("/ui/").text.count("Requested ") == 2
+    assert "There is no task" in post(ann, "/ui/actions/launch", **{**asked, "task": "digitz"}).text
+    assert post(ann, "/people/start", task="digits").status_code in (404, 405)
+
+
+def test_the_page_of_the_server_shows_what_the_token_may_see(
+    local: LocalServer, tokens: dict[str, str], runs: dict[str, str]
+) -> None:
+    ann, admin = (
+        browser(local, tokens["ann"]).get("/ui/server").text,
+        browser(local, local.token).get("/ui/server").text,
+    )
+    for title in ("Queue", "Machine", "Quotas"):
+        assert title in ann and title in admin
+    for title in ("Users", "Audit log", "Tokens"):
+        assert f">{title}</h2>" in admin and f">{title}</h2>" not in ann
+    assert "bob" not in ann and "Waits for" in ann and hash_of(tokens["ann"]) not in admin
+
+
+def test_a_revoked_token_ends_its_sessions(local: LocalServer) -> None:
+    token = local.user("leaving", scopes=["read"])
+    client = browser(local, token)
+    assert client.get("/ui/").status_code == 200
+    with local.service.database.writing() as session:
+        session.execute(update(Token).where(Token.hash == hash_of(token)).values(revoked_at=now()))
+    local.app.state.tokens.forget()
+    assert client.get("/ui/").status_code == 401
+
+
+def test_files_with_secrets_that_are_not_masked_yet_are_not_shown(
+    local: LocalServer, tokens: dict[str, str], runs: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mleredux.plugin.files import Mask
+
+    ann = browser(local, tokens["ann"])
+    (local.service.store.path / runs["ann"] / "logs").mkdir(exist_ok=True)
+    (local.service.store.path / runs["ann"] / "logs" / "agent.log").write_text("key hunter2-secret\n")
+    masks: Any = local.app.state.masks
+    masks._known[runs["ann"]] = Mask({"hunter2-secret"})
+    for page in PAGES:
+        answer = ann.get(f"/ui/runs/{runs['ann']}{page}")
+        assert answer.status_code == 409 and "hunter2" not in answer.text

@@ -1,0 +1,61 @@
+"""A form that requests runs, and labels of runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import Duration, current, read_options
+from starlette.responses import RedirectResponse, Response
+
+from mleredux_view.pages.runs import selected
+from mleredux_view.source import Launch
+from mleredux_view.visit import Shown, Visit, action, missing, page
+
+_MOST_SEEDS = 100
+_LABEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,62})=([^\x00-\x1f]{0,128})")
+
+
+@page("/new")
+def new(visit: Visit) -> Shown:
+    """The form."""
+    if visit.static:
+        raise missing("form in an export")
+    known = {kind: list(current().entries(kind)) for kind in ("tasks", "agents", "sandboxes")}
+    return Shown("new.html.j2", {**known, "task": visit.text("task")[:200], "agent": visit.text("agent")[:200]})
+
+
+@action("/actions/launch")
+def launch(visit: Visit) -> Response:
+    """Request the runs of the form."""
+    asked = {name: values[-1].strip() for name, values in visit.form.items()}
+    for sentence in visit.source.launch(_launch(asked)):
+        visit.say(sentence)
+    return RedirectResponse(visit.link(), 303)
+
+
+@action("/actions/label")
+def label(visit: Visit) -> Response:
+    """Label the selected runs."""
+    given = _LABEL.fullmatch((visit.form.get("label") or [""])[-1].strip())
+    if given is None:
+        raise MlereduxError("A label is written as NAME=VALUE.", hint="NAME= removes it.")
+    for sentence in visit.source.label(selected(visit), given[1], given[2].strip()):
+        visit.say(sentence)
+    return RedirectResponse(visit.link(), 303)
+
+
+def _launch(asked: dict[str, str]) -> Launch:
+    try:
+        seeds = tuple(dict.fromkeys(int(word) for word in asked.get("seeds", "0").replace(",", " ").split())) or (0,)
+        limit: Any = Duration().convert(asked["time_limit"], None, None) if asked.get("time_limit") else None
+        options = read_options(tuple(line.strip() for line in asked.get("options", "").splitlines() if line.strip()))
+    except (ValueError, click.ClickException) as error:
+        said = error.message if isinstance(error, click.ClickException) else "Seeds are whole numbers."
+        raise MlereduxError(said, hint="Change the form.") from error
+    if len(seeds) > _MOST_SEEDS:
+        raise MlereduxError(f"One form requests at most {_MOST_SEEDS} runs.", hint="`mleredux experiment` runs more.")
+    how = {"sandbox": asked.get("sandbox") or None, "time_limit": limit, "options": options}
+    return Launch(task=asked.get("task", ""), agent=asked.get("agent", ""), seeds=seeds, **how)

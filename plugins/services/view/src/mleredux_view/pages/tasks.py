@@ -1,0 +1,149 @@
+"""The tasks, and one of them: what it asks, its files, the leaderboard, known leaks, and panels of plugins."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import number, size
+from mleredux.plugin.command import DataStore, current
+from mleredux.plugin.files import readable_path
+from mleredux.plugin.task import Task, read_leaderboard
+from mleredux_artifact_reports.shared import markdown
+from starlette.responses import Response
+
+from mleredux_view.charts import Series, chart
+from mleredux_view.downloads import sent
+from mleredux_view.plugins import panels_of
+from mleredux_view.source import RunQuery
+from mleredux_view.visit import Shown, Visit, page
+
+_FILES = 200
+_POINTS = 400
+_ZIP_BYTES = 2 << 30
+_NAMED = ("gold", "silver", "bronze", "median")
+
+
+class Level(NamedTuple):
+    """A threshold of the leaderboard: its score, and how many entries are at or beyond it."""
+
+    name: str
+    score: str
+    entries: int
+
+
+@page("/tasks")
+def tasks(visit: Visit) -> Shown:
+    """All tasks that are installed, and those that have runs; an export has the latter only."""
+    counts = Counter(dict(visit.source.runs(RunQuery(limit=1)).facets["task"]))
+    known = {name: entry.ref.summary for name, entry in current().entries("tasks").items()}
+    words = visit.text("q").lower()[:200].split()
+    named = dict.fromkeys([*sorted(filter(None, counts), key=lambda name: -counts[name]), *known])
+    rows = [
+        {
+            "id": name,
+            "runs": counts[name],
+            **{key: known.get(name, {}).get(key) for key in ("title", "category", "metric")},
+        }
+        for name in named
+        if (counts[name] or not visit.static) and all(word in f"{name} {known.get(name)}".lower() for word in words)
+    ]
+    return Shown("tasks.html.j2", {"rows": rows, "words": visit.text("q")[:200]})
+
+
+@page("/tasks/{task}")
+def task(visit: Visit) -> Shown:
+    """One task."""
+    name = visit.parts["task"]
+    try:
+        found = current().task(name)
+    except MlereduxError as error:
+        if not visit.rows(1, task=[name]):
+            raise
+        return Shown("task.html.j2", {"name": name, "task": None, "why": error.message, "panels": []})
+    entries, about = _leaderboard(visit, found)
+    values = {
+        "levels": list(_levels(found, entries)),
+        "entries": len(entries),
+        "chart": _curve(found, entries),
+        "about": about,
+        "description": markdown(found.describe()),
+        **_files(visit, found),
+    }
+    return Shown("task.html.j2", {"name": name, "task": found, "panels": panels_of(visit, found), **values})
+
+
+@page("/tasks/{task}/files.zip")
+def download(visit: Visit) -> Response:
+    """The files that the task gives to agents, and its description."""
+    found = current().task(visit.parts["task"])
+    if visit.static or visit.folder is None or (public := _public(visit, found)) is None:
+        raise NotFound(f"The files of {found.id} are not here.", hint=f"`mleredux prepare {found.id}` prepares them.")
+    paths = [path for path in sorted(public.rglob("*")) if path.is_file() and not path.is_symlink()]
+    if sum(path.stat().st_size for path in paths) > _ZIP_BYTES:
+        raise MlereduxError(f"The files of {found.id} are too large to download.", hint=f"They are in {public}.")
+    packed = tempfile.TemporaryFile()  # noqa: SIM115 (closed when it was sent)
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for path in paths:
+            archive.write(path, path.relative_to(public))
+        archive.writestr("description.md", found.describe())
+    return sent(packed, f"{found.id}.zip")
+
+
+def _public(visit: Visit, task: Task) -> Path | None:
+    prepared = DataStore(visit.data_dir).find(task)
+    return prepared.public if prepared else None
+
+
+def _files(visit: Visit, task: Task) -> dict[str, Any]:
+    """The public files with their sizes, or why they are not here."""
+    try:
+        public = _public(visit, task)
+    except MlereduxError as error:
+        return {"files": [], "more": 0, "unprepared": error.message, "can_download": False}
+    if public is None:
+        why = f"The data is not prepared here; `mleredux prepare {task.id}` prepares it."
+        return {"files": [], "more": 0, "unprepared": why, "can_download": False}
+    paths = [path for path in sorted(public.rglob("*")) if path.is_file()]
+    names = [readable_path(os.fsencode(path.relative_to(public))) for path in paths[:_FILES]]
+    files = [(name, size(path.stat().st_size)) for name, path in zip(names, paths, strict=False)]
+    here = visit.folder is not None and not visit.static
+    return {"files": files, "more": len(paths) - len(files), "unprepared": "", "can_download": here}
+
+
+def _leaderboard(visit: Visit, task: Task) -> tuple[list[float], str]:
+    """Scores of people, best first, and where they are from."""
+    downloaded = DataStore(visit.data_dir).leaderboard(task)
+    path = downloaded if downloaded.is_file() else task.leaderboard
+    if path is None:
+        return [], "This task has no leaderboard."
+    try:
+        return read_leaderboard(path), ""
+    except MlereduxError as error:
+        return [], error.message
+
+
+def _levels(task: Task, entries: list[float]) -> Any:
+    given = task.thresholds
+    if given is None:
+        return
+    sign = 1 if task.direction == "maximize" else -1
+    for name in _NAMED:
+        level = getattr(given, name)
+        yield Level(name, number(level), sum(sign * entry >= sign * level for entry in entries))
+
+
+def _curve(task: Task, entries: list[float]) -> dict[str, Any] | None:
+    """Scores by rank; of a long list, evenly chosen ranks. The worst third is left out: it would hide the others."""
+    if len(entries) < 3:
+        return None
+    kept = max(3, round(len(entries) / 1.5))
+    every = max(1, kept // _POINTS)
+    points = [(float(rank + 1), entries[rank]) for rank in range(0, kept, every)]
+    levels = [(name, getattr(task.thresholds, name)) for name in _NAMED] if task.thresholds else []
+    return chart([Series(task.metric.id, points, points_shown=False)], "rank", levels)

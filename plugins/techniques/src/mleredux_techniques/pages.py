@@ -1,0 +1,109 @@
+"""Web pages: which questions were answered right, and what technique runs established about a task."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import Run
+from mleredux.plugin.command import current
+from mleredux.plugin.page import Visit
+from mleredux.plugin.task import Task
+
+from mleredux_techniques.classroom import RESULTS, questions
+from mleredux_techniques.curriculum import collect
+
+_MOST_RUNS = 1_000
+CLASS = "class"
+"""The default folder of `mleredux techniques class`, looked for beside the directory of runs."""
+
+
+@dataclass(frozen=True)
+class Visible:
+    """The runs that a visitor sees, as `curriculum.collect` reads a store."""
+
+    visit: Visit
+
+    @property
+    def path(self) -> str:
+        """Where they are, for messages."""
+        return "this list"
+
+    def rows(self, *, task: str) -> list[dict[str, Any]]:
+        """Rows of a task."""
+        return self.visit.rows(_MOST_RUNS, task=[task])
+
+    def get(self, run_id: str) -> Run:
+        """A run."""
+        return self.visit.open(run_id)
+
+
+def techniques(visit: Visit) -> dict[str, Any]:
+    """All techniques with their runs, their questions, and the class beside the runs."""
+    by_technique = defaultdict(list)
+    for row in visit.rows(_MOST_RUNS, search="@"):
+        question, at, _ = str(row["task"]).partition("@")
+        if at:
+            by_technique[question.partition("+")[0]].append(row)
+    listed = [
+        {"id": name, "title": entry.ref.summary.get("title", name), "runs": len(by_technique[name]),
+         "tasks": sorted({row["task"] for row in by_technique[name]}),
+         "questions": questions(_answers(visit, by_technique[name]))}
+        for name, entry in current().entries("techniques").items()
+    ]  # fmt: skip
+    listed.sort(key=lambda one: not one["runs"])
+    return {"techniques": listed, **_class(visit)}
+
+
+def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
+    """Of a competition, what technique runs established; of a technique task, its questions."""
+    if "@" in task.id:
+        rows = visit.rows(_MOST_RUNS, task=[task.id])
+        return {"questions": questions(_answers(visit, rows)), "runs": len(rows), "lessons": None, "offered": []}
+    offered = [
+        (f"{name}@{task.id}", str(entry.ref.summary.get("title", name)))
+        for name, entry in current().entries("techniques").items()
+        if not entry.ref.summary.get("categories") or task.category in entry.ref.summary["categories"]
+    ]
+    try:
+        lessons = collect(Visible(visit), task.id)
+    except NotFound:
+        lessons = []
+    return {"offered": offered, "lessons": lessons, "questions": [], "runs": 0} if offered or lessons else None
+
+
+def _answers(visit: Visit, rows: list[Any]) -> list[dict[str, Any]]:
+    """The questions of each graded run, with their scores."""
+    return [
+        {"questions": [part for part in parts if part["weight"] > 0]}
+        for row in rows
+        if row["score"] is not None and (parts := _parts(visit, row["id"], str(row["updated_at"])))
+    ]
+
+
+def _parts(visit: Visit, run_id: str, changed: str) -> list[dict[str, Any]]:
+    try:
+        return _read(visit.open(run_id).path, changed)
+    except MlereduxError:
+        return []
+
+
+@lru_cache(maxsize=4_096)
+def _read(path: Path, _changed: str) -> list[dict[str, Any]]:
+    report = Run(path).report
+    parts = report.details.get("facts", {}).get("parts", []) if report else []
+    return [{name: part[name] for name in ("name", "score", "weight")} for part in parts]
+
+
+def _class(visit: Visit) -> dict[str, Any]:
+    """What `mleredux techniques class` found last, if its folder is beside the runs."""
+    try:
+        rows = json.loads((visit.folder.parent / CLASS / RESULTS).read_text()) if visit.folder else []
+        return {"students": rows, "asked": questions(rows)}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"students": [], "asked": []}
