@@ -82,7 +82,8 @@ def rollout_text(steps: int, agent: str = "aide", error: str = NATIVE[0], at: da
                     ]
                 },
                 "metrics": {"prompt_tokens": 1500, "completion_tokens": 210, "cost_usd": 0.0123},
-                "extra": {"validation_metric": 0.7 + number % 25 / 100, "metric_name": "accuracy"},
+                "extra": {"validation_metric": 0.7 + number % 25 / 100, "metric_name": "accuracy", "is_buggy": bad,
+                          "node_id": f"n{number}", "parent_id": f"n{number // 2}"},
             }  # fmt: skip
         listed.append(step)
     document = {"schema_version": "ATIF-v1.6", "agent": {"name": agent[:60], "version": "4"}, "steps": listed}

@@ -47,12 +47,15 @@ def experiment(visit: Visit) -> dict[str, Any]:
         matrix.setdefault(one.cell.task, {})[one.cell.arm, one.cell.seed] = one
     values: dict[str, Any] = {"analysis": None, "why": ""}
     try:
+        if visit.text("part") == "runs":
+            raise MlereduxError("Only the runs were asked for.")
         runs = [run["id"] for one in places for run in one.runs]
         values |= shown(analysis_of([visit.open(run).path for run in runs], record))
     except MlereduxError as error:
         values["why"] = error.message
     status = execution.status()
     return {
+        "name": visit.parts["name"],
         "record": record,
         "status": status,
         "arms": arms,

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import re
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
@@ -19,6 +16,7 @@ from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.page import Registered
 from mleredux_artifact_reports.shared import TEMPLATES as REPORT
 from mleredux_artifact_reports.shared import visible
+from multipart import MultipartError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -29,6 +27,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from mleredux_view import texts
+from mleredux_view.forms import TooLarge, read_form
 from mleredux_view.links import served
 from mleredux_view.pages import MODULES
 from mleredux_view.plugins import added, menu, plugin_pages, selections, templates
@@ -40,7 +39,6 @@ STATIC = HERE / "static"
 _POLL_SECONDS = 1.0
 _STREAM_POLLS = 300
 _FIELDS = 2_000
-_FORM_BYTES = 1 << 20
 _KEPT = {"Cache-Control": "private, max-age=3600"}
 
 
@@ -120,9 +118,11 @@ async def _answer(source_of: Callable[[Request], Source], one: Declared, root: s
     async with AsyncExitStack() as stack:
         if one.method == "POST":
             try:
-                form = await _form(request, files, stack)
-            except _TooLarge:
+                form, files = await read_form(request, stack)
+            except TooLarge:
                 return Response("The request is too large.\n", 413)
+            except MultipartError:
+                return Response("The form is malformed.\n", 400)
             if not session or not hmac.compare_digest(form.get(CSRF, [""])[-1].encode(), session.encode()):
                 return Response("The form was not made by this site, or its session has ended. Open it again.\n", 403)
         try:
@@ -133,31 +133,6 @@ async def _answer(source_of: Callable[[Request], Source], one: Declared, root: s
         boosted = request.headers.get("hx-request") == "true" and "hx-history-restore-request" not in request.headers
         visit = Visit(source, request.path_params, query, served(root), False, boosted, form, files, session)
         return await run_in_threadpool(answer, one, visit)
-
-
-class _TooLarge(Exception):
-    pass
-
-
-async def _form(request: Request, files: dict[str, Path], stack: AsyncExitStack) -> dict[str, list[str]]:
-    """Return the fields of a form; files that it uploads are on disk until the request was answered."""
-    if request.headers.get("content-type", "").startswith("multipart/form-data"):
-        sent = await stack.enter_async_context(request.form(max_files=1, max_fields=50, max_part_size=_FORM_BYTES))
-        found: dict[str, list[str]] = {}
-        for name, value in sent.multi_items():
-            if isinstance(value, str):
-                found.setdefault(name, []).append(value)
-            elif value.filename:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mleredux-upload-")))
-                files[name] = folder / (re.sub(r"[^\w.-]+", "-", value.filename)[-100:].lstrip(".-") or "file")
-                with files[name].open("wb") as copy:
-                    await run_in_threadpool(shutil.copyfileobj, value.file, copy)
-        return found
-    body = b""
-    async for piece in request.stream():
-        if len(body := body + piece) > _FORM_BYTES:
-            raise _TooLarge
-    return parse_qs(body.decode("utf-8", "replace"))
 
 
 def answer(one: Declared, visit: Visit) -> Response:

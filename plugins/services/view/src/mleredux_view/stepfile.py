@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import json
+import math
 import os
 import re
 import threading
@@ -16,6 +17,8 @@ from typing import Any
 from mleredux.plugin.files import open_below
 from mleredux.plugin.rollout import Step
 from pydantic import ValidationError
+
+from mleredux_view.tree import MOST, Node
 
 _KEPT = 2
 _PIECE = 4 << 20
@@ -35,6 +38,7 @@ class StepFile:
     Attributes:
         tools, sources: How many steps call each tool first, and are from each source.
         errors: How many steps show an error.
+        nodes: The first nodes of the search tree.
         complete: Whether all steps are indexed.
         prompt_tokens, completion_tokens, cost_usd: What all steps took; None where no step tells its cost.
     """
@@ -47,6 +51,7 @@ class StepFile:
         self.sources: Counter[str] = Counter()
         self.errors = self.prompt_tokens = self.completion_tokens = 0
         self.cost_usd: float | None = None
+        self.nodes: list[Node] = []
         self._grown = threading.Condition()
         self.complete = False
         threading.Thread(target=self._index, daemon=True).start()
@@ -114,6 +119,12 @@ class StepFile:
             self.tools[tool] += 1
         if source in _SOURCES:
             self.sources[str(source)] += 1
+        extra = _dict(step.get("extra"))
+        if (name := extra.get("node_id")) and len(self.nodes) < MOST:
+            metric = extra.get("validation_metric")
+            told = float(metric) if isinstance(metric, int | float) and math.isfinite(metric) else None
+            parent = str(extra.get("parent_id") or "")[:100]
+            self.nodes.append(Node(len(self) + 1, str(name)[:100], parent, told, extra.get("is_buggy") is True))
         metrics = _dict(step.get("metrics"))
         self.prompt_tokens += _whole(metrics.get("prompt_tokens"))
         self.completion_tokens += _whole(metrics.get("completion_tokens"))

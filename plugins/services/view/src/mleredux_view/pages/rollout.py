@@ -10,6 +10,7 @@ from mleredux_view.pages.run import about
 from mleredux_view.stepfile import StepFile
 from mleredux_view.texts import money
 from mleredux_view.trace import trace_of
+from mleredux_view.tree import drawn
 from mleredux_view.visit import Shown, Visit, page
 
 _PER_PAGE = 50
@@ -45,7 +46,7 @@ def steps(visit: Visit) -> Shown:
          "complete": complete, "total": len(numbers), "all": len(trace),
          "page": at, "pages": pages, "per_page": _PER_PAGE,
          "tools": trace.tools.most_common(_TOOLS), "sources": trace.sources, "cost": money(trace.cost_usd),
-         "to": _address(visit)},
+         "tree": drawn(trace.nodes[:]), "to": _address(visit)},
     )  # fmt: skip
 
 
