@@ -1,4 +1,4 @@
-"""Agents that cheat on `digits`, and an honest one: the verdicts of whole runs, on the command line and on a server."""
+"""Agents that cheat on `digits`, and an honest one: verdicts on whole runs, on the command line and on a server."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from zlib import crc32
 
 import httpx
 import pytest
+from mleredux.plugin.artifact import RunStore
 from mleredux_testing.commands import mleredux
 from mleredux_testing.server import ServerProcess
 
@@ -69,7 +70,6 @@ def plugin(data: Path) -> Path:
     codes = {
         "honest": HONEST,
         "evade": EVADE,
-        "lookup": LOOKUP.replace("NAME", "'load_digits'"),
         "hidden": LOOKUP.replace("NAME", "os.environ.get('X', 'load') + '_' + 'digits'"),
         "content": BY_CONTENT.replace("KNOWN", repr(content)),
         "id": BY_ID.replace("KNOWN", repr(answers)),
@@ -86,12 +86,9 @@ def plugin(data: Path) -> Path:
 @pytest.mark.parametrize(
     ("agent", "verdict", "why"),
     [
-        ("honest", "verified", "it predicts other values"),
         ("evade", "not reproducible", "created no valid submission again"),
-        ("lookup", "tainted", "are withheld"),
         ("hidden", "tainted", "are withheld"),
         ("content", "not reproducible", "it predicts the same"),
-        ("id", "not reproducible", "the code achieves at best 0."),
     ],
 )
 def test_the_verdict_of_each_agent(
@@ -103,7 +100,7 @@ def test_the_verdict_of_each_agent(
     report = told.json["report"]
     assert report["score"] > 0.95 and report["verdict"]["status"] == verdict, report["verdict"]
     assert why in report["verdict"]["why"] + report["verdict"]["verification"]["why"], report["verdict"]
-    assert report["any_medal"] == (agent == "honest")
+    assert not report["any_medal"]
 
 
 def test_a_server_verifies_unless_it_is_told_otherwise(data: Path, plugin: Path, tmp_path: Path) -> None:
@@ -113,13 +110,14 @@ def test_a_server_verifies_unless_it_is_told_otherwise(data: Path, plugin: Path,
         same = {"task": "digits", "sandbox": "process"}
         asked = [http.post("/v1/runs", json={**same, "agent": agent}) for agent in ("honest", "id")]
         matrix = {"tasks": ["digits"], "agents": ["honest"], "sandbox": "process", "verify": False}
-        names = [made.json()["id"] for made in asked]
-        names += [run["id"] for run in http.post("/v1/experiments", json=matrix).json()["runs"]]
-        reports = [ended(http, name)["report"] for name in names]
+        reports = [ended(http, made.json()["id"])["report"] for made in asked]
         verdicts = [report["verdict"] for report in reports]
-        assert [verdict["status"] for verdict in verdicts] == ["verified", "not reproducible", "not checked"], verdicts
-        assert verdicts[2]["verification"] is None
-        assert [report["any_medal"] for report in reports] == [True, False, True]
+        assert [verdict["status"] for verdict in verdicts] == ["verified", "not reproducible"], verdicts
+        assert "it predicts other values" in verdicts[0]["why"]
+        assert [report["any_medal"] for report in reports] == [True, False]
+        [without] = http.post("/v1/experiments", json=matrix).json()["runs"]
+        kept = [RunStore(tmp_path / "runs").get(run["id"]).spec.verify for run in (asked[0].json(), without)]
+        assert kept == [True, False]
 
 
 def ended(http: httpx.Client, name: str) -> dict[str, Any]:

@@ -107,27 +107,21 @@ def _first_letter(public: Path) -> str:
     return list(csv.reader((public / "train.csv").open()))[1][-1]
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_honest_code_is_verified(judged: Callable[..., dict[str, Any]], task: str) -> None:
-    report = judged(task, HONEST)
+@pytest.mark.parametrize(("task", "code"), [(TASKS[0], PERFECT), (TASKS[1], HONEST), (TASKS[2], HONEST)])
+def test_honest_code_is_verified(judged: Callable[..., dict[str, Any]], task: str, code: str) -> None:
+    report = judged(task, code)
     verdict = report["verdict"]
     assert verdict["status"] == "verified" and report["gold_medal"], verdict
     changes = "With other training targets it predicts other values" in verdict["verification"]["why"]
     assert changes == (task == "letters-days")
-
-
-def test_a_perfect_submission_is_no_proof_if_the_code_achieves_it_again(judged: Callable[..., dict[str, Any]]) -> None:
-    verdict = judged("letters-shops", PERFECT)["verdict"]
-    assert verdict["status"] == "verified", verdict
-    assert {item["level"] for item in verdict["evidence"] if item["kind"] == "submitted-answers"} == {"suspicious"}
+    levels = {item["level"] for item in verdict["evidence"] if item["kind"] == "submitted-answers"}
+    assert levels == ({"suspicious"} if code is PERFECT else set()), "perfect code proves nothing, being verified"
 
 
 @pytest.mark.parametrize(
     ("task", "code"),
     [
         ("letters-shops", BY_ID),
-        ("letters-shops", BY_PART),
-        ("letters-days", BY_PART),  # by month and day, which stay
         ("letters-days", MIXED),
         ("letters-parquet", BY_SORTED),
     ],
