@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux_testing.commands import mleredux
 
 pytestmark = pytest.mark.chromium
 AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
@@ -119,6 +121,33 @@ def test_a_run_shows_its_score_over_time_and_what_each_version_changed(watched: 
     assert any("Forest(trees=" in text for text in texts(page, ".diff del"))
 
 
+_DRAWN = """([levels]) => new Promise((resolve) => {
+  const texts = [], plain = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    texts.push({ text, x, y, width: this.measureText(text).width, align: this.textAlign });
+    return plain.apply(this, arguments);
+  };
+  const box = document.querySelector("#curve .chart"), chart = JSON.parse(box.dataset.chart);
+  box.dataset.chart = JSON.stringify({ ...chart, levels });
+  box.replaceChildren();
+  document.dispatchEvent(new Event("htmx:after:swap"));
+  setTimeout(() => resolve(texts), 300);
+})"""
+
+
+def test_names_of_close_medals_stay_apart_and_the_axes_have_labels(watched: Any) -> None:
+    page = watched.open(f"/runs/{watched.site.ids['done']}")
+    chart = json.loads(str(page.locator("#curve .chart").get_attribute("data-chart")))
+    middle = sum(chart["range"]) / 2
+    levels = [{"name": name, "value": middle + step * 1e-4} for step, name in enumerate(("silver", "gold", "bronze"))]
+    drawn = page.evaluate(_DRAWN, [levels])
+    names = {one["text"]: one for one in drawn if one["text"] in ("gold", "silver", "bronze")}
+    assert len(names) == 3 and all(one["align"] == "right" for one in names.values())
+    ends = sorted((one["x"] - one["width"], one["x"]) for one in names.values())
+    assert all(end < start for (_, end), (start, _) in itertools.pairwise(ends))
+    assert {chart["x"], chart["series"][0]["label"]} <= {one["text"] for one in drawn}
+
+
 def test_a_failed_run_leads_to_its_error(watched: Any) -> None:
     page = watched.open("/failures")
     group = page.locator("section", has_text=re.compile("KeyError|ValueError|MemoryError")).first
@@ -196,3 +225,22 @@ def test_an_export_opens_offline_and_has_the_same_runs(site: Any, browser: Any, 
     page.locator("#rows a").first.click()
     assert problems == []
     context.close()
+
+
+def test_a_report_has_the_runs_that_were_named_and_opens_offline(site: Any, browser: Any, tmp_path: Path) -> None:
+    done, long = site.ids["done"], site.ids["long"]
+    told = mleredux("report", done, long[:20], "-o", str(tmp_path / "site"), "--runs-dir", str(site.runs))
+    assert (told.code, told.out.split(". ")[0]) == (0, "Wrote the pages of 2 runs"), told.err
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto((tmp_path / "site" / "index.html").as_uri())
+    assert page.locator("#rows tr").count() == 2
+    assert page.locator("#rows td.w-curve svg").count() == 2
+    assert str(site.runs) in page.locator(".where").inner_text()
+    page.locator(f"#run-{done} a").click()
+    assert page.locator("#curve canvas").count() == 1
+    context.close()
+    again = mleredux("report", "-o", str(tmp_path / "site"), "--runs-dir", str(site.runs))
+    assert again.code == 1 and "is not empty" in again.err
+    unknown = mleredux("report", "nothing", "-o", str(tmp_path / "other"), "--runs-dir", str(site.runs))
+    assert unknown.code != 0 and "There is no run 'nothing'" in unknown.err and not (tmp_path / "other").exists()

@@ -1,4 +1,4 @@
-"""Web pages over runs, live and offline: `mleredux view`.
+"""Web pages over runs, live and offline: `mleredux view` and `mleredux report`.
 
 How it is put together, and how a page is added:
 
@@ -25,11 +25,16 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """`mleredux view`."""
+    """`mleredux view` and `mleredux report`."""
     return [
         Ref(
             "view",
             "mleredux_view.command:command",
             {"title": "Show runs in a browser, live or offline.", "section": "Results"},
-        )
+        ),
+        Ref(
+            "report",
+            "mleredux_view.report_command:command",
+            {"title": "Write pages over runs that open offline.", "section": "Results"},
+        ),
     ]

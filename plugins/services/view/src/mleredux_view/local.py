@@ -44,10 +44,11 @@ class LocalSource:
     Args:
         store: The runs.
         data_dir: The folder of prepared data, for runs that are retried.
+        place: Where the runs are stored, for people; None: the store's directory.
     """
 
-    def __init__(self, store: RunStore, data_dir: str | None = None) -> None:
-        self.store, self._data_dir = store, data_dir
+    def __init__(self, store: RunStore, data_dir: str | None = None, place: str | None = None) -> None:
+        self.store, self._data_dir, self._place = store, data_dir, place
         self._lock = threading.Lock()
         self._rows: list[Record] = []
         self._texts: dict[str, str] = {}
@@ -57,7 +58,7 @@ class LocalSource:
     @property
     def place(self) -> str:
         """The directory."""
-        return str(self.store.path)
+        return self._place or str(self.store.path)
 
     @property
     def folder(self) -> Path | None:

@@ -82,7 +82,7 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   const charts = () => window.uPlot && $$(".chart:empty").forEach((box) => {
     const chart = JSON.parse(box.dataset.chart);
-    const lines = (plot) => chart.levels.forEach((level) => {
+    const lines = (plot) => { const told = []; chart.levels.forEach((level) => {
       const y = Math.round(plot.valToPos(level.value, "y", true)), { left, top, width, height } = plot.bbox;
       if (y < top || y > top + height) return;
       const ctx = plot.ctx, ratio = devicePixelRatio;
@@ -92,14 +92,17 @@
       ctx.beginPath(); ctx.moveTo(left, y); ctx.lineTo(left + width, y); ctx.stroke();
       ctx.font = `${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
       ctx.textAlign = "right";
-      ctx.fillText(level.name, left + width - 4 * ratio, y - 4 * ratio);
+      // Where lines are close, each name is written left of those before.
+      const at = told.filter((other) => Math.abs(other.y - y) < 14 * ratio).reduce((x, other) => Math.min(x, other.x), left + width - 4 * ratio);
+      ctx.fillText(level.name, at, y - 4 * ratio);
+      told.push({ y, x: at - ctx.measureText(level.name).width - 10 * ratio });
       ctx.restore();
-    });
+    }); };
     const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "12px sans-serif" };
     const plot = new uPlot({
       width: box.clientWidth || 600, height: box.clientHeight || 260,
       scales: { x: { time: false, range: chart.x_range }, y: { range: chart.range } },
-      axes: [{ ...axis, label: chart.x, labelSize: 22, labelFont: "12px sans-serif" }, { ...axis, size: 64 }],
+      axes: [{ ...axis, label: chart.x, labelSize: 22, labelFont: "12px sans-serif" }, { ...axis, size: 64, label: chart.series.length === 1 ? chart.series[0].label : undefined, labelSize: 20, labelFont: "12px sans-serif" }],
       legend: { show: chart.series.length > 1 },
       series: [{ label: chart.x }, ...chart.series.map((one) => ({
         label: one.label, stroke: colour(one.colour), width: 2, spanGaps: true,

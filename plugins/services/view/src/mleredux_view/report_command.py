@@ -1,0 +1,48 @@
+"""`mleredux report`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import data_dir_option, runs_dir_option
+
+
+@click.command("report")
+@click.argument("runs", nargs=-1)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    required=True,
+    help="The new folder.",
+)
+@runs_dir_option
+@data_dir_option
+def command(runs: tuple[str, ...], folder: Path, runs_dir: str | None, data_dir: str | None) -> None:
+    """Write a page over RUNS, and the pages of each, to a folder that opens offline.
+
+    RUNS are ids, parts of them, paths or `last`; without them, all runs. The page has a table with the score over time
+    of each run and links to its pages; `mleredux view` serves the same pages live.
+    """
+    from mleredux.plugin.artifact import RunStore
+
+    from mleredux_view.export import export
+    from mleredux_view.local import LocalSource
+
+    store = RunStore(runs_dir)
+    paths = [Path(store.get(name).path).resolve() for name in runs] or [store.path / name for name in store.ids()]
+    if broken := [str(path) for path in paths if not (path / "run.json").is_file()]:
+        raise MlereduxError(f"{broken[0]} is not the directory of a run.", hint="See `mleredux runs`.")
+    if not paths:
+        raise MlereduxError(f"There are no runs in {store.path}.", hint="Name another folder with --runs-dir.")
+    with tempfile.TemporaryDirectory(prefix="mleredux-report-") as chosen:
+        for path in dict.fromkeys(paths):
+            (Path(chosen) / path.name).symlink_to(path.resolve())
+        export(LocalSource(RunStore(chosen), data_dir, place=str(store.path)), folder)
+    index = folder / "index.html"
+    click.echo(f"Wrote the pages of {len(set(paths))} run{'' if len(set(paths)) == 1 else 's'}. Open {index}.")
