@@ -30,6 +30,7 @@ from mleredux._core.models.experiment import Arm, Design, Plan, Stop
 from mleredux._core.models.report import Ledger
 from mleredux._core.models.run import Outcome, State
 from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.directory import directory
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.store.states import TRANSITIONS
 
@@ -233,6 +234,32 @@ def fixed_variants() -> dict[str, Any]:
     return {name: variant for name, variant in found.items() if variant is not None}
 
 
+def directory_page() -> str:
+    """The page of the directory of plugins."""
+    lines = [
+        _BY,
+        "# Directory of plugins",
+        "",
+        "`mleredux plugins search WORDS` searches this list, which comes with mleredux as the file "
+        "`core/src/mleredux/directory.toml`. CI installs each entry into a clean environment. To add yours, see "
+        "`CONTRIBUTING.md`; plugins that are not listed have the keyword `mleredux-plugin` on the package index. "
+        "Plugins are code that you install: they run with your privileges.",
+    ]
+    for role, entries in itertools.groupby(
+        sorted(directory(), key=lambda one: (one.role, one.name)), lambda one: one.role
+    ):
+        lines += ["", f"## {role.capitalize()}", "", "| package | what it is | registers |", "|---|---|---|"]
+        for one in entries:
+            lines.append(f"| [{one.name}]({one.source}) | {one.summary} | {_registers(one.provides)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _registers(provides: dict[str, tuple[str, ...]]) -> str:
+    """Names by kind, or their number where there are many."""
+    told = (f"{', '.join(names)}" if len(names) <= 8 else f"{len(names)} {kind}" for kind, names in provides.items())
+    return "; ".join(told)
+
+
 def surface_page() -> str:
     """The page of the API for plugins: each module of `mleredux.plugin`, and each of its names."""
     since = known_since()
@@ -345,6 +372,7 @@ def pages() -> dict[Path, str]:
     made = {
         REFERENCE / "hooks.md": hooks_page(),
         REFERENCE / "cli.md": cli_page(),
+        REFERENCE / "directory.md": directory_page(),
         REFERENCE / "api-plugin.md": surface_page(),
         REFERENCE / "schemas" / "plan.schema.json": json.dumps(Plan.model_json_schema(), indent=1) + "\n",
     }

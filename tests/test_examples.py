@@ -96,7 +96,7 @@ def test_agents_run_in_the_example_sandbox_that_they_do_not_know(clean: Environm
     run = clean.mleredux("run", "bike-hours", "--agent", "dummy", "--sandbox", "plain")
     assert run["status"] == "done" and run["report"]["valid_submission"] is True
     shown = {agent["id"]: agent["sandboxes"] for agent in clean.mleredux("list", "agents")}
-    assert shown == {name: ["process", "plain"] for name in ("dummy", "nearest-rows")}
+    assert shown == {name: ["process", "plain"] for name in ("dummy", "nearest-rows", "oracle")}
 
 
 def test_its_variant_is_another_task_with_data_of_its_own(clean: Environment) -> None:

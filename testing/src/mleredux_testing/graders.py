@@ -15,6 +15,7 @@ from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux_testing.findings import Findings
 from mleredux_testing.malformed import Form, Table, check_order, check_refusals, write_csv
 
+NONE_FIT = "it takes none of the answers tried."
 _ROWS = 24
 _CLOSE = 1e-6
 
@@ -40,8 +41,8 @@ def check_grader(
     Args:
         grader: The grader, or its id.
         tmp: A folder for files; None: a temporary folder.
-        answers: Header and rows of answers it takes, the first column the id; the first fitting of `TOY_ANSWERS` where
-            None.
+        answers: Header and rows of answers it takes, the first column the id; those of `TOY_ANSWERS` where None, of
+            which it must conform with one.
         targets: Columns of the answers that are predicted; all but the first where None.
         options: Options of the metric, where it needs some.
         catalogue: Plugins; None: those of this process.
@@ -56,7 +57,7 @@ def check_grader(
         findings.expect("title", found.title.strip(), "it has no title.")
         place = tmp or Path(folder)
         candidates = {"given": answers} if answers is not None else TOY_ANSWERS
-        why = []
+        why, tried = [], []
         for name, table in candidates.items():
             trial = _Trial(found, table, targets or table[0][1:], options or {}, place / name)
             try:
@@ -65,13 +66,16 @@ def check_grader(
                 why.append(f"{name}: {error}")
                 continue
             if _perfect(found, value) or name == list(candidates)[-1]:
-                _check_with(findings, trial, value)
-                break
-            why.append(f"{name}: the answers themselves score {value}, not {found.perfect}.")
+                tried.append(Findings(findings.subject))
+                _check_with(tried[-1], trial, value)
+                if not tried[-1].wrong:
+                    break
+            else:
+                why.append(f"{name}: the answers themselves score {value}, not {found.perfect}.")
+        if tried:  # a metric of texts takes numbers as texts too, but not as its kind of answers
+            findings.all += next((one.all for one in tried if not one.wrong), tried[0].all)
         else:
-            findings.bad(
-                "answers", f"it takes none of the answers tried. {' '.join(why)}", "Give `answers` and `options`."
-            )
+            findings.bad("answers", f"{NONE_FIT} {' '.join(why)}", "Give `answers` and `options`.")
     return findings.close()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,33 +41,49 @@ def checks(
     Returns:
         One `pytest.param` for each check; each is called with a folder, and raises `NotConforming`.
     """
-    params: list[Any] = [pytest.param(lambda _tmp: _check("plugins", plugin, {}), id=f"plugin {plugin}")]
+    params: list[Any] = [pytest.param(lambda _tmp: check("plugins", plugin), id=f"plugin {plugin}")]
     catalogue = Catalogue()
+    for kind, name in registered(catalogue, plugin):
+        if only is not None and name not in only:
+            continue
+        given = dict(arguments.get(kind, {}))
+        own = given.pop(name, None)
+        named = {key: value for key, value in given.items() if key not in catalogue.entries(kind)}
+        marks = [pytest.mark.skip(reason=skip[name])] if skip and name in skip else []
+        bound = _bind(kind, name, {**named, **(own or {})})
+        params.append(pytest.param(bound, id=f"{kind.removesuffix('s')} {name}", marks=marks))
+    return params
+
+
+def registered(catalogue: Catalogue, plugin: str) -> Iterator[tuple[str, str]]:
+    """Everything that a plugin registers and that has checks: kind and id."""
     for kind in ("tasks", "techniques", "agents", "graders", "sandboxes"):
         try:
             entries = catalogue.entries(kind).values()
         except MlereduxError:
             continue  # the check of the plugin says what is wrong
-        for entry in entries:
-            if entry.plugin.name != plugin or (only is not None and entry.id not in only):
-                continue
-            given = dict(arguments.get(kind, {}))
-            own = given.pop(entry.id, None)
-            named = {key: value for key, value in given.items() if key not in catalogue.entries(kind)}
-            marks = [pytest.mark.skip(reason=skip[entry.id])] if skip and entry.id in skip else []
-            check = _bind(kind, entry.id, {**named, **(own or {})})
-            params.append(pytest.param(check, id=f"{kind.removesuffix('s')} {entry.id}", marks=marks))
-    return params
+        yield from ((kind, entry.id) for entry in entries if entry.plugin.name == plugin)
 
 
 def _bind(kind: str, name: str, arguments: dict[str, Any]) -> Check:
-    return lambda tmp: _check(kind, name, arguments, tmp)
+    return lambda tmp: check(kind, name, tmp, arguments)
 
 
-def _check(kind: str, name: str, arguments: dict[str, Any], tmp: Path | None = None) -> Findings:
+def check(kind: str, name: str, tmp: Path | None = None, arguments: Mapping[str, Any] | None = None) -> Findings:
+    """Run the check of one thing.
+
+    Args:
+        kind: `plugins`, or a kind of registered things.
+        name: The plugin's name, or the id.
+        tmp: A folder.
+        arguments: Further arguments of the check.
+
+    Raises:
+        NotConforming: With all problems.
+    """
     import mleredux_testing as testing
 
     if kind == "plugins":
         return testing.check_plugin(name)
     found: Callable[..., Findings] = getattr(testing, f"check_{SINGULAR[kind]}")
-    return found(name, tmp, **arguments)
+    return found(name, tmp, **(arguments or {}))

@@ -22,9 +22,10 @@ from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.validation import validate
 from mleredux.errors import MlereduxError
 
+from mleredux_testing.answers import answers_as_submission
 from mleredux_testing.findings import Findings
 from mleredux_testing.leaks import leaks
-from mleredux_testing.malformed import Form, check_order, check_refusals, read_csv, write_csv
+from mleredux_testing.malformed import Form, check_order, check_refusals
 
 _PREPARE_AGAIN = """
 import sys, mleredux
@@ -201,7 +202,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
     with findings.looking_at("sample can be graded"):
         grade(sample)
         findings.good("sample can be graded")
-    best = _answers_as_submission(task, prepared, schema, folder)
+    best = answers_as_submission(task, prepared, folder / "best.csv")
     with findings.looking_at("answers as submission"):
         _check_perfect(findings, task, _grader(task, catalogue), best, grade)
     form = form_of(schema, ids_fixed=task.submission.ids_fixed)
@@ -224,19 +225,6 @@ def form_of(schema: SubmissionSchema, *, ids_fixed: bool) -> Form:
         ),
         ids_fixed=ids_fixed,
     )
-
-
-def _answers_as_submission(task: Task, prepared: Prepared, schema: SubmissionSchema, folder: Path) -> Path | None:
-    """The answers in the form of a submission, where they have its columns."""
-    answers = prepared.private / task.answers
-    if answers.suffix != ".csv" or not answers.is_file():
-        return None
-    header, rows = read_csv(answers)
-    names = [column.name for column in schema.columns]
-    if not set(names) <= set(header):
-        return None
-    places = [header.index(name) for name in names]
-    return write_csv(folder / "best.csv", (names, [[row[place] for place in places] for row in rows]))
 
 
 def _check_perfect(findings: Findings, task: Task, grader: Grader, best: Path | None, grade: object) -> None:

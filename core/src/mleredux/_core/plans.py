@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,11 +11,12 @@ from pydantic import BaseModel, ValidationError
 from mleredux._core.capabilities import choose
 from mleredux._core.debug_sample import refuse_mixed
 from mleredux._core.grants import check_grants, is_foreign, protected_variables
-from mleredux._core.models import Agent, Grants, Limits
+from mleredux._core.models import Agent, Grants, Limits, Task
 from mleredux._core.models.experiment import SET, Arm, Cell, Design, Plan, PlanLimits
 from mleredux._core.own_machine import agent_reference, choose_here
 from mleredux._core.plugins import Catalogue
-from mleredux.errors import MlereduxError, NotFound
+from mleredux._core.plugins.directory import installing
+from mleredux.errors import MlereduxError, NotFound, NotGranted
 
 Kind = TypeVar("Kind", bound=BaseModel)
 Granted = Callable[[Agent, Grants, str | None], tuple[Grants, str | None]]
@@ -46,12 +48,18 @@ def plan(
         own_machine: Whether its user runs it on their own machine, where they may do without isolation.
 
     Raises:
-        NotFound: There is no such task, agent or sandbox.
+        NotFound: There is no such task, agent or sandbox, or the task's metric can't be computed here.
         SandboxError: The sandbox does not work here.
         NotGranted: The agent asks for something that was not granted.
         MlereduxError: The agent has no such option, or needs what the sandbox lacks.
     """
     found_task, found_agent = catalogue.task(task), catalogue.agent(agent, options or {})
+    check_metric(catalogue, found_task)
+    if found_agent.oracle and not own_machine:
+        raise NotGranted(
+            f"Agent {found_agent.id} submits the answers of tasks, so it runs on its user's own machine only.",
+            hint="Run it without --server, with the task's package installed.",
+        )
     given = grants or Grants()
     check_grants(found_agent, given, network, protected_variables(catalogue))
     wanted = network or found_agent.network
@@ -78,6 +86,29 @@ def plan(
         "grants": given,
         "options": dict(options or {}),
     }
+
+
+def check_metric(catalogue: Catalogue, task: Task) -> None:
+    """Check that a task's metric can be computed here, before an agent works for it.
+
+    Raises:
+        NotFound: Its grader, or a library that the grader needs, is not installed; the hint says what to install.
+    """
+    grader = task.metric.grader
+    if not isinstance(grader, str):
+        requires = grader.requires
+    elif entry := catalogue.entries("graders").get(grader):
+        requires = entry.ref.summary.get("requires", {})
+    else:
+        hint = installing("graders", grader) or "See `mleredux list graders`."
+        raise NotFound(f"Task {task.id} is graded with {grader!r}, and there is no such grader.", hint=hint)
+    for module, package in requires.items():
+        if find_spec(module) is None:
+            name = grader if isinstance(grader, str) else grader.id
+            raise NotFound(
+                f"Task {task.id} is graded with {name}, which needs the package {module}.",
+                hint=f"Install it: `pip install {package!r}`.",
+            )
 
 
 def plan_of(

@@ -58,7 +58,11 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
     rows, notes = [], []
     for folder in folders:
         try:
-            rows.append(read_run(folder, rollouts))
+            row = read_run(folder, rollouts)
+            if row.verdict in UNTRUSTED and _is_oracle(folder):
+                notes.append(f"{folder.name} submitted the answers themselves ({row.agent}) and is left out.")
+                continue
+            rows.append(row)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             notes.append(f"{folder.name} can't be read ({type(error).__name__}) and is left out.")
     return Results(tuple(rows), task_facts(), notes=tuple(notes))
@@ -95,6 +99,12 @@ def _object(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{path} is not an object")
     return content
+
+
+def _is_oracle(folder: Path) -> bool:
+    """Whether a run is an author's, whose agent was given the answers."""
+    verdict = _object(folder / "report.json").get("verdict") or {}
+    return any(one.get("kind") == "oracle" for one in verdict.get("evidence") or ())
 
 
 def read_run(folder: Path, rollouts: bool) -> Row:

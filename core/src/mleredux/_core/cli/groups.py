@@ -63,10 +63,14 @@ class CommandGroup(click.Group):
             raise
 
     def explain_missing(self, ctx: click.Context, name: str) -> None:
-        """Reject a command that needs the other back end, by name."""
+        """Reject a command that needs the other back end, or a package that is not installed, by name."""
+        from mleredux._core.plugins.directory import installing
+
         known = self.known(ctx)
         if name in known:
             ctx.fail(elsewhere(f"{_prefix(ctx)}{name}", known[name][1]))
+        if listed := installing("commands", f"{_prefix(ctx)}{name}"):
+            ctx.fail(f"No such command {name!r}. {listed}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Commands with their short help, without importing any of them."""

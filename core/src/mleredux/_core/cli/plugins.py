@@ -1,4 +1,4 @@
-"""`mleredux plugins`."""
+"""`mleredux plugins`, `mleredux plugins search`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any
 import click
 
 from mleredux._core.cli.context import catalogue
+from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import json_option, print_json, print_table
 
 
-@click.command()
+@click.group(cls=CommandGroup, invoke_without_command=True, here=("search",))
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """Show each plugin: distribution, version, what it registers, and errors while loading it."""
+    if ctx.invoked_subcommand is not None:
+        return
     from mleredux import __version__
     from mleredux._core.plugins import KINDS
     from mleredux._core.plugins.loader import implemented_hooks
@@ -49,3 +52,27 @@ def command(ctx: click.Context, as_json: bool) -> None:
     print_table(shown, ("name", "version", "state", "registers", "distribution", "source"))
     for problem in found.problems():
         click.echo(f"Error: {problem}", err=True)
+
+
+@command.command("search")
+@click.argument("words", nargs=-1)
+@json_option
+def search(words: tuple[str, ...], as_json: bool) -> None:
+    """List known plugins, installed or not, in whose name, summary or registered names all WORDS occur.
+
+    The directory comes with mleredux. Other plugins have the keyword mleredux-plugin on the package index.
+    """
+    from mleredux._core.plugins.directory import directory
+
+    found = [entry for entry in directory() if entry.matches(words)]
+    if as_json:
+        print_json([entry.as_json() for entry in found])
+        return
+    if not found:
+        click.echo("No plugin of the directory matches. Search the package index for the keyword mleredux-plugin.")
+        return
+    rows = [{"name": entry.name, "installed": entry.installed, "summary": entry.summary} for entry in found]
+    print_table(rows, ("name", "installed", "summary"), give_way=("summary",))
+    missing = [entry.command for entry in found if entry.installed is None]
+    if missing:
+        click.echo(f"Install one with, e.g., `{missing[0]}`.")

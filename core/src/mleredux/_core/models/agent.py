@@ -121,6 +121,9 @@ class Agent(Model):
     unisolated: Literal["never", "named", "fallback", "first"] = "never"
     """When users run an agent on their own machine, not on a server, in a sandbox that is not isolated although
     `isolated` is set: never; if they name it; also if no isolated one works; or always, unless they name another."""
+    oracle: bool = False
+    """Whether it submits the task's own answers, so that authors of tasks see the best possible score. It runs on its
+    user's own machine only, never on a server, and each of its results is tainted."""
     rollout_reader: Callable[[Path], Any] | None = None
     """`reader(output)` converts native logs to a `mleredux.plugin.rollout.Trajectory` (or None), if the agent does not
     write `rollout/trajectory.json`."""

@@ -68,6 +68,9 @@ class Grader(Model):
     version: str = "1"
     title: str
     direction: Direction
+    requires: dict[str, str] = {}
+    """Optional libraries that `score` or `check` imports: the module → what pip installs for it. They are looked for
+    before an agent starts."""
     perfect: float | None = None
     """The best possible value, if there is one."""
     score: Callable[[GradingInput], Score | float]

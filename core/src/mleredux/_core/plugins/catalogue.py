@@ -229,10 +229,11 @@ class Catalogue:
         if name not in self._found_agents:
             found: Agent | None = self.hook("mleredux_find_agent")(reference=name)
             if found is None:
+                from mleredux._core.plugins.directory import installing
+
                 scheme = name.partition(":")[0]
-                raise NotFound(
-                    f"No plugin supports agents with the scheme {scheme!r}.", hint="See `mleredux list agents`."
-                )
+                hint = installing("schemes", scheme) or "See `mleredux list agents`."
+                raise NotFound(f"No plugin supports agents with the scheme {scheme!r}.", hint=hint)
             self._found_agents[name] = self._found_agents[found.reference or name] = found
         return self._found_agents[name]
 
@@ -360,6 +361,10 @@ class Catalogue:
         entry.plugin.errors.append(message)
 
     def _suggest(self, kind: str, name: str) -> str:
+        from mleredux._core.plugins.directory import installing
+
+        if listed := installing(kind, name):
+            return listed
         names = list(self.entries(kind))
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         if near:

@@ -32,6 +32,8 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     types = {"tasks": Task, "techniques": Technique, "agents": Agent, "graders": Grader}
     if kind in types and isinstance(item, types[kind]):
         summary = {name: _plain(getattr(item, name)) for name in ("id", "title", "version", *_FIELDS[kind])}
+        if kind == "graders" and item.requires:
+            summary["requires"] = item.requires
         if kind == "agents":
             summary["needs"] = _facts(needs_of(item))
         if kind == "tasks":

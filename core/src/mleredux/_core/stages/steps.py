@@ -115,6 +115,9 @@ def judge(
         again: Whether to execute the code again.
     """
     run, evidence = context.run, list(exposed)
+    if context.agent.oracle:
+        why = f"Agent {context.agent.id} submits the task's own answers."
+        evidence.insert(0, Evidence(kind="oracle", level="seen", why=why))
     if not context.sandbox.capabilities.isolated:
         evidence.append(within_reach(context))
     for implementation in context.catalogue.hook("mleredux_find_evidence").get_hookimpls():

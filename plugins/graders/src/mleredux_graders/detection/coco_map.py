@@ -9,7 +9,7 @@ import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Array, Options, Rows, compare_ids, define, numbers, texts
 
-from mleredux_graders.detection.libraries import imported
+from mleredux_graders.detection.libraries import EXTRA, imported
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits
 
 FIELDS = 6
@@ -192,4 +192,4 @@ GRADER = define(
     options=CocoOptions,
     perfect=1.0,
     matching=False,
-)
+).model_copy(update={"requires": {"faster_coco_eval": EXTRA}})

@@ -7,6 +7,9 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 
+EXTRA = "mleredux-graders[detection]"
+"""What pip installs."""
+
 
 def imported(module: str) -> Any:
     """A module of the extra.
@@ -19,5 +22,5 @@ def imported(module: str) -> Any:
     except ImportError as error:
         raise MlereduxError(
             f"This metric needs the package {module.partition('.')[0]}, which is not installed.",
-            hint="Install it with `pip install 'mleredux-graders[detection]'`.",
+            hint=f"Install it with `pip install '{EXTRA}'`.",
         ) from error

@@ -8,6 +8,7 @@ import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Array, Options, Rows, define, texts
 
+from mleredux_graders.detection.libraries import EXTRA
 from mleredux_graders.detection.pascal_voc import first_hits
 from mleredux_graders.detection.rectangles import corners, overlap_areas
 
@@ -169,4 +170,4 @@ GRADER = define(
     _score,
     options=Boxes3dOptions,
     perfect=1.0,
-)
+).model_copy(update={"requires": {"shapely": EXTRA}})

@@ -1,0 +1,104 @@
+"""The directory of known plugins, a plain file, and hints on what to install. Standard library only."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).parents[2] / "directory.toml"
+_PARTS = "agent artifact audit command competition experiment grader sandbox service technique testing tracker"
+ROLES = tuple(_PARTS.split())
+PROVIDED = ("tasks", "techniques", "agents", "schemes", "graders", "sandboxes", "commands")
+"""Kinds of names that an entry may list."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An entry of the directory.
+
+    Attributes:
+        name: The distribution.
+        role: One of `ROLES`.
+        summary: One sentence.
+        source: The address of its code.
+        install: What pip installs: the name, perhaps with extras.
+        provides: Names that it registers, by kind (one of `PROVIDED`).
+    """
+
+    name: str
+    role: str
+    summary: str
+    source: str
+    install: str
+    provides: dict[str, tuple[str, ...]]
+
+    @property
+    def installed(self) -> str | None:
+        """Its version here; None if it is not installed."""
+        try:
+            return metadata.version(self.name)
+        except metadata.PackageNotFoundError:
+            return None
+
+    @property
+    def command(self) -> str:
+        """The command that installs it."""
+        return f"pip install {self.install!r}" if "[" in self.install else f"pip install {self.install}"
+
+    def matches(self, words: tuple[str, ...]) -> bool:
+        """Whether each word occurs in its name, role, summary or in a name that it registers."""
+        names = (name for named in self.provides.values() for name in named)
+        text = "\n".join((self.name, self.role, self.summary, *names)).lower()
+        return all(word.lower() in text for word in words)
+
+    def as_json(self) -> dict[str, Any]:
+        """JSON-able."""
+        provides = {kind: list(names) for kind, names in self.provides.items()}
+        return {
+            **{name: getattr(self, name) for name in ("name", "role", "summary", "source", "installed")},
+            "install": self.command,
+            "provides": provides,
+        }
+
+
+def read_directory(path: Path) -> list[Listed]:
+    """The entries of a directory file, by name.
+
+    Raises:
+        ValueError: An entry is not valid; the message names it.
+    """
+    found = []
+    for name, given in sorted(tomllib.loads(path.read_text(encoding="utf-8")).items()):
+        if unknown := sorted(given.keys() - {"role", "summary", "source", "install", *PROVIDED}):
+            raise ValueError(f"{name} has the unknown key {unknown[0]}.")
+        if missing := [key for key in ("role", "summary", "source") if not given.get(key)]:
+            raise ValueError(f"{name} has no {missing[0]}.")
+        if given["role"] not in ROLES:
+            raise ValueError(f"{name} has the role {given['role']!r}; use one of {', '.join(ROLES)}.")
+        provides = {kind: tuple(given[kind]) for kind in PROVIDED if given.get(kind)}
+        install = given.get("install", name)
+        found.append(Listed(name, given["role"], given["summary"], given["source"], install, provides))
+    return found
+
+
+@cache
+def directory() -> list[Listed]:
+    """The directory that came with this mleredux."""
+    return read_directory(FILE)
+
+
+def installing(kind: str, name: str) -> str | None:
+    """The sentence that says which package to install for something that is missing; None if that is not known.
+
+    Args:
+        kind: One of `PROVIDED`.
+        name: What is missing.
+    """
+    for entry in directory():
+        if name in entry.provides.get(kind, ()) and entry.installed is None:
+            return f"Install it: `{entry.command}`."
+    return None

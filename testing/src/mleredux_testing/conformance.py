@@ -1,0 +1,135 @@
+"""`mleredux conformance`."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+from mleredux._core.plugins import Catalogue, Plugin
+from mleredux._core.plugins.catalogue import SINGULAR
+from mleredux._core.plugins.directory import directory
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.command import catalogue, json_option, print_json
+
+from mleredux_testing.findings import Findings, NotConforming
+from mleredux_testing.graders import NONE_FIT
+from mleredux_testing.suite import check, registered
+
+_MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not checked": ("-", "yellow")}
+_OWN_ANSWERS = "it takes none of the toy answers; give some: `mleredux_testing.check_grader(…, answers=…, options=…)`."
+_SKIPPED = "not checked: "
+
+
+@click.command("conformance")
+@click.argument("package")
+@click.option("--only", multiple=True, metavar="ID", help="Check only this registered thing.")
+@json_option
+@click.pass_context
+def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bool) -> None:
+    """Check that PACKAGE, an installed distribution or a plugin, follows the contract.
+
+    Each of its plugins is checked, and each task, technique, agent, grader and sandbox that they register: tasks are
+    prepared twice, agents run on a small task in the process sandbox. A line for each check.
+
+    \b
+    Exit codes: 0 it conforms · 1 it does not · 2 usage
+    """
+    found = catalogue(ctx)
+    plugins = plugins_of(found, package)
+    rows = []
+    for row in _rows(found, plugins, only):
+        rows.append(row)
+        if not as_json:
+            _show(row)
+    if only and len(rows) == len(plugins):
+        raise NotFound(f"Package {package} registers nothing of {', '.join(only)}.", hint="See `mleredux plugins`.")
+    failed = sum(row["result"] == "failed" for row in rows)
+    if as_json:
+        print_json({"package": package, "conforms": not failed, "checks": rows})
+    else:
+        skipped = sum(row["result"] == "not checked" for row in rows)
+        end = f", {skipped} not checked" if skipped else ""
+        click.echo(f"{package}: {len(rows) - failed - skipped} of {len(rows)} checks passed{end}.")
+    ctx.exit(1 if failed else 0)
+
+
+def plugins_of(found: Catalogue, package: str) -> list[Plugin]:
+    """The plugins of a distribution, or the one of that name.
+
+    Raises:
+        NotFound: There are none.
+    """
+    wanted = _normal(package)
+    plugins = [one for one in found.plugins if one.distribution and _normal(one.distribution) == wanted]
+    plugins = plugins or [one for one in found.plugins if one.name == package and one.source != "built in"]
+    if plugins:
+        return plugins
+    try:
+        metadata.version(package)
+    except (metadata.PackageNotFoundError, ValueError):
+        known = next((entry.command for entry in directory() if entry.name == wanted), None)
+        hint = f"Install it: `{known}`." if known else "Install it into this environment; see `mleredux plugins`."
+        raise NotFound(f"There is no package and no plugin {package!r} here.", hint=hint) from None
+    raise NotFound(
+        f"Package {package} has no plugin.",
+        hint='Its entry point belongs into [project.entry-points.mleredux], as `NAME = "module"`.',
+    )
+
+
+def _rows(found: Catalogue, plugins: list[Plugin], only: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    for plugin in plugins:
+        yield _row("plugins", plugin.name)
+        for kind, name in registered(found, plugin.name):
+            if only and name not in only:
+                continue
+            why = _beyond(found, kind, name)
+            yield _result(kind, name, "not checked", [why]) if why else _row(kind, name)
+
+
+def _beyond(found: Catalogue, kind: str, name: str) -> str | None:
+    """Why a task is not checked here."""
+    try:
+        needs = kind == "tasks" and found.task(name).check_fetch is not None
+    except MlereduxError:
+        return None  # the check says what is wrong
+    return "its raw data needs an account; give the files: `mleredux_testing.check_task(…, raw=…)`." if needs else None
+
+
+def _row(kind: str, name: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="mleredux-conformance-") as folder:
+        try:
+            findings = check(kind, name, Path(folder))
+        except NotConforming as error:
+            wrong = error.findings.wrong
+            if len(wrong) == 1 and wrong[0].message.startswith(NONE_FIT):
+                return _result(kind, name, "not checked", [_OWN_ANSWERS])
+            told = [f"{one.name}: {one.message}{f' {one.remedy}' if one.remedy else ''}" for one in wrong]
+            return _result(kind, name, "failed", told)
+    return _result(kind, name, "passed", _omitted(findings))
+
+
+def _omitted(findings: Findings) -> list[str]:
+    return [f"{one.name} {one.message}" for one in findings.all if one.message.startswith(_SKIPPED)]
+
+
+def _result(kind: str, name: str, result: str, messages: list[str]) -> dict[str, Any]:
+    return {"kind": SINGULAR.get(kind, "plugin"), "id": name, "result": result, "messages": messages}
+
+
+def _show(row: dict[str, Any]) -> None:
+    mark, colour = _MARKS[row["result"]]
+    first, *rest = row["messages"] or [""]
+    if row["result"] == "failed" or rest:
+        first, rest = "", row["messages"]
+    click.echo(f"{click.style(mark, fg=colour)} {row['kind']} {row['id']}{f' ({first})' if first else ''}")
+    for message in rest:
+        click.echo(f"    {message}")
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,117 @@
+"""The directory of plugins: it says what there is, and each entry installs into a clean environment and loads."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from mleredux._core.plugins import KINDS, Catalogue
+from mleredux._core.plugins.directory import PROVIDED, Listed, directory, read_directory
+from mleredux_testing.commands import mleredux
+
+ROOT = Path(__file__).parents[1]
+PROJECTS = {
+    str(tomllib.loads(path.read_text())["project"]["name"]): path
+    for pattern in ("testing", "plugins/*", "plugins/*/*")
+    for path in sorted(ROOT.glob(f"{pattern}/pyproject.toml"))
+}
+FOUND_BY_OTHERS = [
+    *PROJECTS.values(),
+    *ROOT.glob("examples/*/pyproject.toml"),
+    *ROOT.glob("core/src/mleredux/templates/*/pyproject.toml.tmpl"),
+]
+LOAD = """
+import importlib, importlib.metadata, json, sys
+points = [one for one in importlib.metadata.distribution(sys.argv[1]).entry_points if one.group == "mleredux"]
+print(json.dumps([one.name for one in points if one.load() is not None]))
+"""
+
+
+def test_all_of_ours_are_listed_with_what_they_register() -> None:
+    listed, catalogue = {entry.name: entry for entry in directory()}, Catalogue()
+    assert sorted(listed.keys() & PROJECTS.keys()) == sorted(PROJECTS)
+    for name, path in PROJECTS.items():
+        project = tomllib.loads(path.read_text())["project"]
+        entry = listed[name]
+        assert (entry.summary, entry.source) == (project["description"], project["urls"]["Source"]), name
+        registered = {
+            kind: tuple(one.id for one in catalogue.entries(kind).values() if one.plugin.distribution == name)
+            for kind in KINDS
+        }
+        told = {kind: names for kind, names in entry.provides.items() if kind in KINDS}
+        assert told == {kind: names for kind, names in registered.items() if names}, name
+
+
+@pytest.mark.parametrize("path", FOUND_BY_OTHERS, ids=lambda path: path.parent.name)
+def test_the_keyword_of_plugins_is_in_every_package(path: Path) -> None:
+    assert '"mleredux-plugin"' in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ('role = "agent"\nsummary = "x"', "has no source"),
+        ('role = "toy"\nsummary = "x"\nsource = "y"', "has the role 'toy'"),
+        ('role = "agent"\nsummary = "x"\nsource = "y"\nagent = ["z"]', "unknown key agent"),
+    ],
+)
+def test_an_entry_that_is_not_valid_is_named(entry: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "directory.toml").write_text(f"[their-plugin]\n{entry}\n")
+    with pytest.raises(ValueError, match=f"their-plugin.*{said}"):
+        read_directory(tmp_path / "directory.toml")
+
+
+def test_search_finds_by_all_words_and_marks_what_is_installed() -> None:
+    (found,) = mleredux("plugins", "search", "mlflow", "tracker", "--json").json
+    assert found["name"] == "mleredux-tracker-mlflow" and found["installed"] == "0.2.0"
+    assert found["install"] == "pip install mleredux-tracker-mlflow"
+    assert [one["name"] for one in mleredux("plugins", "search", "spaceship-titanic", "--json").json] == [
+        "mleredux-competition-mlebench"
+    ]
+    nothing = mleredux("plugins", "search", "no-such-thing")
+    assert nothing.code == 0 and "keyword mleredux-plugin" in nothing.out
+    assert len(mleredux("plugins", "search", "--json").json) == len(directory())
+
+
+@pytest.mark.slow
+def test_each_entry_installs_into_a_clean_environment_and_loads(tmp_path: Path) -> None:
+    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    ours = ("MLEREDUX_", "PYTHON", "VIRTUAL")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    wheels = tmp_path / "wheels"
+
+    def call(*command: str) -> str:
+        done = subprocess.run(command, capture_output=True, text=True, env=kept, cwd=tmp_path)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done.stdout
+
+    def install(entry: Listed) -> str | None:
+        environment = tmp_path / entry.name
+        python = str(environment / "bin" / "python")
+        try:
+            call(uv, "venv", "--quiet", "--python", sys.executable, str(environment))
+            fresh = [word for name in ("mleredux", *PROJECTS) for word in ("--refresh-package", name)]
+            options = ("--quiet", "--python", python, "--find-links", str(wheels), *fresh)
+            call(uv, "pip", "install", *options, entry.install)
+            if not json.loads(call(python, "-c", LOAD, entry.name)):
+                return f"{entry.name} has no entry point in the group mleredux"
+        except AssertionError as error:
+            return str(error)
+        finally:
+            shutil.rmtree(environment, ignore_errors=True)
+        return None
+
+    call(uv, "build", "--quiet", "--all-packages", "--wheel", "--out-dir", str(wheels), str(ROOT))
+    with ThreadPoolExecutor(2) as pool:
+        assert [problem for problem in pool.map(install, directory()) if problem] == []
+
+
+def test_kinds_of_the_directory_are_those_of_the_catalogue() -> None:
+    assert set(KINDS) | {"schemes"} == set(PROVIDED)
