@@ -80,37 +80,79 @@ def test_search_finds_by_all_words_and_marks_what_is_installed() -> None:
     assert len(mleredux("plugins", "search", "--json").json) == len(directory())
 
 
-@pytest.mark.slow
-def test_each_entry_installs_into_a_clean_environment_and_loads(tmp_path: Path) -> None:
-    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-    ours = ("MLEREDUX_", "PYTHON", "VIRTUAL")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    wheels = tmp_path / "wheels"
+class Clean:
+    """Makes clean environments in a folder, from wheels of this checkout."""
 
-    def call(*command: str) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, env=kept, cwd=tmp_path)
-        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.wheels = folder, folder / "wheels"
+        ours = ("MLEREDUX_", "PYTHON", "VIRTUAL")
+        self.variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        self.uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+        self.call(self.uv, "build", "--quiet", "--all-packages", "--wheel", "--out-dir", str(self.wheels), str(ROOT))
+
+    def call(self, *command: str, path: Path | None = None) -> str:
+        """What a command prints; `path` is a folder of programs to find first."""
+        variables = {**self.variables, "PATH": f"{path}:{self.variables['PATH']}"} if path else self.variables
+        done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=self.folder)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-3000:]}{done.stderr[-2000:]}"
         return done.stdout
 
-    def install(entry: Listed) -> str | None:
-        environment = tmp_path / entry.name
-        python = str(environment / "bin" / "python")
+    def environment(self, name: str, *packages: str) -> Path:
+        """The folder of programs of an environment with these packages and what they need."""
+        place = self.folder / name
+        if not place.exists():
+            self.call(self.uv, "venv", "--quiet", "--python", sys.executable, str(place))
+        fresh = [word for package in ("mleredux", *PROJECTS) for word in ("--refresh-package", package)]
+        options = ("--quiet", "--python", str(place / "bin" / "python"), "--find-links", str(self.wheels), *fresh)
+        self.call(self.uv, "pip", "install", *options, *packages)
+        return place / "bin"
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Clean:
+    return Clean(tmp_path_factory.mktemp("clean"))
+
+
+@pytest.mark.slow
+def test_each_entry_installs_into_a_clean_environment_and_loads(clean: Clean) -> None:
+    def problem_of(entry: Listed) -> str | None:
         try:
-            call(uv, "venv", "--quiet", "--python", sys.executable, str(environment))
-            fresh = [word for name in ("mleredux", *PROJECTS) for word in ("--refresh-package", name)]
-            options = ("--quiet", "--python", python, "--find-links", str(wheels), *fresh)
-            call(uv, "pip", "install", *options, entry.install)
-            if not json.loads(call(python, "-c", LOAD, entry.name)):
+            programs = clean.environment(entry.name, entry.install)
+            if not json.loads(clean.call(str(programs / "python"), "-c", LOAD, entry.name)):
                 return f"{entry.name} has no entry point in the group mleredux"
         except AssertionError as error:
             return str(error)
         finally:
-            shutil.rmtree(environment, ignore_errors=True)
+            shutil.rmtree(clean.folder / entry.name, ignore_errors=True)
         return None
 
-    call(uv, "build", "--quiet", "--all-packages", "--wheel", "--out-dir", str(wheels), str(ROOT))
     with ThreadPoolExecutor(2) as pool:
-        assert [problem for problem in pool.map(install, directory()) if problem] == []
+        assert [problem for problem in pool.map(problem_of, directory()) if problem] == []
+
+
+SCAFFOLDS = ("task-bundle", "agent --script", "grader", "technique", "sandbox", "artifact", "tracker", "command")
+MODELS = ("agent --llm", "agent --cli")
+"""Their next command needs a container engine and a key."""
+
+
+@pytest.mark.slow
+def test_all_scaffolds_pass_their_tests_and_their_next_commands_work(clean: Clean) -> None:
+    """In an environment with their own dependencies alone: one for all, since each costs seconds."""
+    programs = clean.environment("scaffolds", "mleredux")
+    folders, commands = [], []
+    for kind in (*SCAFFOLDS, *MODELS):
+        name = f"my-{kind.replace(' --', '-')}"
+        told = clean.call(str(programs / "mleredux"), "new", *kind.split(), name).splitlines()
+        folders.append(clean.folder / name)
+        assert told[-4] == "Next:" and f"pytest ./{name}" in told[-2]
+        if kind in SCAFFOLDS:
+            commands.append(told[-1].strip())
+    clean.environment("scaffolds", *(f"{folder}[test]" for folder in folders))
+    words = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib")
+    # 2 checks of each that registers something with checks, else 1.
+    assert "17 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
+    for command in dict.fromkeys(commands):
+        clean.call("/bin/sh", "-c", command, path=programs)
 
 
 def test_kinds_of_the_directory_are_those_of_the_catalogue() -> None:

@@ -19,6 +19,18 @@ ROOT = Path(__file__).parents[1]
 OURS = ("core", "testing", "plugins/graders", "plugins/techniques", "plugins/agents/dummy")
 EXAMPLES = ("examples/task-bundle", "examples/agent", "examples/technique", "examples/sandbox")
 
+MISSING = {
+    "run digits --agent dummy": "mleredux-competition-starter",
+    "run spaceship-titanic --agent dummy": "'mleredux-competition-mlebench[all]'",
+    "run bike-hours --agent aide": "mleredux-agent-aide",
+    "run bike-hours --agent ./pyvenv.py": "mleredux-agent-repo",
+    "run cv@bike-hours --agent dummy": "mleredux-techniques",
+    "serve": "mleredux-server",
+    "runs curve last": "mleredux-artifact-reports",
+    "compare a b": "mleredux-experiments",
+}
+"""Commands and the package that they lack."""
+
 pytestmark = pytest.mark.slow
 
 
@@ -54,9 +66,13 @@ class Environment:
         """What a command prints as JSON."""
         return json.loads(self._call([str(self.bin / "mleredux"), *words, "--json"]))
 
-    def new(self, *words: str) -> None:
-        """Write a package into the environment's folder."""
-        self._call([str(self.bin / "mleredux"), "new", *words])
+    def refused(self, *words: str) -> str:
+        """What a command that must fail prints as its error."""
+        ended = subprocess.run(
+            [str(self.bin / "mleredux"), *words], capture_output=True, text=True, cwd=self.folder, env=self.variables
+        )
+        assert ended.returncode not in (0, 70), ended.stdout
+        return " ".join(ended.stderr.split())
 
     def pytest(self, folder: str) -> str:
         return self._call([str(self.bin / "python"), "-m", "pytest", str(ROOT / folder), "-p", "no:cacheprovider"])
@@ -125,23 +141,20 @@ def test_their_own_tests_pass(clean: Environment, folder: str) -> None:
     assert "passed" in clean.pytest(folder)
 
 
-@pytest.mark.parametrize("kind", ["llm", "cli"])
-def test_new_agents_that_ask_models_pass_their_own_tests_as_they_are_written(clean: Environment, kind: str) -> None:
-    """The run, the gateway and the scripted model's server are real."""
-    clean.install("plugins/services/gateway", "plugins/services/scripted-llm")
-    clean.new("agent", f"new-{kind}", f"--{kind}")
-    clean.install(str(clean.folder / f"new-{kind}"))
-    assert "2 passed" in clean.pytest(str(clean.folder / f"new-{kind}"))
-    clean.uninstall(f"new-{kind}", "mleredux-gateway", "mleredux-scripted-llm")
-
-
 def test_removing_a_plugin_leaves_a_working_program_with_fewer_names(clean: Environment) -> None:
     """The last test of this file: nothing is installed again."""
+    told = clean.refused("run", "bike-hours", "--agent", "dummy", "--sandbox", "docker")
+    assert "Install it: `pip install mleredux-sandbox-docker`." in told
     clean.uninstall("nearest-rows", "constant-columns", "mleredux-techniques", "mleredux-graders")
-    assert [agent["id"] for agent in clean.mleredux("list", "agents")] == ["dummy"]
+    assert [agent["id"] for agent in clean.mleredux("list", "agents")] == ["dummy", "oracle"]
     assert clean.mleredux("list", "graders") == clean.mleredux("list", "techniques") == []
     assert [task["id"] for task in clean.mleredux("list")] == ["bike-hours"]
     assert clean.mleredux("doctor")["healthy"] is True
+    told = clean.refused("run", "bike-hours", "--agent", "dummy")
+    assert "is graded with" in told and "pip install mleredux-graders" in told, "before the agent works for nothing"
+    (clean.folder / "pyvenv.py").touch()
+    for words, package in MISSING.items():
+        assert f"Install it: `pip install {package}`." in clean.refused(*words.split()), words
     clean.uninstall("bike-hours")
     assert clean.mleredux("list") == []
     assert [sandbox["id"] for sandbox in clean.mleredux("list", "sandboxes")] == ["plain", "process"]

@@ -96,11 +96,14 @@ def test_dependencies_between_distributions_are_bounded(folder: Path) -> None:
     assert ours or folder.name in ("core", "client")
 
 
-@pytest.mark.parametrize("kind", ["agent", "task-bundle"])
+@pytest.mark.parametrize("kind", ["agent", "agent-models", "task-bundle", "plugin"])
 def test_new_packages_are_bounded_alike(kind: str) -> None:
     text = (ROOT / "core" / "src" / "mleredux" / "templates" / kind / "pyproject.toml.tmpl").read_text()
     major, minor, _ = project(ROOT / "core")["version"].split(".")
-    assert f'"mleredux>={major}.{minor},<{major}.{int(minor) + 1}"' in text
+    ours = re.findall(r'"(mleredux[^"]*)"', text)
+    assert ours and all(
+        f">={major}.{minor},<{major}.{int(minor) + 1}" in need for need in ours if "-plugin" not in need
+    )
 
 
 @pytest.mark.parametrize("name", ["starter", "mlebench"])

@@ -11,11 +11,15 @@ import pytest
 from mleredux._core import doctor
 from mleredux._core.capabilities import Capabilities
 from mleredux._core.data import DataStore
+from mleredux._core.models import Grader, Metric
+from mleredux._core.plans import check_metric
 from mleredux._core.plugins import Catalogue, Plugin
 from mleredux._core.plugins.catalogue import Entry, Ref
 from mleredux._core.protocols import Finding
 from mleredux._core.store import RunStore
-from mleredux_testing import TOY_PLUGIN
+from mleredux.errors import NotFound
+from mleredux_testing import TOY_PLUGIN, toy_task
+from mleredux_testing.commands import mleredux
 
 KAGGLE_VARIABLES = ("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_API_TOKEN", "KAGGLE_CONFIG_DIR")
 
@@ -177,3 +181,23 @@ def test_docker_is_not_imported_where_its_plugin_is_blocked(tmp_path: Path) -> N
     )
     asked = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert asked.returncode == 0, asked.stderr
+
+
+def test_a_pair_of_task_and_agent_is_told_whether_it_runs_here() -> None:
+    told = mleredux("doctor", "wine", "--agent", "baseline", "--json")
+    found = {f"{one['area']}/{one['name']}": one for one in told.json["findings"]}
+    assert told.code == 0 and found["agent/baseline on wine"]["message"] == "It runs in sandbox process."
+    told = mleredux("doctor", "wine", "--agent", "hunter", "--sandbox", "no-such-sandbox")
+    assert told.code == 1 and "There is no sandbox 'no-such-sandbox'" in told.out
+    assert mleredux("doctor", "--agent", "baseline").code == 2
+
+
+def test_a_metric_that_cannot_be_computed_is_found_before_an_agent_starts() -> None:
+    grader = toy_task.metric.grader
+    assert isinstance(grader, Grader)
+    lacking = grader.model_copy(update={"requires": {"no_such_module": "odd-metrics[all]"}})
+    with pytest.raises(NotFound, match="needs the package no_such_module") as error:
+        check_metric(Catalogue(), toy_task.model_copy(update={"metric": Metric(grader=lacking)}))
+    assert error.value.hint == "Install it: `pip install 'odd-metrics[all]'`."
+    with pytest.raises(NotFound, match="there is no such grader"):
+        check_metric(Catalogue(), toy_task.model_copy(update={"metric": Metric(grader="no-such-grader")}))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from mleredux._core.cli.new import render
 from mleredux._core.cli.root import root
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
@@ -89,24 +88,20 @@ def test_a_name_that_is_installed_is_refused(tmp_path: Path) -> None:
     assert "is already installed" in str(made.exception)
 
 
-SMALL = ("grader", "artifact", "tracker", "command")
-
-
-def test_small_plugins_install_and_pass_their_conformance_tests(tmp_path: Path) -> None:
-    """One installation and one pytest process for all kinds: each costs seconds."""
-    folders = []
-    for kind in SMALL:
-        made = new(kind, f"my-{kind}", "--path", str(tmp_path))
-        assert made.exit_code == 0 and f"pip install -e '{tmp_path}/my-{kind}[test]'" in made.output, made.output
-        folders.append(str(tmp_path / f"my-{kind}"))
-        assert not [path for path in Path(folders[-1]).rglob("*.*") if "{{" in path.read_text()]
-    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-    site = tmp_path / "site"
-    subprocess.run([uv, "pip", "install", "--quiet", "--no-deps", "--target", str(site), *folders], check=True)
-    environment = {**os.environ, "PYTHONPATH": str(site)}
-    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *folders]
-    ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert ended.returncode == 0 and "5 passed" in ended.stdout, ended.stdout[-3000:] + ended.stderr
+@pytest.mark.parametrize(
+    ("kind", "example", "module"),
+    [("sandbox", "plain-sandbox", "sandbox"), ("technique", "constant-columns", "technique")],
+)
+def test_the_code_of_templates_is_that_of_the_examples(kind: str, example: str, module: str, tmp_path: Path) -> None:
+    """So that the documented example and what `mleredux new` writes stay the same."""
+    render(("plugin", kind), example, tmp_path / "made", {"what": "", "needs": "", "run": "", "guide": ""})
+    package = example.replace("-", "_")
+    made = (tmp_path / "made" / "src" / package / f"{module}.py").read_text()
+    place = Path(__file__).parents[2] / "examples" / kind / "src" / package / f"{module}.py"
+    wanted = (
+        place.read_text().replace('id = "plain"', 'id = "plain-sandbox"').replace('"plain sandbox"', f'"{example}"')
+    )
+    assert made == wanted
 
 
 def run_python(folder: Path, *arguments: str, **env: str) -> None:

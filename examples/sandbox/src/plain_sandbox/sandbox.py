@@ -48,7 +48,7 @@ class PlainSandbox:
         for name in ("agent", "exit", "shell"):
             (launch.control_dir / name).unlink(missing_ok=True)
         path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-        env = {"PATH": path, "HOME": str(launch.scratch_dir), **launch.env, "PLAIN_RUN": _mark(launch)}
+        env = {"PATH": path, "HOME": str(launch.scratch_dir), **launch.env, "plain_sandbox_run": _mark(launch)}
         command = ["sh", "-c", _RUN, str(launch.control_dir), str(launch.limits.disk_mb * 2048), *launch.command]
         try:
             with launch.log.open("ab") as log:
@@ -65,7 +65,7 @@ class PlainSandbox:
         """The agent where its shell lives, or has written how it ended."""
         with contextlib.suppress(OSError, ValueError, psutil.Error):
             shell = psutil.Process(int((launch.control_dir / "shell").read_text()))
-            if shell.environ().get("PLAIN_RUN") == _mark(launch):
+            if shell.environ().get("plain_sandbox_run") == _mark(launch):
                 return PlainHandle(launch, shell)
         return PlainHandle(launch, None) if (launch.control_dir / "exit").exists() else None
 
@@ -141,7 +141,7 @@ def _marked() -> dict[str, list[psutil.Process]]:
     found: dict[str, list[psutil.Process]] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if (mark := process.environ().get("PLAIN_RUN")) and process.status() != psutil.STATUS_ZOMBIE:
+            if (mark := process.environ().get("plain_sandbox_run")) and process.status() != psutil.STATUS_ZOMBIE:
                 found.setdefault(mark, []).append(process)
     return found
 

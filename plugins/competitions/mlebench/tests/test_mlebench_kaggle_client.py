@@ -16,6 +16,7 @@ from mleredux._core.progress import Step, listening
 from mleredux.errors import DataError
 from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
 from mleredux_competition_mlebench.kaggle.download import ENDPOINT_VARIABLE
+from mleredux_testing.commands import mleredux
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fake_kaggle import KEY, TOKEN, USER, FakeKaggle, zip_of
@@ -233,3 +234,30 @@ def test_kaggle_itself_cannot_be_reached(home: Path, raw: Path, monkeypatch: pyt
     monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
     with pytest.raises(DataError, match=r"Kaggle can't be reached \(ConnectionError\)"):
         fetch(raw)
+
+
+SET = ("spaceship-titanic", "playground-series-s3e18")
+
+
+def doctor(data: Path) -> tuple[int, dict[str, str]]:
+    """What `mleredux doctor` finds on the tasks, by area and name."""
+    told = mleredux("doctor", *SET, "--data-dir", str(data), "--json")
+    return told.code, {f"{one['area']}/{one['name']}": one["message"] for one in told.json["findings"]}
+
+
+def test_a_whole_set_is_asked_for_at_once_and_nothing_is_downloaded(
+    home: Path, tmp_path: Path, archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeKaggle(dict.fromkeys(SET, archive)) as kaggle:
+        monkeypatch.setenv(ENDPOINT_VARIABLE, kaggle.endpoint)
+        code, found = doctor(tmp_path / "data")
+        assert code == 1 and "no credentials were found. The same holds for" in found[f"data/{SET[0]}"]
+        monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+        kaggle.unaccepted.add(SET[1])
+        code, found = doctor(tmp_path / "data")
+        assert code == 1 and "accept its rules first" in found[f"data/{SET[1]}"]
+        assert found["data/tasks"] == "Data or the right to download it: 1 of 2 tasks."
+        kaggle.unaccepted.clear()
+        code, found = doctor(tmp_path / "data")
+        assert code == 0 and "there is room for the others" in found["disk/disk"]
+    assert not (tmp_path / "data").exists() or not list((tmp_path / "data").rglob("*.csv"))

@@ -11,12 +11,28 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "
 
 
 @click.command()
+@click.argument("tasks", nargs=-1)
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="Also all tasks of this set (lite, starter, …).")
+@click.option("--agent", "agents", multiple=True, metavar="ID|PATH", help="Whether this agent runs on the tasks here.")
+@click.option("--sandbox", metavar="ID", help="The sandbox to run it in; by default the best one.")
 @runs_dir_option
 @data_dir_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, runs_dir: str | None, data_dir: str | None, as_json: bool) -> None:
-    """Check this machine's setup and suggest fixes.
+def command(
+    ctx: click.Context,
+    tasks: tuple[str, ...],
+    sets: tuple[str, ...],
+    agents: tuple[str, ...],
+    sandbox: str | None,
+    runs_dir: str | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Check this machine's setup and suggest fixes; with TASKS or --set, whether these will run.
+
+    Of tasks, the metric, the disk space and the data are checked: whether the data is here, or the account, its
+    credentials and accepted rules suffice to download it. Nothing is downloaded.
 
     \b
     Exit codes: 0 runs work on this machine, warnings or not · 1 a requirement is not met
@@ -25,7 +41,19 @@ def command(ctx: click.Context, runs_dir: str | None, data_dir: str | None, as_j
     from mleredux._core.doctor import diagnose, healthy
     from mleredux._core.store import RunStore
 
-    found = diagnose(catalogue(ctx), RunStore(runs_dir), DataStore(data_dir))
+    plugins, data = catalogue(ctx), DataStore(data_dir)
+    chosen = plugins.task_names(tasks, sets)
+    if agents and not chosen:
+        raise click.UsageError("Give a task for --agent, e.g. `mleredux doctor digits --agent baseline`.")
+    if chosen:
+        from mleredux._core.readiness import diagnose_pair, diagnose_tasks
+
+        found = diagnose_tasks(plugins, [plugins.task(name) for name in chosen], data)
+        for agent in agents:
+            for name in chosen:
+                found += diagnose_pair(plugins, name, agent, sandbox=sandbox)
+    else:
+        found = diagnose(plugins, RunStore(runs_dir), data)
     works = healthy(found)
     if as_json:
         print_json({"healthy": works, "findings": [diagnosis.as_json() for diagnosis in found]})
@@ -42,5 +70,7 @@ def command(ctx: click.Context, runs_dir: str | None, data_dir: str | None, as_j
             click.echo(f"    → {finding.remedy}")
     warnings = sum(diagnosis.level == "warning" for diagnosis in found)
     errors = sum(diagnosis.level == "error" for diagnosis in found)
-    click.echo(f"\nThis machine {'can' if works else 'cannot'} run agents: {errors} errors, {warnings} warnings.")
+    able = "can" if works else "cannot"
+    what = f"{', '.join(agents) or 'agents'}{' on these tasks' if chosen else ''}"
+    click.echo(f"\nThis machine {able} run {what}: {errors} errors, {warnings} warnings.")
     ctx.exit(0 if works else 1)

@@ -38,17 +38,19 @@ def task_bundle(ctx: click.Context, name: str, parent: Path) -> None:
 @command.command("agent")
 @click.argument("name")
 @click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder.")
+@click.option(
+    "--script", "kind", flag_value="script", help="A small program: nearest neighbors on tables. The default."
+)
 @click.option("--llm", "kind", flag_value="llm", help="An LLM with a shell tool, in a loop of 50 lines.")
 @click.option("--cli", "kind", flag_value="cli", help="A command-line program, such as a coding agent.")
 @click.pass_context
 def agent(ctx: click.Context, name: str, parent: Path, kind: str | None) -> None:
-    """Create a package with a working agent in the folder NAME, as a starting point.
-
-    Without --llm or --cli, the agent is a small program: nearest neighbors on tables.
-    """
-    templates = ("agent", "agent-models", f"agent-{kind}") if kind else ("agent",)
+    """Create a package with a working agent in the folder NAME, as a starting point."""
+    models = kind in ("llm", "cli")
+    templates = ("agent", "agent-models", f"agent-{kind}") if models else ("agent",)
     folder = _write(ctx, templates, "agents", name, parent)
-    _say_next(folder, f"mleredux run digits --agent {name}")
+    run = f"mleredux run digits --agent {name}"
+    _say_next(folder, f"OPENAI_API_KEY=… {run}   # with Docker or Podman" if models else run)
 
 
 def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple[str, ...] = ()) -> None:
@@ -70,10 +72,18 @@ def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple
     @click.pass_context
     def create(ctx: click.Context, name: str, parent: Path) -> None:
         tried = run.format(name=name, variable=_variable(name))
-        required = "".join(f', "{need}"' for need in needs)
+        required = "".join(f', "{need}{_bounds() if need.startswith("mleredux") else ""}"' for need in needs)
         words = {"what": what, "guide": guide, "run": tried, "needs": required, "variable": _variable(name)}
         folder = _write(ctx, ("plugin", kind), kinds, name, parent, words)
         _say_next(folder, tried)
+
+
+def _bounds() -> str:
+    """The versions of our packages that fit this one."""
+    from mleredux import __version__
+
+    major, minor = map(int, __version__.split(".")[:2])
+    return f">={major}.{minor},<{major}.{minor + 1}"
 
 
 def _variable(name: str) -> str:
@@ -82,6 +92,11 @@ def _variable(name: str) -> str:
 
 _RUN = "mleredux run digits --agent dummy"
 _plugin("grader", "A grader", "graders", "metric", "mleredux list graders", ("mleredux-graders",))
+_plugin(
+    "technique", "A technique", "techniques", "technique", "mleredux prepare {name}+planted-1@wine",
+    ("mleredux-techniques",),
+)  # fmt: skip
+_plugin("sandbox", "A sandbox", "sandboxes", "sandbox", f"{_RUN} --sandbox {{name}}", ("psutil>=6",))
 _plugin("artifact", "An artifact producer", "commands", "artifact", _RUN)
 _plugin("tracker", "A tracker", "commands", "tracker", f"{{variable}}=events.txt {_RUN}")
 _plugin("command", "A command", "commands", "command", "mleredux {name}")

@@ -1,0 +1,103 @@
+"""Whether certain tasks and agents will run on this machine, asked before anything is downloaded or started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from mleredux._core.data import DataStore
+from mleredux._core.doctor import Diagnosis
+from mleredux._core.grants import protected_variables
+from mleredux._core.models import Task
+from mleredux._core.own_machine import agent_reference
+from mleredux._core.plans import check_metric, plan
+from mleredux._core.plugins import Catalogue
+from mleredux._core.protocols import Finding
+from mleredux._core.space import check as check_space
+from mleredux.errors import MlereduxError
+
+_QUESTIONS = 4
+_NAMED = 30
+
+
+def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore) -> list[Diagnosis]:
+    """Check the metrics of tasks, whether their data is here or can be downloaded, and the disk space for all of it.
+
+    Account, credentials and accepted rules are asked for where the data is published; nothing is downloaded.
+    """
+    found = _grouped("metric", "Metrics", tasks, [_refused(check_metric, catalogue, task) for task in tasks])
+    with ThreadPoolExecutor(_QUESTIONS) as pool:
+        refusals = list(pool.map(lambda task: _refused(data.check_raw, task), tasks))
+    found += _grouped("data", "Data or the right to download it", tasks, refusals)
+    needed = [task for task in tasks if not (data.home(task) / "prepared").is_dir()]
+    error = _refused(check_space, data, needed) if needed else None
+    size = sum(task.resources.size_gb or 0 for task in needed)
+    enough = (
+        f"{len(tasks) - len(needed)} of {len(tasks)} tasks are prepared; there is room for the others ({size:g} GB)."
+    )
+    told = Finding("disk", error is None, error.message if error else enough, error.hint if error else None)
+    return [*found, Diagnosis("disk", told, required=True)]
+
+
+def diagnose_pair(
+    catalogue: Catalogue, task: str, agent: str, *, sandbox: str | None = None, options: dict[str, Any] | None = None
+) -> list[Diagnosis]:
+    """Check whether an agent can run on a task here: plugins, sandbox, resources, keys of language models."""
+    name = f"{agent} on {task}"
+    try:
+        reference = agent_reference(catalogue, agent)
+        fields = plan(catalogue, task, reference, sandbox=sandbox, options=options, own_machine=True)
+        declared = catalogue.agent(reference, options or {})
+        needs = catalogue.task(task).resources
+    except MlereduxError as error:
+        return [Diagnosis("agent", Finding(name, False, error.message, error.hint), required=True)]
+    chosen = fields["sandbox"]
+    found = [Diagnosis("agent", Finding(name, True, f"It runs in sandbox {chosen}."))]
+    try:
+        findings = list(catalogue.sandbox(chosen).check())
+    except MlereduxError as error:
+        findings = [Finding(chosen, False, error.message, error.hint)]
+    works = any(finding.ok for finding in findings)
+    found += [Diagnosis("sandbox", finding, required=not works) for finding in findings]
+    lacking = [key for key in (*declared.secrets, *declared.pass_env) if key not in os.environ]
+    if lacking:
+        message = f"{agent} asks for {', '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not set."
+        found.append(Diagnosis("keys", Finding("variables", False, message, f"`export {lacking[0]}=…`.")))
+    keys = sorted(protected_variables(catalogue)) if fields["network"] == "gateway" else []
+    if keys and not any(os.environ.get(key) for key in keys):
+        remedy = f"Set the key of your provider, such as {keys[0]}, or describe your own in the gateway's settings."
+        found.append(Diagnosis("keys", Finding("language model", False, "No key of a language model is set.", remedy)))
+    limits = fields["limits"]
+    for what, least, has in (("memory", needs.memory_mb, limits.memory_mb), ("gpus", needs.gpus, limits.gpus)):
+        if least and has < least:
+            remedy = f"Run it with --{what} {least}{'m' if what == 'memory' else ''}, or on a larger machine."
+            message = f"{task} asks for {least:,} of {what}, the run would get {has:,}."
+            found.append(Diagnosis("resources", Finding(what, False, message, remedy)))
+    return found
+
+
+def _refused(question: Any, *given: Any) -> MlereduxError | None:
+    try:
+        question(*given)
+    except MlereduxError as error:
+        return error
+    return None
+
+
+def _grouped(area: str, what: str, tasks: Sequence[Task], refusals: Sequence[MlereduxError | None]) -> list[Diagnosis]:
+    """A diagnosis for each reason, with the tasks that have it."""
+    reasons: dict[str, list[tuple[Task, MlereduxError]]] = {}
+    for task, error in zip(tasks, refusals, strict=True):
+        if error is not None:
+            reasons.setdefault(error.message.replace(task.id, "…"), []).append((task, error))
+    good = sum(error is None for error in refusals)
+    found = [Diagnosis(area, Finding("tasks", True, f"{what}: {good} of {len(tasks)} tasks."))] if good else []
+    for of in reasons.values():
+        (first, error), others = of[0], [task.id for task, _ in of[1:]]
+        more = f" The same holds for {', '.join(others[:_NAMED])}" if others else ""
+        end = f" and {len(others) - _NAMED} more." if len(others) > _NAMED else "." if others else ""
+        told = Finding(first.id, False, f"{error.message}{more}{end}", error.hint)
+        found.append(Diagnosis(area, told, required=True))
+    return found
