@@ -31,8 +31,8 @@ def command(
 ) -> None:
     """Check this machine's setup and suggest fixes; with TASKS or --set, whether these will run.
 
-    Of tasks, the metric, the disk space and the data are checked: whether the data is here, or the account, its
-    credentials and accepted rules suffice to download it. Nothing is downloaded.
+    For tasks, this is the metric, the disk space and the data: whether it is here, or the account, its credentials and
+    accepted rules suffice to download it. Nothing is downloaded.
 
     \b
     Exit codes: 0 runs work on this machine, warnings or not · 1 a requirement is not met
