@@ -17,7 +17,9 @@ mleredux_contract = 2
 def mleredux_register_commands() -> list[Ref]:
     """`mleredux conformance`."""
     title = "Check that an installed package of plugins follows the contract."
-    return [Ref("conformance", "mleredux_testing.conformance:command", {"title": title})]
+    return [
+        Ref("conformance", "mleredux_testing.conformance:command", {"title": title, "section": "Set up and extend"})
+    ]
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parents[2] / "directory.toml"
-_PARTS = "agent artifact audit command competition experiment grader sandbox service technique testing tracker"
+_PARTS = "agent artifact audit bridge command competition experiment grader sandbox service technique testing tracker"
 ROLES = tuple(_PARTS.split())
 PROVIDED = ("tasks", "techniques", "agents", "schemes", "graders", "sandboxes", "commands")
 """Kinds of names that an entry may list."""
