@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.plugins import KINDS, Catalogue
-from mleredux._core.plugins.directory import PROVIDED, Listed, directory, read_directory
+from mleredux._core.plugins.directory import Listed, directory, read_directory
 from mleredux_testing.commands import mleredux
 
 ROOT = Path(__file__).parents[1]
@@ -153,7 +153,3 @@ def test_all_scaffolds_pass_their_tests_and_their_next_commands_work(clean: Clea
     assert "17 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
     for command in dict.fromkeys(commands):
         clean.call("/bin/sh", "-c", command, path=programs)
-
-
-def test_kinds_of_the_directory_are_those_of_the_catalogue() -> None:
-    assert set(KINDS) | {"schemes"} == set(PROVIDED)

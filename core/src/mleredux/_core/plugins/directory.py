@@ -9,10 +9,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from mleredux._core.plugins.discovery import KINDS
+
 FILE = Path(__file__).parents[2] / "directory.toml"
 _PARTS = "agent artifact audit bridge command competition experiment grader sandbox service technique testing tracker"
 ROLES = tuple(_PARTS.split())
-PROVIDED = ("tasks", "techniques", "agents", "schemes", "graders", "sandboxes", "commands")
+PROVIDED = (*KINDS, "schemes")
 """Kinds of names that an entry may list."""
 
 
