@@ -63,9 +63,8 @@ class Spent:
 
     def add(self, run: Run) -> None:
         """Add a run that ended."""
-        outcome, report = run.outcome, run.report
+        outcome, llm = run.outcome, run.log.state.llm
         self.hours += (outcome.seconds if outcome else 0.0) / 3600
-        llm = report.ledger.llm if report and report.ledger else None
         if llm is not None:
             self.cost_usd += llm.cost_usd or 0.0
             self.unpriced += llm.cost_usd is None and llm.calls > 0

@@ -12,12 +12,17 @@ from mleredux_server.database.tables import Experiment, Job, RunRow, now
 from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.problems import Problem
 from mleredux_server.runs import MOST_RUNS, Planned, make_runs, plan_run
-from mleredux_server.scheduler.actions import lacks_result, retry_run
+from mleredux_server.scheduler.actions import retry_run
+from mleredux_server.scheduler.summary import lacks_result
 from mleredux_server.schemas.runs import ExtensionRequest, HowToRun, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
 
 _ENDED = ("done", "failed", "timed_out")
+
+
+class Outdated(Exception):
+    """Another request changed the experiment since it was read: read it again."""
 
 
 def extend(
@@ -32,6 +37,7 @@ def extend(
 
     Raises:
         Replayed: The request is a repeat.
+        Outdated: Another request changed the experiment since it was read.
         Problem: The experiment has no plan, has all of it already, or a quota does not allow it.
         MlereduxError: One of the runs is not possible here.
     """
@@ -68,16 +74,23 @@ def extend(
     words = [f"{name} {', '.join(map(str, values))}" for name in ("tasks", "seeds") if (values := getattr(asked, name))]
     results = sum(row.status in _ENDED for row in rows)
     change = {"time": now().isoformat(), "what": f"Extended by {' and '.join(words)}.", "results": results}
-    document = experiment.request
-    table = {**document["plan"]["experiment"], **{name: list(values) for name, values in update.items()}}
-    experiment.request = {
-        **document,
-        "plan": {**document["plan"], "experiment": table},
-        "changes": [*document.get("changes", []), change],
-        "stopped": None,
-    }
+
+    def larger_now(there: Experiment) -> None:
+        document = there.request
+        if document["plan"] != experiment.request["plan"]:
+            raise Outdated
+        table = {**document["plan"]["experiment"], **{name: list(values) for name, values in update.items()}}
+        experiment.request = there.request = {
+            **document,
+            "plan": {**document["plan"], "experiment": table},
+            "changes": [*document.get("changes", []), change],
+            "stopped": None,
+        }
+
     how = HowToRun(project=experiment.project_id)
-    return make_runs(service, caller, planned, how, experiment=experiment, claim=claim, answer=answer)
+    return make_runs(
+        service, caller, planned, how, experiment=experiment, larger=larger_now, claim=claim, answer=answer
+    )
 
 
 def retry_broken(service: Service, caller: Caller, experiment: Experiment) -> int:
@@ -86,7 +99,7 @@ def retry_broken(service: Service, caller: Caller, experiment: Experiment) -> in
     Cells that have a run that counts, or one that has not ended, are left alone: nothing is retried twice.
     """
     rows = _rows_of(service, experiment)
-    settled = {(row.arm, row.agent, row.task, row.seed) for row in rows if not lacks_result(row)}
+    settled = {(row.arm, row.agent, row.task, row.seed) for row in rows if not lacks_result(row.status, row.cause)}
     again = {
         (row.arm, row.agent, row.task, row.seed): row.id
         for row in rows
@@ -94,10 +107,16 @@ def retry_broken(service: Service, caller: Caller, experiment: Experiment) -> in
     }
     with service.database.reading() as session:
         busy = set(session.scalars(select(Job.id).where(Job.id.in_(again.values()), Job.state != "ended")))
+    retried = 0
     for run_id in again.values():
         if run_id not in busy:
-            retry_run(service, caller, run_id)
-    return len(again) - len(busy)
+            try:
+                retry_run(service, caller, run_id)
+                retried += 1
+            except Problem as problem:
+                if problem.slug != "conflict":  # else another request retries it
+                    raise
+    return retried
 
 
 def _rows_of(service: Service, experiment: Experiment) -> list[RunRow]:

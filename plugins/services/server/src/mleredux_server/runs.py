@@ -13,6 +13,7 @@ from mleredux.plugin.experiment import Cell, Plan, plan_of, plan_tasks
 from mleredux.plugin.host import Slots, plan
 from mleredux.plugin.sandbox import fitting, needs_of
 from pydantic import ValidationError
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from mleredux_server.admission import check_quota, fit_to_quota
@@ -22,6 +23,7 @@ from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.problems import Problem
 from mleredux_server.references import granted
 from mleredux_server.scheduler.adoption import write_note
+from mleredux_server.scheduler.summary import lacks_result
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, RunRequest
 from mleredux_server.security import Caller
@@ -186,6 +188,7 @@ def make_runs(
     how: HowToRun,
     *,
     experiment: Experiment | None = None,
+    larger: Callable[[Experiment], None] | None = None,
     retry_of: str | None = None,
     claim: Claim | None = None,
     answer: Callable[[list[RunRow]], Answer] | None = None,
@@ -197,14 +200,15 @@ def make_runs(
         caller: The requesting user.
         planned: The runs to create.
         how: Settings common to all of them.
-        experiment: The matrix they belong to, created with them; its project is filled in.
+        experiment: The matrix they belong to; a new one is created with them, and its project is filled in.
+        larger: Changes the matrix as it is by then, in the transaction that creates the runs.
         retry_of: The run that they retry.
         claim: For a request with an Idempotency-Key; needs `answer`.
         answer: Builds the response for a repeated request.
 
     Raises:
         Replayed: The request is a repeat.
-        Problem: A quota does not allow it.
+        Problem: A quota does not allow it, or another request has created one of an experiment's runs.
         MlereduxError: A directory can't be created.
     """
 
@@ -217,7 +221,13 @@ def make_runs(
         check_quota(session, project, [one.fields for one in planned], installed)
         if experiment is not None:
             experiment.project_id = project.id
-            session.add(experiment)
+            there = session.get(Experiment, experiment.id, with_for_update=True, populate_existing=True)
+            if there is None:
+                session.add(experiment)
+            else:
+                if larger is not None:
+                    larger(there)
+                _check_free(session, there, planned)
             session.flush()
         made = []
         for one in planned:
@@ -237,6 +247,19 @@ def make_runs(
 
     ids = [one.id for one in planned]
     return make_jobs(service, caller, ids, how.project, rows=rows, folders=folders, answer=answer, claim=claim)
+
+
+def _check_free(session: Session, experiment: Experiment, planned: Sequence[Planned]) -> None:
+    """Check that no run of these cells has a result or may still get one; the experiment's row is locked.
+
+    Raises:
+        Problem: One does, by another request.
+    """
+    names = ("arm", "agent", "task", "seed")
+    cells = {tuple(one.fields.get(name) for name in names) for one in planned}
+    for row in session.scalars(select(RunRow).where(RunRow.experiment_id == experiment.id)):
+        if tuple(getattr(row, name) for name in names) in cells and not lacks_result(row.status, row.cause):
+            raise Problem("conflict", "Another request created these runs.", hint="Get the experiment to see them.")
 
 
 def _make_directory(store: RunStore, one: Planned) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -11,8 +12,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Experiment, RunRow, now
-from mleredux_server.extension import extend, retry_broken
-from mleredux_server.idempotency import Answer, claim_of, look_first
+from mleredux_server.extension import Outdated, extend, retry_broken
+from mleredux_server.idempotency import Answer, Claim, claim_of, look_first
 from mleredux_server.identity import new_id
 from mleredux_server.lookup import newest, seen
 from mleredux_server.problems import Problem
@@ -29,6 +30,8 @@ from mleredux_server.views import as_view, experiment_detail, run_view
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
 _MOST_AGENTS = 100
+_ATTEMPTS = 10
+"""At an extension, while other requests change the experiment."""
 _TEXTS: Any = {"context": True, "plan": {"arms": {"__all__": {"contexts"}}}}
 """What is not stored with an experiment: each run stores its own copy."""
 _NOTHING = ExtensionRequest()
@@ -114,15 +117,10 @@ def extend_experiment(
     service = service_of(request)
     claim = claim_of(request, caller, asked)
     look_first(service.database, claim)
-    experiment, user = seen(service, caller, Experiment, experiment_id)
-    before = _detail(service, caller, experiment_id).runs
-
-    def answer(rows: list[RunRow]) -> Answer:
-        views = [run_view(row, caller.user_name, None) for row in rows]
-        detail = experiment_detail(experiment, user, [*before, *views])
-        return Answer(201, {"Location": f"/v1/experiments/{experiment.id}"}, detail.model_dump_json())
-
-    return answer(extend(service, caller, experiment, asked, claim, answer)).response()
+    for _ in range(_ATTEMPTS):
+        with suppress(Outdated):
+            return _extended(service, caller, experiment_id, asked, claim)
+    raise Problem("conflict", "Other requests change the experiment.", hint="Send it again in a moment.")
 
 
 @router.post("/{experiment_id}/retry", status_code=202)
@@ -141,6 +139,20 @@ def cancel_experiment(experiment_id: str, caller: Runner, request: Request, resp
     if not cancel_runs(service, caller, ids, experiment_id):
         response.status_code = 200
     return _detail(service, caller, experiment_id)
+
+
+def _extended(
+    service: Service, caller: Caller, experiment_id: str, asked: ExtensionRequest, claim: Claim | None
+) -> Response:
+    experiment, user = seen(service, caller, Experiment, experiment_id)
+    before = _detail(service, caller, experiment_id).runs
+
+    def answer(rows: list[RunRow]) -> Answer:
+        views = [run_view(row, caller.user_name, None) for row in rows]
+        detail = experiment_detail(experiment, user, [*before, *views])
+        return Answer(201, {"Location": f"/v1/experiments/{experiment.id}"}, detail.model_dump_json())
+
+    return answer(extend(service, caller, experiment, asked, claim, answer)).response()
 
 
 def _pinned(service: Service, caller: Caller, asked: ExperimentRequest) -> dict[str, str]:

@@ -17,7 +17,7 @@ from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent
 from mleredux_server.runs import make_runs, plan_run
 from mleredux_server.scheduler.jobs import STOPPED, end_run, give_up
-from mleredux_server.scheduler.summary import Facts, facts_of, run_at, write_row
+from mleredux_server.scheduler.summary import Facts, facts_of, lacks_result, run_at, write_row
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
@@ -121,7 +121,7 @@ def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None
         return run_made(rows[0], caller.user_name)
 
     planned, experiment = plan_run(service, how), None
-    if row.experiment_id is not None and lacks_result(row):
+    if row.experiment_id is not None and lacks_result(row.status, row.cause):
         with service.database.reading() as session:
             experiment = session.get(Experiment, row.experiment_id)
         planned.fields["arm"] = row.arm
@@ -149,11 +149,6 @@ def label_run(service: Service, caller: Caller, run_id: str, name: str, value: s
         if value:
             session.add(RunLabel(run_id=run_id, name=name, value=value))
         session.add(_audit(caller, "label", f"{run_id} {name}"))
-
-
-def lacks_result(row: RunRow) -> bool:
-    """Return whether a run ended, but not by its agent, so that another attempt takes its place in an experiment."""
-    return row.status == State.CANCELLED or (row.cause is not None and not CAUSES[Cause(row.cause)].counts)
 
 
 def delete_run(service: Service, caller: Caller, run_id: str) -> None:

@@ -11,12 +11,14 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Experiment, Job, RunRow
 from mleredux_server.scheduler.jobs import end_run, give_up
-from mleredux_server.scheduler.summary import facts_of, run_at
+from mleredux_server.scheduler.summary import facts_of, lacks_result, run_at
 from mleredux_server.service import Service
 
 
 def charge(session: Session, run: Run) -> str | None:
     """Add what a run used to its experiment, in the transaction that ends its job.
+
+    A run that may be resumed is kept in `charged`, so that only what is new is added when it ends again.
 
     Returns:
         The id of the experiment if one of its budgets is used up.
@@ -29,19 +31,26 @@ def charge(session: Session, run: Run) -> str | None:
     most_cost, most_hours = stop.get("max_cost_usd"), stop.get("max_hours")
     if experiment is None or (most_cost is None and most_hours is None):
         return None
-    outcome, report = run.outcome, run.report
-    llm = report.ledger.llm if report and report.ledger else None
-    before = experiment.request.get("spent") or {}
-    cost = before.get("cost_usd", 0.0) + ((llm.cost_usd if llm else None) or 0.0)
-    hours = before.get("hours", 0.0) + (outcome.seconds if outcome else 0.0) / 3600
+    before, charged = experiment.request.get("spent") or {}, dict(experiment.request.get("charged") or {})
+    used, earlier = _used(run), charged.pop(run.id, (0.0, 0.0))
+    cost = before.get("cost_usd", 0.0) + used[0] - earlier[0]
+    hours = before.get("hours", 0.0) + used[1] - earlier[1]
+    if lacks_result(run.state, run.cause):
+        charged[run.id] = used
     stopped = None
     if most_cost is not None and cost >= most_cost:
         stopped = f"The budget of ${most_cost:g} is used up: the runs cost ${cost:.2f}."
     elif most_hours is not None and hours >= most_hours:
         stopped = f"The budget of {most_hours:g} hours is used up: the runs took {hours:.2f}."
     spent = {"cost_usd": cost, "hours": hours}
-    experiment.request = {**experiment.request, "spent": spent, "stopped": stopped}
+    experiment.request = {**experiment.request, "spent": spent, "charged": charged, "stopped": stopped}
     return experiment.id if stopped else None
+
+
+def _used(run: Run) -> tuple[float, float]:
+    """Cost and hours of a run, all attempts included."""
+    outcome, llm = run.outcome, run.log.state.llm
+    return (llm.cost_usd if llm else None) or 0.0, (outcome.seconds if outcome else 0.0) / 3600
 
 
 def stop_queued(service: Service, experiment_id: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from mleredux.plugin.artifact import LlmUse, Run, RunStore, State
+from mleredux.plugin.artifact import CAUSES, Cause, LlmUse, Run, RunStore, State
 from mleredux.plugin.events import StageEnded
 from sqlalchemy import update
 from sqlalchemy.orm import Session
@@ -114,3 +114,8 @@ def write_row(session: Session, run_id: str, facts: Facts) -> None:
             updated_at=facts.changed_at or now(),
         )
     )
+
+
+def lacks_result(status: str, cause: str | None) -> bool:
+    """Return whether a run ended, but not by its agent, so that another attempt takes its place in an experiment."""
+    return status == State.CANCELLED or (cause is not None and not CAUSES[Cause(cause)].counts)
