@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Technique,
         Verification,
     )
-    from mleredux._core.models.experiment import Plan
+    from mleredux._core.models.experiment import Cell, Plan
     from mleredux._core.pages import Action, Page, Panel
     from mleredux._core.plugins import Ref
     from mleredux._core.protocols import Gateway, Launch, Sandbox, Session
@@ -180,6 +180,28 @@ def mleredux_open_backend(url: str) -> Backend | None:
 @hookspec(firstresult=True)
 def mleredux_analyse_runs(runs: Sequence[Path], plan: Plan | None, measure: str | None) -> dict[str, Any] | None:
     """Analyse the runs in these directories as an experiment's, and return a document for JSON."""
+
+
+@hookspec(firstresult=True)
+def mleredux_tabulate_runs(runs: Sequence[Path]) -> dict[str, Any] | None:
+    """Return the table of the runs in these directories, from which they can be analysed elsewhere, for JSON."""
+
+
+@hookspec(firstresult=True)
+def mleredux_check_plan(
+    plan: Plan, cells: Sequence[tuple[Cell, dict[str, Any]]], past: Sequence[Path]
+) -> dict[str, Any] | None:
+    """Estimate time and cost of a plan's cells by past runs, and what it can detect; return a document for JSON."""
+
+
+@hookspec(firstresult=True)
+def mleredux_decide_plan(plan: Plan, runs: Sequence[Path], seeds: int) -> str | None:
+    """Return in a sentence what a sequential plan has decided by the runs of so many complete seeds, or None."""
+
+
+@hookspec(firstresult=True)
+def mleredux_find_failures(run: Path) -> list[dict[str, Any]] | None:
+    """Return why the run in a directory fell short, as `mleredux runs failures --json` lists it, primary one first."""
 
 
 # Observation

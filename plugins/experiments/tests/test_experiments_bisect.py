@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,22 @@ def test_the_first_bad_commit_is_found_with_few_runs(noise: float) -> None:
     assert np.mean(runs) < 33  # fewer than one run of every commit
 
 
+class Crashing(Simulated):
+    """Submits nothing from the first bad commit on."""
+
+    def _values(self, number: int, seeds: int) -> Any:
+        return super()._values(number, seeds) if number < self.first_bad else None
+
+
+def test_a_commit_that_submits_nothing_is_bad() -> None:
+    found = Crashing([f"repo:x@{number}" for number in range(9)], ["task"], {}, current())
+    found.first_bad, found.noise, found.generator, found.drawn = 6, 0.3, np.random.default_rng(0), {}
+    assert found.find() == ("repo:x@5", "repo:x@6")
+    found.first_bad = 0
+    with pytest.raises(MlereduxError, match="GOOD submits nothing valid"):
+        found.find()
+
+
 def test_a_sequential_decision_errs_at_most_as_often_as_it_says() -> None:
     generator, wrong = np.random.default_rng(0), 0
     good, bad = {"t": [1.0, 1.2, 0.8, 1.0, 1.1, 0.9]}, {"t": [0.5, 0.7, 0.3, 0.5, 0.6, 0.4]}
@@ -77,3 +96,46 @@ def test_the_history_is_read_along_first_parents(tmp_path: Path) -> None:
     with pytest.raises(MlereduxError, match=r"no commit nowhere|nowhere"):
         history(reference=f"repo:{tmp_path}", good="nowhere", bad="main")
     assert history(reference="dummy", good="a", bad="b") is None
+
+
+SOLVE = """
+import csv, json, os, pathlib, random
+data, out, task = (pathlib.Path(os.environ[f"MLEREDUX_{name}_DIR"]) for name in ("DATA", "OUTPUT", "TASK"))
+facts = json.loads((task / "task.json").read_text())
+ids, target = facts["id_columns"], facts["target_columns"][0]
+train, test = (list(csv.DictReader((data / name).open())) for name in ("train.csv", "test.csv"))
+features = [name for name in test[0] if name not in ids]
+known = random.Random(os.environ["MLEREDUX_SEED"]).sample(train, len(train) - 3)
+rows = []
+for row in test:
+    best = min(known, key=lambda other: sum((float(row[n]) - float(other[n])) ** 2 for n in features))
+    rows.append([*(row[n] for n in ids), best[target]])
+with (out / "submission.csv").open("w", newline="") as file:
+    csv.writer(file).writerows([[*ids, target], *rows])
+"""
+
+
+def test_a_commit_of_a_repository_is_found_by_running_it(tmp_path: Path) -> None:
+    """Of eight commits, the sixth gives the same answer for all rows."""
+    folder, best = tmp_path / "agent", SOLVE.splitlines()[10].strip()
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    manifest = '[agent]\nid = "nearest"\ncommand = ["python3", "/opt/agent/solve.py"]\n[smoke]\ntask = "toy"\n'
+    (folder / "mleredux-agent.toml").write_text(manifest)
+    for number in range(8):
+        (folder / "solve.py").write_text(
+            SOLVE.replace(best, "best = known[0]" if number >= 5 else best) + f"# {number}\n"
+        )
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", str(number))
+    commits = git(folder, "rev-list", "--reverse", "HEAD").split()
+    command = [sys.executable, "-m", "mleredux", "-p", "mleredux_testing.toys", "bisect", f"repo:file://{folder}"]
+    command += [commits[0], "main", "--task", "toy", "--sandbox", "process", "--json"]
+    command += ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data")]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["last_good"], told["first_bad"], told["undecided"]) == (commits[4], commits[5], 0)
+    assert sum(step["runs"] for step in told["steps"]) <= 16
+    assert {step["decided"] for step in told["steps"][2:]} == {"good", "bad"}

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.command import current
 from mleredux_experiments.analysis import analyse
 from mleredux_experiments.commands.failures import command
 from mleredux_experiments.failures import CATEGORIES, Finding
@@ -106,6 +107,14 @@ def test_failures_are_counted_and_compared_between_arms(failing: Path) -> None:
     picture = next(one for one in pictures(found) if one.name == "outcomes")
     assert "bad has package more often than good (100 and 0 % of runs)" in picture.answer
     assert "No module named" in page(found)
+
+
+def test_pages_get_the_same_failures(failing: Path) -> None:
+    path = next(failing.glob("*task0-bad-*0"))
+    told = current().hook("mleredux_find_failures")(run=path)
+    assert [(one["category"], one["title"], one["line"]) for one in told][:1] == [
+        ("package", CATEGORIES["package"].title, "ModuleNotFoundError: No module named 'torch'")
+    ]
 
 
 def test_hostile_traces_do_not_hide_failures(failing: Path) -> None:

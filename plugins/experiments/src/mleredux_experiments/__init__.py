@@ -26,7 +26,7 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mleredux.plugin.experiment import Plan
+    from mleredux.plugin.experiment import Cell, Plan
     from mleredux.plugin.page import Page, Panel
 
 mleredux_contract = 2
@@ -54,7 +54,7 @@ _COMMANDS = {
     "experiment import": ("commands.imports:command", "Import grading reports of MLE-bench, or submissions."),
 }
 _SERVER = {"compare", "leaderboard", "power", "experiment"} | {
-    f"experiment {name}" for name in ("run", "status", "extend", "retry", "analyse")
+    f"experiment {name}" for name in ("check", "run", "status", "extend", "retry", "analyse", "report", "export")
 }
 """Commands that run with a server too."""
 
@@ -78,6 +78,40 @@ def mleredux_analyse_runs(runs: Sequence[Path], plan: Plan | None, measure: str 
     from mleredux_experiments.sdk import analyse_runs
 
     return analyse_runs(runs, plan, measure)
+
+
+@hookimpl
+def mleredux_tabulate_runs(runs: Sequence[Path]) -> dict[str, Any]:
+    """The table of runs, for services."""
+    from mleredux_experiments.sdk import tabulate_runs
+
+    return tabulate_runs(runs)
+
+
+@hookimpl
+def mleredux_check_plan(
+    plan: Plan, cells: Sequence[tuple[Cell, dict[str, Any]]], past: Sequence[Path]
+) -> dict[str, Any]:
+    """What a plan will take, for services."""
+    from mleredux_experiments.sdk import check_matrix
+
+    return check_matrix(plan, cells, past)
+
+
+@hookimpl
+def mleredux_decide_plan(plan: Plan, runs: Sequence[Path], seeds: int) -> str | None:
+    """Whether a sequential experiment has decided, for services."""
+    from mleredux_experiments.sdk import decide
+
+    return decide(plan, runs, seeds)
+
+
+@hookimpl
+def mleredux_find_failures(run: Path) -> list[dict[str, Any]]:
+    """Failures of a run by the rules, for pages and services."""
+    from mleredux_experiments.sources import read_run
+
+    return [finding.record() for finding in read_run(run, rollouts=True).findings or ()]
 
 
 @hookimpl

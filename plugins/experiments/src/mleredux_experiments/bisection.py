@@ -90,7 +90,7 @@ class Bisection:
     tasks: Sequence[str]
     arm: Mapping[str, Any]
     catalogue: Catalogue
-    chosen: str = "gap_to_gold"
+    chosen: str = "score"
     alpha: float = 0.05
     least: int = 3
     most: int = 8
@@ -123,40 +123,45 @@ class Bisection:
             low, high = (middle, high) if decided == "good" else (low, middle)
         return self.history[low], self.history[high]
 
-    def _ends(self, low: int, high: int) -> tuple[Values, Values]:
+    def _ends(self, low: int, high: int) -> tuple[Values, Values | None]:
         looks = range(self.least, self.most + 1)
         for seeds in looks:
             good, bad = self._values(low, seeds), self._values(high, seeds)
-            if separated(good, bad, self.alpha / len(looks)):
+            if good is None:
+                raise MlereduxError(
+                    "GOOD submits nothing valid.", hint=f"See `mleredux experiment status {self.name}`; choose another."
+                )
+            if bad is None or separated(good, bad, self.alpha / len(looks)):
                 break
         else:
             raise MlereduxError(
                 f"GOOD and BAD do not differ in {self.chosen} after {self.most} seeds.",
                 hint="Add tasks or seeds, or choose another --measure.",
             )
-        self._note(low, "good", good)
-        self._note(high, "bad", bad)
+        self._note(low, "good", good, seeds)
+        self._note(high, "bad", bad, seeds)
         return good, bad
 
-    def _decide(self, number: int, good: Values, bad: Values, level: float) -> Side | None:
+    def _decide(self, number: int, good: Values, bad: Values | None, level: float) -> Side | None:
+        """To which end a commit belongs; if it submits nothing valid, or only BAD does, that decides."""
         found: Side | None = None
-        values: Values = {}
-        for seeds in range(1, self.most + 1):
+        values: Values | None = {}
+        seeds = 0
+        while found is None and seeds < self.most:
+            seeds += 1
             values = self._values(number, seeds)
-            found = side(values, good, bad, level)
-            if found:
-                break
-        self._note(number, found, values)
+            found = "bad" if values is None else "good" if bad is None else side(values, good, bad, level)
+        self._note(number, found, values, seeds)
         return found
 
-    def _note(self, number: int, decided: Side | None, values: Values) -> None:
-        means = {task: float(np.mean(found)) for task, found in values.items()}
-        runs = sum(len(found) for found in values.values())
+    def _note(self, number: int, decided: Side | None, values: Values | None, seeds: int) -> None:
+        means = {task: float(np.mean(found)) for task, found in (values or {}).items()}
+        runs = seeds * len(self.tasks)
         self.steps.append(Step(self.history[number], decided, runs, means))
         self.tell(f"{commit_of(self.history[number])[:12]} is {decided or 'undecided'} after {runs} runs")
 
-    def _values(self, number: int, seeds: int) -> Values:
-        """Values of a commit with so many seeds; runs that are missing are made."""
+    def _values(self, number: int, seeds: int) -> Values | None:
+        """Values of a commit with so many seeds; runs that are missing are made. None: no run of a task has one."""
         name = commit_of(self.history[number])[:16]
         document = {
             "experiment": {"name": self.name, "tasks": list(self.tasks), "seeds": list(range(seeds))},
@@ -166,14 +171,15 @@ class Bisection:
         found = start(plan, self.catalogue, runs_dir=self.runs_dir, data_dir=self.data_dir, grow=True)
         found.run(jobs=self.jobs, only=lambda cell: cell.arm == name and cell.seed < seeds)
         results = load(found.store.path, experiment=self.name)
-        values = cells((row for row in results.rows if row.arm == name and row.seed < seeds), measure(self.chosen))
-        lacking = [task for task in self.tasks if len(values.get(task, ())) == 0]
+        rows = [row for row in results.rows if row.arm == name and row.seed < seeds and row.counts]
+        lacking = [task for task in self.tasks if not any(row.task == task for row in rows)]
         if lacking:
             raise MlereduxError(
                 f"{self.chosen} of {name} on {', '.join(lacking)} is not known.",
-                hint=f"See `mleredux experiment status {self.name}`, or choose another --measure.",
+                hint=f"See `mleredux experiment status {self.name}`, and run what broke again.",
             )
-        return {task: list(map(float, one)) for task, one in values.items()}
+        values = cells(rows, measure(self.chosen))
+        return {task: list(map(float, values[task])) for task in self.tasks} if len(values) == len(self.tasks) else None
 
 
 def commit_of(reference: str) -> str:

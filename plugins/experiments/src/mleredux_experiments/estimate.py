@@ -7,21 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.experiment import Cell, Plan
 
 from mleredux_experiments.inference.power import Variance, detectable
 from mleredux_experiments.inference.resampling import variance_of
 from mleredux_experiments.measures import cells as cells_of
 from mleredux_experiments.measures import measure
-from mleredux_experiments.sources import load
+from mleredux_experiments.results import Results, Row
 
 PLANNING = Variance(between=0.06e4, within_a=0.08e4, within_b=0.08e4)
 """Variances of a difference in points (per cent of tasks) that is assumed without past runs: ω² = .06, σ² = .08."""
 _LEVEL = (10.0, 90.0)
 _DRAWS = 1000
-_MOST_PAST = 1000
 Planned = Sequence[tuple[Cell, dict[str, Any]]]
 
 
@@ -58,51 +55,62 @@ class Estimate:
     unit: str
     basis: str
 
-    def record(self) -> dict[str, Any]:
-        """What `--json` prints."""
-        return asdict(self)
+
+def checked(plan: Plan, planned: Planned, past: Results) -> dict[str, Any]:
+    """What `experiment check --json` prints: the matrix and its estimate."""
+    tasks, seeds = (list(dict.fromkeys(getattr(cell, name) for cell, _ in planned)) for name in ("task", "seed"))
+    return {
+        **plan.experiment.model_dump(include={"name", "question", "primary", "margin", "alpha", "analysis", "order"}),
+        "arms": [{"arm": name, **_arm(arm.request("{task}"))} for name, arm in plan.all_arms().items()],
+        "tasks": tasks,
+        "seeds": seeds,
+        **asdict(estimate(plan, planned, past)),
+        "stop": plan.stop.model_dump(),
+    }
 
 
-def estimate(plan: Plan, planned: Planned, store: RunStore) -> Estimate:
+def _arm(request: dict[str, Any]) -> dict[str, Any]:
+    shown = {key: value for key, value in request.items() if key not in ("task", "context")}
+    task: str = request["task"]
+    return {
+        **shown,
+        "grants": request["grants"].model_dump(exclude_defaults=True),
+        "variant": task.partition("+")[2] or ("obfuscated" if request["obfuscated"] else None),
+        "options": ",".join(f"{key}={value}" for key, value in request["options"].items()) or None,
+        "limits": ",".join(f"{key}={value:g}" for key, value in request["limits"].items()) or None,
+    }
+
+
+def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
     """Estimate time, cost and the detectable difference of a plan.
 
     A run is expected to take what runs of the same agent on the same task took; without these, what runs of the agent
     took. The interval is of a bootstrap over past runs and over the draws of the new ones.
     """
-    agents = {str(fields["agent"]) for _, fields in planned}
-    past = _past(store, agents)
-    known = [past.get((f["agent"], f["task"])) or past.get((f["agent"], "")) for _, f in planned]
+    took = _past(past.rows, {str(fields["agent"]) for _, fields in planned})
+    known = [took.get((f["agent"], f["task"])) or took.get((f["agent"], "")) for _, f in planned]
     limits = np.array([float(fields["limits"].time_limit) for _, fields in planned]) / 3600
-    size = sum(len(runs) for (_, task), runs in past.items() if not task)
+    size = sum(len(runs) for (_, task), runs in took.items() if not task)
     hours = cost = None
     if planned and all(known):
         drawn = _draws([runs for runs in known if runs])
         hours = _amount(np.minimum(drawn[:, :, 0], limits).sum(axis=1))
         costs = drawn[:, :, 1].sum(axis=1)
         cost = _amount(costs) if costs.any() else None
-    variance, basis = _variance(plan, store)
+    variance, basis = _variance(plan, past.rows)
     tasks, seeds = len({cell.task for cell, _ in planned}), len({cell.seed for cell, _ in planned})
     unit = measure(plan.experiment.primary).points
     smallest = detectable(variance, tasks, seeds, plan.experiment.alpha) if variance and tasks > 1 else None
     return Estimate(len(planned), size, hours, cost, float(limits.sum()), smallest, unit, basis)
 
 
-def _past(store: RunStore, agents: set[str]) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Hours and cost of past runs that count, by agent and task, and by agent (task ``)."""
+def _past(rows: Sequence[Row], agents: set[str]) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """Hours and cost of past runs that have ended, by agent and task, and by agent (task ``)."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    rows = [row for row in store.rows() if row["agent"] in agents and row["status"] in ("done", "failed", "timed_out")]
-    for row in rows[:_MOST_PAST]:
-        try:
-            run = store.get(row["id"])
-            outcome, report = run.outcome, run.report
-        except (MlereduxError, ValueError, OSError):
-            continue  # damaged, or removed meanwhile
-        if outcome is None:
-            continue
-        llm = report.ledger.llm if report and report.ledger else None
-        took = (outcome.seconds / 3600, (llm.cost_usd if llm else None) or 0.0)
-        for task in (row["task"], ""):
-            found.setdefault((row["agent"], task), []).append(took)
+    for row in rows:
+        if row.agent in agents and row.status in ("done", "failed", "timed_out") and row.hours is not None:
+            for task in (row.task, ""):
+                found.setdefault((row.agent, task), []).append((row.hours, row.cost_usd or 0.0))
     return found
 
 
@@ -124,10 +132,9 @@ def _amount(totals: np.ndarray[Any, Any]) -> Amount:
     return Amount(float(totals.mean()), float(low), float(high))
 
 
-def _variance(plan: Plan, store: RunStore) -> tuple[Variance | None, str]:
+def _variance(plan: Plan, rows: Sequence[Row]) -> tuple[Variance | None, str]:
     """The variance of a difference between arms: of past runs of this experiment or of two of its agents."""
     what, arms = measure(plan.experiment.primary), plan.all_arms()
-    rows = load(store.path).rows if store.path.is_dir() else ()
     for key, names in (("arm", list(arms)), ("agent", list(dict.fromkeys(arm.agent for arm in arms.values())))):
         mine = [row for row in rows if key == "agent" or row.experiment == plan.experiment.name]
         found: Mapping[str, Any] = {

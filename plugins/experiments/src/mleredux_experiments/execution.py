@@ -250,10 +250,15 @@ class Execution:
         """Whether the sequential test has decided, in a sentence."""
         if self.record.plan.stop.rule != "sequential":
             return None
-        from mleredux_experiments.sequence import decision
+        from mleredux_experiments.sequence import complete, decision
+        from mleredux_experiments.sources import load
 
-        self.looked, decided = decision(self, self.looked)
-        return decided
+        done = complete((place.cell.seed, place.state == "ended") for place in self.places())
+        if len(done) < 2 or len(done) <= self.looked:
+            return None
+        self.looked = len(done)
+        results = load(self.store.path, experiment=self.record.name)
+        return decision(self.record.plan, results.keep(row for row in results.rows if row.seed in done), len(done))
 
     def results(self) -> int:
         """Number of runs that ended and count."""

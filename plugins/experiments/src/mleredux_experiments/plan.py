@@ -67,11 +67,11 @@ def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
     return plan.model_copy(update={"arms": arms})
 
 
-def check_plan(plan: Plan, catalogue: Catalogue) -> None:
-    """Check that each run of a plan is possible here; the message names the field.
+def check_measure(plan: Plan) -> None:
+    """Check that there is the primary measure of a plan.
 
     Raises:
-        MlereduxError: One is not.
+        MlereduxError: There is not.
     """
     from mleredux_experiments.measures import MEASURES
 
@@ -79,6 +79,15 @@ def check_plan(plan: Plan, catalogue: Catalogue) -> None:
         near = difflib.get_close_matches(plan.experiment.primary, MEASURES, n=1)
         hint = f"Did you mean {near[0]}?" if near else f"Measures are {', '.join(MEASURES)}."
         raise MlereduxError(f"experiment.primary: there is no measure {plan.experiment.primary!r}.", hint=hint)
+
+
+def check_plan(plan: Plan, catalogue: Catalogue) -> None:
+    """Check that each run of a plan is possible here; the message names the field.
+
+    Raises:
+        MlereduxError: One is not.
+    """
+    check_measure(plan)
     with _field("experiment.tasks"):
         for task in plan_tasks(catalogue, plan):
             catalogue.task(task)

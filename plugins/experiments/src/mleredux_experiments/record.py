@@ -78,6 +78,11 @@ class Record(BaseModel):
         """Changes after the first result."""
         return [change for change in self.changes if change.results]
 
+    @property
+    def told(self) -> list[str]:
+        """Each deviation in a sentence."""
+        return [f"After {change.results} results: {change.what}" for change in self.deviations]
+
 
 def digest_of(plan: Plan) -> str:
     """SHA-256 of a plan; the order of its arms counts, the form of its file does not."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.experiment import is_sample
 
+from mleredux_experiments.failures.categories import Finding
+
 if TYPE_CHECKING:
     import pandas as pd
-
-    from mleredux_experiments.failures.categories import Finding
 
 MEDALS = ("gold", "silver", "bronze")
 UNTRUSTED = frozenset({"tainted", "not reproducible"})
@@ -262,6 +262,21 @@ class Results:
         import pandas as pd
 
         return pd.DataFrame(list(self.records()))
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Results:
+        """The table from its document, as a server sends it."""
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(cls).validate_python(document)
+
+    def document(self) -> dict[str, Any]:
+        """The whole table for JSON, with versions, failures and the facts of its tasks alone."""
+        from pydantic_core import to_jsonable_python
+
+        own = replace(self, facts={task: self.fact(task) for task in self.tasks})
+        found: dict[str, Any] = to_jsonable_python(own, inf_nan_mode="null")
+        return found
 
     def records(self) -> Iterator[dict[str, Any]]:
         """One flat dictionary a run."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.plugin.command import current
-from mleredux.plugin.experiment import Plan
+from mleredux.plugin.experiment import Cell, Plan
 
 from mleredux_experiments.execution import STATES, Execution
 from mleredux_experiments.experiment import extend, find, start
@@ -88,8 +88,7 @@ class Experiment:
         Raises:
             MlereduxError: There are no runs, or they are not comparable.
         """
-        changes = [f"After {change.results} results: {change.what}" for change in self._execution.record.deviations]
-        return analysed(self.results, self.plan, measure, changes)
+        return analysed(self.results, self.plan, measure, changes=self._execution.record.told)
 
     def __repr__(self) -> str:
         told = self.status()
@@ -147,26 +146,73 @@ def analyse_runs(runs: Iterable[Path], plan: Plan | None, measure: str | None) -
 
     from mleredux_experiments.sources import load_runs
 
-    found = analysed(load_runs(runs, rollouts=True), plan, measure, ())
+    found = analysed(load_runs(runs, rollouts=True), plan, measure)
     document: dict[str, Any] = from_json(to_json(found.record(), inf_nan_mode="null", fallback=str))
     return document
 
 
-def analysed(results: Results, plan: Plan | None, measure: str | None, changes: Sequence[str]) -> Analysis:
+def tabulate_runs(runs: Iterable[Path]) -> dict[str, Any]:
+    """The table of the runs in these directories, as a document for JSON: `Results.of` reads it."""
+    from mleredux_experiments.sources import load_runs
+
+    return load_runs(runs, rollouts=True).document()
+
+
+def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, dict[str, Any]]], past: Iterable[Path]) -> dict[str, Any]:
+    """What a plan will take by past runs, and what it detects.
+
+    Raises:
+        MlereduxError: There is no such measure.
+    """
+    from mleredux_experiments.estimate import checked
+    from mleredux_experiments.plan import check_measure
+    from mleredux_experiments.sources import load_runs
+
+    check_measure(plan)
+    return checked(plan, cells, load_runs(past))
+
+
+def decide(plan: Plan, runs: Iterable[Path], seeds: int) -> str | None:
+    """Whether the sequential test of a plan has decided, in a sentence.
+
+    Args:
+        runs: Of the seeds that are complete.
+        seeds: How many these are.
+    """
+    from mleredux_experiments.sequence import decision
+    from mleredux_experiments.sources import load_runs
+
+    return decision(plan, load_runs(runs), seeds)
+
+
+def analysed(
+    results: Results,
+    plan: Plan | None,
+    measure: str | None = None,
+    *,
+    baseline: str | None = None,
+    margin: float | None = None,
+    alpha: float | None = None,
+    name: str = "Runs",
+    changes: Sequence[str] = (),
+) -> Analysis:
+    """Analyse results as their plan says; what is given replaces what it says."""
     from mleredux_experiments.analysis import analyse
     from mleredux_experiments.sequence import reading_alpha
 
-    if plan is None:
-        return analyse(results, measure or "any_medal")
-    design, same = plan.experiment, measure in (None, plan.experiment.primary)
+    if baseline is not None:
+        results.arm(baseline)
+    design = plan.experiment if plan is not None else None
+    same = design is not None and measure in (None, design.primary)
+    planned = list(plan.all_arms()) if plan is not None else []
     return analyse(
         results,
-        measure or design.primary,
-        arms=list(plan.all_arms()),
-        margin=design.margin if same else 0.0,
-        alpha=reading_alpha(plan, results),
-        equivalence=same and design.analysis == "equivalence",
-        name=design.name,
-        question=design.question,
+        measure or (design.primary if design else "any_medal"),
+        arms=list(dict.fromkeys([*([baseline] if baseline else []), *planned, *sorted(results.arms)])),
+        margin=margin if margin is not None else design.margin if design and same else 0.0,
+        alpha=alpha or (reading_alpha(plan, results) if plan is not None else 0.05),
+        equivalence=bool(design and same and design.analysis == "equivalence"),
+        name=design.name if design else name,
+        question=design.question if design else "",
         changes=changes,
     )

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mleredux_experiments.inference.comparison import compare
-from mleredux_experiments.sources import load
 
 if TYPE_CHECKING:
     from mleredux.plugin.experiment import Plan
 
-    from mleredux_experiments.execution import Execution
     from mleredux_experiments.results import Results
 
 
@@ -33,23 +31,17 @@ def reading_alpha(plan: Plan, results: Results) -> float:
     return spent_alpha(plan.experiment.alpha, max(min(map(len, seeds), default=1), 1)) / max(len(arms) - 1, 1)
 
 
-def decision(execution: Execution, looked: int) -> tuple[int, str | None]:
-    """Test all arms against the first once more seeds are complete than at the last look.
+def decision(plan: Plan, results: Results, seeds: int) -> str | None:
+    """Test all arms against the first, at the level of the look after so many seeds.
 
     Args:
-        looked: Number of complete seeds at the last look.
+        results: The runs of the seeds that are complete.
 
     Returns:
-        The number of complete seeds, and in a sentence that all comparisons are decided, if they are.
+        In a sentence that all comparisons are decided, if they are.
     """
-    places = execution.places()
-    done = _complete((place.cell.seed, place.state == "ended") for place in places)
-    if len(done) <= looked or len(done) < 2:
-        return len(done), None
-    design, arms = execution.record.plan.experiment, list(execution.record.plan.all_arms())
-    results = load(execution.store.path, experiment=execution.record.name)
-    results = results.keep(row for row in results.rows if row.seed in done)
-    level = spent_alpha(design.alpha, len(done)) / max(len(arms) - 1, 1)
+    design, arms = plan.experiment, list(plan.all_arms())
+    level = spent_alpha(design.alpha, seeds) / max(len(arms) - 1, 1)
     equivalence = design.analysis == "equivalence"
     found = [
         compare(results, arms[0], arm, design.primary, margin=design.margin, alpha=level, equivalence=equivalence)
@@ -57,11 +49,16 @@ def decision(execution: Execution, looked: int) -> tuple[int, str | None]:
     ]
     if found and all(one.verdict in ("better", "worse", "equivalent") for one in found):
         told = "; ".join(f"{one.b} {one.difference:+.3g} {one.unit}, {one.verdict}" for one in found)
-        return len(done), f"Decided after {len(done)} seeds at level {level:.2g}: {told}."
-    return len(done), None
+        return f"Decided after {seeds} seeds at level {level:.2g}: {told}."
+    return None
 
 
-def _complete(cells: Iterable[tuple[int, bool]]) -> set[int]:
+def complete(cells: Iterable[tuple[int, bool]]) -> set[int]:
+    """The seeds whose cells have all ended.
+
+    Args:
+        cells: The seed of each, and whether it has ended.
+    """
     seeds: dict[int, bool] = {}
     for seed, ended in cells:
         seeds[seed] = seeds.get(seed, True) and ended

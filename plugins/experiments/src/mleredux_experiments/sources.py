@@ -44,13 +44,18 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if (folder / "experiment.json").is_file():
         told = _object(folder / "experiment.json")
         experiment, folder = experiment or str(told["name"]), (folder / str(told.get("runs", "."))).resolve()
-    records = sorted(folder.glob("*/run.json"), key=str)
-    found = load_runs((record.parent for record in records), rollouts=rollouts)
+    found = runs_below(folder, rollouts=rollouts)
     if experiment is not None:
         found = found.keep(row for row in found.rows if row.experiment == experiment)
     elif not found.rows and next(folder.glob("*/*.json"), None):
         return load_reports(folder)
     return found.without_samples()
+
+
+def runs_below(folder: Path, *, rollouts: bool = False) -> Results:
+    """The results of all runs of a folder; none if there is no such folder."""
+    records = sorted(folder.glob("*/run.json"), key=str)
+    return load_runs((record.parent for record in records), rollouts=rollouts)
 
 
 def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:

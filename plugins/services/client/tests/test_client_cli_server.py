@@ -188,8 +188,30 @@ def test_an_experiment_of_a_plan_is_run_and_counted(mleredux: Mleredux, tmp_path
     extended = mleredux("experiment", "extend", told.json[0]["experiment"], "--seed", "1", "--json")
     assert extended.code == 0, extended.err
     assert mleredux("experiment", "status", told.json[0]["experiment"], "--json").json["total"] == 4
-    refused = mleredux("experiment", "report", "first")
-    assert refused.code == 2 and "this machine only" in refused.err
+
+
+def test_an_experiment_is_checked_analysed_and_reported_as_here(mleredux: Mleredux, tmp_path: Path) -> None:
+    arms = "".join(f'[arms.{name}]\nagent = "dummy"\nsandbox = "process"\n' for name in ("v1", "v2"))
+    plan = tmp_path / "plan.toml"
+    design = 'name = "told"\nprimary = "valid"\ntasks = ["digits", "wine"]\nseeds = [0, 1]\n'
+    plan.write_text(f"[experiment]\n{design}{arms}")
+    checked = mleredux("experiment", "check", str(plan))
+    assert checked.code == 0 and "2 arms × 2 tasks × 2 seeds = 8 runs." in checked.out, checked.err
+    name = mleredux("experiment", "run", str(plan), "--json").json[0]["experiment"]
+    assert mleredux("experiment", "check", str(plan), "--json").json["past"] >= 8
+    whole, some = (
+        mleredux("experiment", "analyse", name, *more, "--json").json for more in ((), ("--where", "seed=1"))
+    )
+    assert [[arm["runs"] for arm in one["arms"]] for one in (whole, some)] == [[4, 4], [2, 2]]
+    assert (whole["name"], whole["measure"], whole["arms"][0]["deterministic"]) == ("told", "valid", True)
+    assert whole["arms"][0]["time"] is not None  # versions come with the table
+    report = mleredux("experiment", "report", name, "-o", str(tmp_path / "page"))
+    assert report.code == 0 and (tmp_path / "page" / "report.html").is_file(), report.err
+    exported = mleredux("experiment", "export", name, "--to", "csv", "-o", str(tmp_path / "csv"))
+    assert exported.code == 0 and len((tmp_path / "csv" / "runs.csv").read_text().splitlines()) == 9, exported.err
+    compared = mleredux("compare", "v1", "v2", "--experiment", name, "--json")
+    assert (compared.json["measure"], compared.json["difference"]) == ("valid", 0.0)
+    assert mleredux("experiment", "report", name, "--runs-dir", "runs").code == 2
 
 
 def test_nobody_sees_anothers_runs(

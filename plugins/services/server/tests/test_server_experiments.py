@@ -13,11 +13,12 @@ import pytest
 import structlog
 from mleredux._core.models import RunSpec
 from mleredux._core.store import Run, RunStore
-from mleredux.plugin.artifact import Cause, State
+from mleredux.plugin.artifact import Cause, Report, State
 from mleredux.plugin.experiment import Plan, plan_tasks
+from mleredux_experiments.sequence import spent_alpha
 from mleredux_server.creation import drop_uncreated
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow, now
-from mleredux_server.scheduler.budgets import charge, stop_queued
+from mleredux_server.scheduler.budgets import charge, look, stop_queued
 from mleredux_server.scheduler.jobs import end_run
 from mleredux_server.scheduler.summary import facts_of
 from mleredux_testing.server_local import LocalServer
@@ -109,7 +110,6 @@ def test_an_experiment_is_analysed_by_its_plan(local: LocalServer, ann: httpx.Cl
 @pytest.mark.parametrize(
     ("changed", "status"),
     [
-        ({"stop": {"rule": "sequential"}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "context": "/etc/passwd"}}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "image": "python"}}}, 422),
         ({"arms": {"v1": {"agent": "dummy", "grid": {"limits": {"gpu": [1]}}}}}, 422),
@@ -362,3 +362,54 @@ def test_changes_at_the_same_time_make_each_run_once_with_postgresql(postgres_ur
         headers = {"Authorization": f"Bearer {there.user('ann')}"}
         with httpx.Client(base_url=there.url, headers=headers, timeout=60) as client:
             check_concurrent_changes(client)
+
+
+STARTERS = ("breast-cancer", "cell-nuclei", "diabetes", "digits", "wine")
+
+
+def test_the_sequential_rule_cancels_what_is_not_needed(local: LocalServer, ann: httpx.Client) -> None:
+    design = {"name": "sequence", "tasks": STARTERS, "seeds": [0, 1, 2], "primary": "made", "alpha": 0.5}
+    arms = {name: {"agent": "dummy", "sandbox": "docker"} for name in ("v1", "v2")}
+    plan = {"experiment": design, "arms": arms, "stop": {"rule": "sequential"}}
+    made = ann.post("/v1/experiments", json={"plan": plan}).json()
+    told = []
+    for run in sorted(made["runs"], key=lambda run: run["seed"]):
+        if run["seed"] < 2:
+            ended = end(local, run["id"], Cause.AGENT_CRASHED)
+            report = {"competition_id": run["task"], "score": None, "submission_exists": run["arm"] == "v2"}
+            report |= {"valid_submission": False, "is_lower_better": False, "created_at": str(now()), "metric": "rmse"}
+            ended.write_report(Report.model_validate({**report, "submission_path": "", "task_version": "1"}))
+            with local.service.database.writing() as session:
+                end_run(session, run["id"], facts_of(ended), 1)
+            told.append(look(local.service, made["id"]))
+    assert told[:-1] == [None] * 19  # one seed is too little; the second is complete with its last run
+    assert told[-1] == "Decided after 2 seeds at level 0.076: v2 +100 points, better."
+    stop_queued(local.service, made["id"])
+    shown = ann.get(f"/v1/experiments/{made['id']}").json()
+    assert (shown["stopped"], shown["counts"]) == (told[-1], {"failed": 20, "cancelled": 10})
+    analysis = ann.get(f"/v1/experiments/{made['id']}/analysis").json()
+    assert analysis["alpha"] == pytest.approx(spent_alpha(0.5, 2))
+
+
+def test_a_plan_is_checked_by_runs_that_the_caller_may_see(local: LocalServer, ann: httpx.Client) -> None:
+    arms = {name: {"agent": "baseline", "sandbox": "docker", "limits": {"time_limit": "1h"}} for name in ("v1", "v2")}
+    plan = {"experiment": {"name": "checked", "tasks": ["set:starter"], "seeds": [0, 1]}, "arms": arms}
+    before, asked = rows_of(local), {"plan": plan}
+    first = ann.post("/v1/experiments/check", json=asked)
+    assert first.status_code == 200, first.text
+    told = first.json()
+    assert (told["runs"], told["past"], told["hours"], told["most_hours"]) == (20, 0, None, 20.0)
+    assert (told["tasks"], told["arms"][1]["limits"]) == (sorted(STARTERS), "time_limit=3600")
+    assert rows_of(local) == before
+    done = ann.post("/v1/runs", json={"task": "wine", "agent": "baseline", "sandbox": "docker"}).json()["id"]
+    ended = end(local, done, Cause.AGENT_CRASHED, seconds=1800.0)
+    with local.service.database.writing() as session:
+        end_run(session, done, facts_of(ended), 1)
+    again = ann.post("/v1/experiments/check", json=asked).json()
+    assert (again["past"], again["hours"]["mean"]) == (1, pytest.approx(10.0))
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {local.user('eve')}"}, timeout=60) as eve:
+        assert eve.post("/v1/experiments/check", json=asked).json()["past"] == 0
+    wrong = {**plan, "experiment": {**plan["experiment"], "primary": "medals"}}
+    refused = ann.post("/v1/experiments/check", json={"plan": wrong})
+    assert refused.status_code == 422 and "no measure 'medals'" in refused.json()["detail"]
+    assert ann.post("/v1/experiments/check", json={**ASKED, "tasks": ["wine"]}).status_code == 422

@@ -187,7 +187,10 @@ class Backend(Protocol):
         """Cancel runs, or all runs of an experiment; yield a sentence on each."""
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
-        """A server's experiment, also after an action (`extend`, `retry`), or its `analysis`."""
+        """A server's experiment, also after an action (`extend`, `retry`), or its `analysis` or `table`."""
+
+    def check(self, request: RunRequest) -> Record:
+        """Check the request of an experiment by its plan, as `mleredux experiment check --json` prints it."""
 
     def delete(self, run_id: str) -> None:
         """Delete a run with all its files."""

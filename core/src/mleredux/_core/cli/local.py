@@ -259,6 +259,10 @@ class LocalBackend:
         """None: experiments of this machine are folders."""
         raise NotFound(f"There is no experiment {name} on a server.", hint="Give a server with --server URL.")
 
+    def check(self, request: RunRequest) -> Record:
+        """None: plans are checked by their plugin here."""
+        raise NotFound("There is no server to check the plan.", hint="Give a server with --server URL.")
+
     def delete(self, run_id: str) -> None:
         """Delete the folder of a run."""
         self.store.delete(self.store.get(run_id))

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from mleredux.plugin.command import json_option, print_json, runs_dir_option, server_of
+from mleredux.plugin.command import backend, json_option, print_json, runs_dir_option, server_of
 
 from mleredux_experiments.analysis import Analysis
 from mleredux_experiments.commands.options import where_option
+from mleredux_experiments.commands.there import ExperimentThere
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 FORMATS = ("csv", "json", "latex", "markdown", "parquet")
@@ -25,46 +26,28 @@ def _options(command: _Command) -> _Command:
         click.option("--margin", type=click.FloatRange(min=0), help="Largest difference that does not matter."),
         click.option("--baseline", metavar="ARM", help="The arm that others are compared with; the first by default."),
         click.option("--measure", help="What is compared; any_medal by default."),
-        click.argument("results", metavar="PLAN_OR_DIR"),
+        click.argument("results", metavar="PLAN_OR_DIR"),  # with a server: an experiment's ID
     ):
         command = option(command)
     return command
 
 
-def _analysis(
-    results: str,
-    measure: str | None,
-    baseline: str | None,
-    margin: float | None,
-    alpha: float | None,
-    where: tuple[str, ...],
-    runs_dir: str | None,
-) -> Analysis:
+def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir: str | None, **asked: Any) -> Analysis:
     """Analyse the named results; options that are not given are as in the experiment's plan."""
-    from mleredux_experiments.analysis import analyse
     from mleredux_experiments.record import RECORD_FILE, open_record
-    from mleredux_experiments.sequence import reading_alpha
+    from mleredux_experiments.sdk import analysed
     from mleredux_experiments.sources import load, locate
 
+    if server_of(ctx) is not None:
+        if runs_dir is not None:
+            raise click.UsageError("--runs-dir is not possible with a server.", ctx)
+        there = ExperimentThere(backend(ctx), results)
+        return analysed(there.results.where(where), there.plan, name=there.name, changes=there.told, **asked)
     folder = locate(results, runs_dir)
     record = open_record(folder) if (folder / RECORD_FILE).is_file() else None
-    design = record.plan.experiment if record else None
-    found = load(folder, rollouts=True).where(where)
-    planned = list(record.plan.all_arms()) if record else []
-    if baseline is not None:
-        found.arm(baseline)
-    same = design is not None and measure in (None, design.primary)
-    return analyse(
-        found,
-        measure or (design.primary if design else "any_medal"),
-        arms=list(dict.fromkeys([*([baseline] if baseline else []), *planned, *sorted(found.arms)])),
-        margin=margin if margin is not None else design.margin if design and same else 0.0,
-        alpha=alpha or (reading_alpha(record.plan, found) if record else 0.05),
-        equivalence=bool(design and same and design.analysis == "equivalence"),
-        name=record.name if record else folder.resolve().name,
-        question=design.question if design else "",
-        changes=[f"Deviation from the plan: {change.what}" for change in record.deviations] if record else [],
-    )
+    found, plan = load(folder, rollouts=True).where(where), record.plan if record else None
+    told = record.told if record else []
+    return analysed(found, plan, name=folder.resolve().name, changes=told, **asked)
 
 
 @click.command("analyse")
@@ -74,14 +57,7 @@ def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> No
     """Analyse the runs of an experiment, or of a folder of runs or reports; with a server, of its experiment ID."""
     from mleredux_experiments.tables import analysis_tables, echo
 
-    if server_of(ctx) is not None:
-        from mleredux_experiments.commands.there import analysis_there
-
-        if given := [name for name in ("baseline", "margin", "alpha", "where", "runs_dir") if selected[name]]:
-            raise click.UsageError(f"--{given[0].replace('_', '-')} is not possible with a server.", ctx)
-        analysis_there(ctx, selected["results"], selected["measure"], as_json)
-        return
-    found = _analysis(**selected)
+    found = _analysis(ctx, **selected)
     if as_json:
         print_json(found.record())
         return
@@ -105,11 +81,12 @@ def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> No
 )
 @click.option("--png", is_flag=True, help="Write the pictures as PNG too.")
 @_options
-def report_command(output: Path, png: bool, as_json: bool, **selected: Any) -> None:
+@click.pass_context
+def report_command(ctx: click.Context, /, output: Path, png: bool, as_json: bool, **selected: Any) -> None:
     """Write one offline HTML page with all pictures, and the pictures as SVG."""
     from mleredux_experiments.report import write
 
-    files = write(_analysis(**selected), output, ("svg", "png") if png else ("svg",))
+    files = write(_analysis(ctx, **selected), output, ("svg", "png") if png else ("svg",))
     if as_json:
         print_json({"page": str(files[0]), "files": [str(path) for path in files]})
     else:
@@ -126,11 +103,12 @@ def report_command(output: Path, png: bool, as_json: bool, **selected: Any) -> N
     help="Output file (csv: a folder, one file a table).",
 )
 @_options
-def export_command(form: str, output: Path, as_json: bool, **selected: Any) -> None:
+@click.pass_context
+def export_command(ctx: click.Context, /, form: str, output: Path, as_json: bool, **selected: Any) -> None:
     """Export the runs (parquet, csv) and the tables of their analysis (csv, latex, markdown, json)."""
     from mleredux_experiments.export import export
 
-    files = export(_analysis(**selected), form, output)
+    files = export(_analysis(ctx, **selected), form, output)
     if as_json:
         print_json([str(path) for path in files])
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -44,7 +43,7 @@ def command(
                 {
                     "run": run.id, "task": run.spec.task, "agent": run.spec.agent, "seed": run.spec.seed,
                     "primary": findings[0].category if findings else None,
-                    "findings": [{**asdict(finding), "mast": finding.mast} for finding in findings],
+                    "findings": [finding.record() for finding in findings],
                     **({"judged": opinions.get(run.id), **judged_by} if judge else {}),
                 }
                 for run, findings in found

@@ -58,10 +58,13 @@ def results_of(
     """
     if reports is not None and (runs_dir is not None or experiment is not None):
         raise click.UsageError("--reports cannot be combined with --runs-dir or --experiment.", ctx)
-    if server_of(ctx) is not None:
+    if server_of(ctx) is not None and experiment is not None:
+        from mleredux_experiments.commands.there import ExperimentThere
+
+        found = ExperimentThere(backend(ctx), experiment).results
+    elif server_of(ctx) is not None:
         there = backend(ctx)
-        filters = {"experiment": experiment} if experiment else {}
-        ids = [str(row["id"]) for row in there.runs(filters, _MOST_RUNS).rows]
+        ids = [str(row["id"]) for row in there.runs({}, _MOST_RUNS).rows]
         found = from_records(there.view(one).record for one in ids)
     elif reports is not None:
         found = load_reports(reports)
@@ -75,11 +78,15 @@ def results_of(
 
 
 def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) -> Plan | None:
-    """The frozen plan of an experiment of this machine; None if there is none."""
+    """The frozen plan of an experiment; None if there is none."""
     from mleredux_experiments.record import FOLDER, RECORD_FILE, open_record
 
-    if experiment is None or server_of(ctx) is not None:
+    if experiment is None:
         return None
+    if server_of(ctx) is not None:
+        from mleredux_experiments.commands.there import ExperimentThere
+
+        return ExperimentThere(backend(ctx), experiment).plan
     folder = (Path(runs_dir) if runs_dir else default_runs_dir()) / FOLDER / experiment
     return open_record(folder).plan if (folder / RECORD_FILE).is_file() else None
 

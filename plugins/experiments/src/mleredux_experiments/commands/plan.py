@@ -6,12 +6,13 @@ import signal
 import threading
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import click
-from mleredux.plugin.artifact import Run
+from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import (
     EXIT_ENVIRONMENT_BROKE,
+    RunRequest,
+    backend,
     catalogue,
     data_dir_option,
     json_option,
@@ -28,6 +29,7 @@ from mleredux_experiments.execution import Execution
 from mleredux_experiments.experiment import extend as extend_experiment
 from mleredux_experiments.experiment import find, start
 from mleredux_experiments.plan import check_plan, read_plan
+from mleredux_experiments.sources import runs_below
 
 EXIT_CANCELLED = 130
 jobs_option = click.option(
@@ -40,52 +42,43 @@ seed_option = click.option(
 
 @click.command("check")
 @click.argument("plan", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--project", metavar="NAME", help="On a server: the project of the runs.")
 @runs_dir_option
 @json_option
 @click.pass_context
-def check(ctx: click.Context, plan: Path, runs_dir: str | None, as_json: bool) -> None:
+def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | None, as_json: bool) -> None:
     """Check a plan: the matrix, time and cost by past runs, and the smallest difference that it detects."""
-    from mleredux.plugin.artifact import RunStore
-
-    from mleredux_experiments.estimate import estimate
-
     found = read_plan(plan, catalogue(ctx))
-    check_plan(found, catalogue(ctx))
-    planned = plan_cells(catalogue(ctx), found)
-    told = estimate(found, planned, RunStore(runs_dir))
-    design, arms = found.experiment, found.all_arms()
-    tasks, seeds = (list(dict.fromkeys(getattr(cell, name) for cell, _ in planned)) for name in ("task", "seed"))
-    record = {
-        **design.model_dump(include={"name", "question", "primary", "margin", "alpha", "analysis", "order"}),
-        "arms": [{"arm": name, **_arm(arm.request("{task}"))} for name, arm in arms.items()],
-        "tasks": tasks,
-        "seeds": seeds,
-        **told.record(),
-        "stop": found.stop.model_dump(),
-    }
+    if server_of(ctx) is not None:
+        record = backend(ctx).check(RunRequest.of(found, project=project))
+    else:
+        from mleredux_experiments.estimate import checked
+
+        check_plan(found, catalogue(ctx))
+        record = checked(found, plan_cells(catalogue(ctx), found), runs_below(RunStore(runs_dir).path))
     if as_json:
         print_json(record)
         return
-    click.echo(click.style(f"{design.name}: {design.question}" if design.question else design.name, bold=True))
-    click.echo(f"{len(arms)} arms × {len(tasks)} tasks × {len(seeds)} seeds = {told.runs} runs.\n")
+    name, question, primary = (record[key] for key in ("name", "question", "primary"))
+    click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
+    sizes = [len(record[key]) for key in ("arms", "tasks", "seeds")]
+    click.echo("{} arms × {} tasks × {} seeds = {} runs.\n".format(*sizes, record["runs"]))
     print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))
-    hours = f"{told.hours.mean:.3g} hours (80 %: {told.hours.low:.3g} to {told.hours.high:.3g})" if told.hours else None
-    costs = told.cost_usd
-    cost = f"${costs.mean:.2f} (80 %: {costs.low:.2f} to {costs.high:.2f})" if costs else None
+    hours, cost, basis = record["hours"], record["cost_usd"], record["basis"]
+    took = "{mean:.3g} hours (80 %: {low:.3g} to {high:.3g}), from {past} past runs"
+    smallest = f"{record['detectable'] or 0:.3g} {record['unit']} of {primary} with a power of 80 % ({basis})"
     click.echo()
     print_facts(
         {
-            "tasks": tasks,
-            "seeds": seeds,
-            "time": f"{hours}, from {told.past} past runs"
+            "tasks": record["tasks"],
+            "seeds": record["seeds"],
+            "time": took.format(**hours, past=record["past"])
             if hours
             else "unknown: there are no past runs of each agent",
-            "at most": f"{told.most_hours:.3g} hours, by the time limits",
-            "cost": cost,
-            "detects": f"{told.detectable:.3g} {told.unit} of {design.primary} with a power of 80 % ({told.basis})"
-            if told.detectable is not None
-            else f"{told.basis}",
-            "budget": {key: value for key, value in found.stop.model_dump().items() if value is not None},
+            "at most": f"{record['most_hours']:.3g} hours, by the time limits",
+            "cost": "${mean:.2f} (80 %: {low:.2f} to {high:.2f})".format(**cost) if cost else None,
+            "detects": smallest if record["detectable"] is not None else basis,
+            "budget": {key: value for key, value in record["stop"].items() if value is not None},
         }
     )
 
@@ -183,7 +176,7 @@ def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: b
         found = _existing(ctx, experiment, runs_dir)
         record = found.status()
         rest = [(place.cell, place.fields) for place in found.places() if place.state != "ended"]
-        left = estimate(found.record.plan, rest, found.store).hours if rest else None
+        left = estimate(found.record.plan, rest, runs_below(RunStore(runs_dir).path)).hours if rest else None
         record["remaining_hours"] = {"mean": left.mean, "low": left.low, "high": left.high} if left else None
     if as_json:
         print_json(record)
@@ -226,15 +219,3 @@ def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, 
     if found.stop.is_set():
         ctx.exit(EXIT_CANCELLED)
     ctx.exit(EXIT_ENVIRONMENT_BROKE if record["broken"] else 0)
-
-
-def _arm(request: dict[str, Any]) -> dict[str, Any]:
-    shown = {key: value for key, value in request.items() if key not in ("task", "context")}
-    task: str = request["task"]
-    return {
-        **shown,
-        "grants": request["grants"].model_dump(exclude_defaults=True),
-        "variant": task.partition("+")[2] or ("obfuscated" if request["obfuscated"] else None),
-        "options": ",".join(f"{key}={value}" for key, value in request["options"].items()) or None,
-        "limits": ",".join(f"{key}={value:g}" for key, value in request["limits"].items()) or None,
-    }

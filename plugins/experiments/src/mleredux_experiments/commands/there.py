@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 
 import click
-from mleredux.plugin.command import RunRequest, backend, print_facts, print_json, print_table, see_through
+from mleredux.plugin.command import Backend, RunRequest, backend, print_facts, print_json, print_table, see_through
 from mleredux.plugin.experiment import Plan
 
 from mleredux_experiments.execution import STATES
+from mleredux_experiments.results import Results
 
 
 def show(record: dict[str, Any]) -> None:
@@ -63,31 +64,33 @@ def status_there(ctx: click.Context, experiment: str) -> dict[str, Any]:
     return _status(backend(ctx).experiment(experiment))
 
 
-def analysis_there(ctx: click.Context, experiment: str, measure: str | None, as_json: bool) -> None:
-    """Print the server's analysis of an experiment."""
-    from mleredux_experiments.tables import Table, echo
+class ExperimentThere:
+    """An experiment of a server, for analysis here."""
 
-    found = backend(ctx).experiment(experiment, "analysis", {"measure": measure} if measure else {})
-    if as_json:
-        print_json(found)
-        return
-    for sentence in found["sentences"]:
-        click.echo(click.style(sentence, bold=True))
-    for note in (*found["changes"], *found["notes"]):
-        click.echo(note)
-    arms, columns = found["arms"], ("mean", "sem", "low", "high", "tasks", "runs")
-    rows = [
-        (name, arm["name"], *(arm["estimates"][name][column] for column in columns))
-        for name in dict.fromkeys(name for arm in arms for name in arm["estimates"])
-        for arm in arms
-        if name in arm["estimates"]
-    ]
-    click.echo()
-    echo(Table("Measures", ("measure", "arm", *columns), tuple(rows), ("runs", "tasks")))
-    failures = [(arm["name"], one["category"], one["primary"], one["runs"]) for arm in arms for one in arm["failures"]]
-    if failures:
-        click.echo()
-        echo(Table("Why runs fall short", ("arm", "failure", "primary of", "runs"), tuple(failures)))
+    def __init__(self, there: Backend, name: str) -> None:
+        self._there, self._id, self._detail = there, name, there.experiment(name)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self._detail["name"])
+
+    @property
+    def plan(self) -> Plan | None:
+        """Its plan, if it has one, without the texts of context files."""
+        document = self._detail.get("plan")
+        return Plan.model_validate(document) if document else None
+
+    @property
+    def told(self) -> list[str]:
+        """Each deviation from the plan in a sentence."""
+        changes = self._detail.get("changes") or []
+        return [f"After {one['results']} results: {one['what']}" for one in changes if one["results"]]
+
+    @property
+    def results(self) -> Results:
+        """The table of its runs that have ended."""
+        return Results.of(self._there.experiment(self._id, "table"))
 
 
 def _status(found: Mapping[str, Any]) -> dict[str, Any]:

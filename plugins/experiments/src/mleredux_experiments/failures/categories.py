@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 NONE = "none"
 """In place of a category: nothing went wrong."""
@@ -65,6 +66,10 @@ class Finding:
     line: str
     where: str
     kind: str | None = None
+
+    def record(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        return {**asdict(self), "title": CATEGORIES[self.category].title, "mast": self.mast}
 
     @property
     def mast(self) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def analysis_of(folders: Sequence[Path], record: Record | None) -> Analysis:
         MlereduxError: There are no runs, or they are not comparable.
     """
     stamps = stamps_of(folders)
-    changes = tuple(f"After {one.results} results: {one.what}" for one in record.deviations) if record else ()
+    changes = tuple(record.told) if record else ()
     with _lock:
         return _analysis(stamps, record.plan.model_dump_json() if record else "", changes)
 
@@ -111,7 +111,7 @@ def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...]) -> Analysis:
     results = load_runs((path for path, *_ in stamps), rollouts=True)
     if not results.rows:
         raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents on the list of runs.")
-    return analysed(results, Plan.model_validate_json(plan) if plan else None, None, changes)
+    return analysed(results, Plan.model_validate_json(plan) if plan else None, changes=changes)
 
 
 def _pictures(found: Analysis) -> list[Shown]:

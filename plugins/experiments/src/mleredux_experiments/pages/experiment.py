@@ -13,6 +13,7 @@ from mleredux_experiments.estimate import estimate
 from mleredux_experiments.execution import Execution, Place
 from mleredux_experiments.pages.compare import analysis_of, record_of, shown
 from mleredux_experiments.record import FOLDER, RECORD_FILE
+from mleredux_experiments.sources import runs_below
 
 
 def experiments(visit: Visit) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def experiment(visit: Visit) -> dict[str, Any]:
         "seeds": seeds,
         "matrix": matrix,
         "budget": record.plan.stop,
-        "estimate": estimate(record.plan, execution.planned, store),
+        "estimate": estimate(record.plan, execution.planned, runs_below(store.path)),
         "peeking": record.plan.stop.rule != "sequential" and status["ended"] < status["total"],
         **values,
     }

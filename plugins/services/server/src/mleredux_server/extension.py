@@ -13,12 +13,10 @@ from mleredux_server.idempotency import Answer, Claim
 from mleredux_server.problems import Problem
 from mleredux_server.runs import MOST_RUNS, Planned, make_runs, plan_run
 from mleredux_server.scheduler.actions import retry_run
-from mleredux_server.scheduler.summary import lacks_result
+from mleredux_server.scheduler.summary import ENDED, lacks_result
 from mleredux_server.schemas.runs import ExtensionRequest, HowToRun, RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
-
-_ENDED = ("done", "failed", "timed_out")
 
 
 class Outdated(Exception):
@@ -72,7 +70,7 @@ def extend(
     if len(rows) + len(planned) > MOST_RUNS:
         raise Problem("too-large", f"The maximum is {MOST_RUNS} runs.", hint="Create another experiment.")
     words = [f"{name} {', '.join(map(str, values))}" for name in ("tasks", "seeds") if (values := getattr(asked, name))]
-    results = sum(row.status in _ENDED for row in rows)
+    results = sum(row.status in ENDED for row in rows)
     change = {"time": now().isoformat(), "what": f"Extended by {' and '.join(words)}.", "results": results}
 
     def larger_now(there: Experiment) -> None:

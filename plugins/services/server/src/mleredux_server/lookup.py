@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from mleredux_server.service import Service
 from mleredux_server.streams.tail import Over
 from mleredux_server.views import run_view
 
+_MOST_PAST = 1000
 _WORDS: dict[type, str] = {BuildRow: "build", Experiment: "experiment", Submission: "submission"}
 
 _Row = TypeVar("_Row", BuildRow, Experiment, Submission)
@@ -122,3 +124,13 @@ def newest(
     rows = [(row, name) for row, name in session.execute(query)]
     shown, cursor = paging.cut(rows, lambda one: (one[0].created_at.isoformat(), one[0].id))
     return list(shown), cursor
+
+
+def past_runs(service: Service, caller: Caller, agents: Collection[str]) -> list[Path]:
+    """The directories of ended runs of agents that the caller may see, the newest first, at most `_MOST_PAST`."""
+    query = shown_runs().where(RunRow.agent.in_(agents), RunRow.ended_at.is_not(None))
+    if not caller.all_projects:
+        query = query.where(RunRow.project_id.in_(caller.projects))
+    with service.database.reading() as session:
+        rows = session.execute(query.order_by(RunRow.created_at.desc()).limit(_MOST_PAST)).all()
+    return [service.store.path / row.id for row, *_ in rows]

@@ -108,6 +108,9 @@ def plan_matrix(service: Service, asked: ExperimentRequest, pinned: Mapping[str,
         MlereduxError: One of them can't run here.
     """
     matrix = matrix_of(asked)
+    if matrix.stop.rule == "sequential" and not service.catalogue.hook("mleredux_decide_plan").get_hookimpls():
+        hint = "Its administrator installs mleredux-experiments; budgets need nothing."
+        raise Problem("invalid", "This server can't stop experiments by the sequential rule.", hint=hint)
     tasks, arms = plan_tasks(service.catalogue, matrix), matrix.all_arms()
     size = len(tasks) * len(arms) * len(set(matrix.experiment.seeds))
     context = max(len(text or "") for arm in arms.values() for text in ("", *arm.contexts.values()))
@@ -161,9 +164,6 @@ def matrix_of(asked: ExperimentRequest) -> Plan:
                 "Send the texts as `contexts`." if field == "context" else "Base images are configured on the server."
             )
             raise Problem("invalid", f"Arm {name[:200]} names {field}, which is of another machine.", hint=hint)
-    if asked.plan.stop.rule == "sequential":
-        hint = "Use budgets, and `experiment extend` after an analysis."
-        raise Problem("invalid", "The sequential rule applies to experiments on one machine only.", hint=hint)
     return asked.plan
 
 

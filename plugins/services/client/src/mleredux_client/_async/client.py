@@ -202,6 +202,7 @@ class AsyncClient:
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
         project: str | None = None,
+        plan: Mapping[str, Any] | None = None,
         wait: bool = False,
     ) -> AsyncExperiment:
         """Let every agent work on every task with every seed: all runs are made, or none.
@@ -212,7 +213,8 @@ class AsyncClient:
             sets: Named sets of tasks, besides.
             seeds: One run each.
             name: To know it by.
-            sandbox: This and the rest: as of `run`, for all runs.
+            sandbox: This and what follows: as of `run`, for all runs.
+            plan: The fields of a plan's file, in place of all others but `name`, `labels`, `priority` and `project`.
         """
         fields = calls.run_fields(
             sandbox=sandbox,
@@ -228,16 +230,24 @@ class AsyncClient:
             priority=priority,
             project=project or self.project,
         )
-        matrix = {
+        matrix: dict[str, Any] = {
             "name": name,
             "tasks": calls.several("tasks", tasks),
             "sets": calls.several("sets", sets),
             "agents": calls.several("agents", agents),
             "seeds": list(seeds),
         }
+        if plan is not None:
+            fields = {key: fields[key] for key in ("labels", "priority", "project")}
+            matrix = {"name": name, "plan": plan}
         document = await self._http.json(calls.create("/v1/experiments", {**matrix, **fields}))
         made = AsyncExperiment._of(self._http, document)
         return await made.wait() if wait else made
+
+    async def check(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Check a plan, given as the fields of its file: its runs, time and cost by past runs, what it detects."""
+        found: dict[str, Any] = await self._http.json(calls.create("/v1/experiments/check", {"plan": plan}))
+        return found
 
     async def get_experiment(self, id: str) -> AsyncExperiment:
         """An experiment with its runs, by id."""

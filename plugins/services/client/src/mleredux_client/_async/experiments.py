@@ -49,6 +49,17 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
         found: dict[str, Any] = await self._http.json(calls.get(f"{self._path}/analysis", {"measure": measure}))
         return found
 
+    async def table(self) -> dict[str, Any]:
+        """The table of the runs that have ended, with versions and failures, from which they can be analysed here.
+
+        `mleredux_experiments.results.Results.of` reads it.
+
+        Raises:
+            NotFound: The server has no `mleredux-experiments`.
+        """
+        found: dict[str, Any] = await self._http.json(calls.get(f"{self._path}/table"))
+        return found
+
     def to_dataframe(self) -> pd.DataFrame:
         """One row a run, as they were when the service was last asked."""
         return frame((run_row(record) for record in self.record.runs), RUN_COLUMNS)

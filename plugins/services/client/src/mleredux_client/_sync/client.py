@@ -203,6 +203,7 @@ class Client:
         labels: Mapping[str, str] | None = None,
         priority: int = 0,
         project: str | None = None,
+        plan: Mapping[str, Any] | None = None,
         wait: bool = False,
     ) -> Experiment:
         """Let every agent work on every task with every seed: all runs are made, or none.
@@ -213,7 +214,8 @@ class Client:
             sets: Named sets of tasks, besides.
             seeds: One run each.
             name: To know it by.
-            sandbox: This and the rest: as of `run`, for all runs.
+            sandbox: This and what follows: as of `run`, for all runs.
+            plan: The fields of a plan's file, in place of all others but `name`, `labels`, `priority` and `project`.
         """
         fields = calls.run_fields(
             sandbox=sandbox,
@@ -229,16 +231,24 @@ class Client:
             priority=priority,
             project=project or self.project,
         )
-        matrix = {
+        matrix: dict[str, Any] = {
             "name": name,
             "tasks": calls.several("tasks", tasks),
             "sets": calls.several("sets", sets),
             "agents": calls.several("agents", agents),
             "seeds": list(seeds),
         }
+        if plan is not None:
+            fields = {key: fields[key] for key in ("labels", "priority", "project")}
+            matrix = {"name": name, "plan": plan}
         document = self._http.json(calls.create("/v1/experiments", {**matrix, **fields}))
         made = Experiment._of(self._http, document)
         return made.wait() if wait else made
+
+    def check(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Check a plan, given as the fields of its file: its runs, time and cost by past runs, what it detects."""
+        found: dict[str, Any] = self._http.json(calls.create("/v1/experiments/check", {"plan": plan}))
+        return found
 
     def get_experiment(self, id: str) -> Experiment:
         """An experiment with its runs, by id."""

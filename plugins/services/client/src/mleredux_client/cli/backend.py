@@ -120,13 +120,13 @@ class ServerBackend:
         return self.batch([self.service.json(create("/v1/runs", known({**one, **same})))])
 
     def _planned(self, request: RunRequest) -> Batch:
-        """Ask for the experiment of a plan, whose context files are sent as texts."""
-        assert request.matrix is not None
-        plan = request.matrix.model_dump(mode="json", exclude_unset=True)
-        for arm in plan["arms"].values():
-            arm.pop("context", None)
-        made = self.service.json(create("/v1/experiments", known({"plan": plan, "project": request.project})))
+        made = self.service.json(create("/v1/experiments", _plan(request)))
         return self.batch(made["runs"], made["id"])
+
+    def check(self, request: RunRequest) -> Record:
+        """Ask what the experiment of a plan would take."""
+        found: Record = self.service.json(create("/v1/experiments/check", _plan(request)))
+        return found
 
     def batch(self, runs: list[Record], experiment: str | None = None) -> Batch:
         """Runs as the server told them, to be waited for."""
@@ -207,10 +207,10 @@ class ServerBackend:
             yield f"{run['id']} is {told['status']} already." if ended else f"Asked {run['id']} to stop."
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
-        """An experiment, also after an action, or its analysis."""
+        """An experiment, also after an action, or its analysis or table."""
         path = f"/v1/experiments/{segment(name)}"
-        if action in (None, "analysis"):
-            return self._get(path if action is None else f"{path}/analysis", dict(body or {}))
+        if action in (None, "analysis", "table"):
+            return self._get(path if action is None else f"{path}/{action}", dict(body or {}))
         call = act(f"{path}/{action}") if body is None else create(f"{path}/{action}", body)
         found: Record = self.service.json(call)
         return found
@@ -250,3 +250,12 @@ def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Repor
         task_version=facts["version"],
         metric=facts["metric"],
     )
+
+
+def _plan(request: RunRequest) -> dict[str, Any]:
+    """The body of the request for a plan, whose context files are sent as texts."""
+    assert request.matrix is not None
+    plan = request.matrix.model_dump(mode="json", exclude_unset=True)
+    for arm in plan["arms"].values():
+        arm.pop("context", None)
+    return known({"plan": plan, "project": request.project})

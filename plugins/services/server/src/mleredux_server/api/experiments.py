@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from mleredux.plugin.experiment import Plan
+from mleredux.plugin.experiment import Plan, plan_tasks
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -15,7 +16,7 @@ from mleredux_server.database.tables import Experiment, RunRow, now
 from mleredux_server.extension import Outdated, extend, retry_broken
 from mleredux_server.idempotency import Answer, Claim, claim_of, look_first
 from mleredux_server.identity import new_id
-from mleredux_server.lookup import newest, seen
+from mleredux_server.lookup import newest, past_runs, seen
 from mleredux_server.problems import Problem
 from mleredux_server.references import check_agent, pin_agent
 from mleredux_server.run_lists import shown_runs
@@ -63,6 +64,21 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
     return answer(rows).response()
 
 
+@router.post("/check")
+def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request) -> dict[str, Any]:
+    """Check the request of an experiment by a plan, and create nothing: its runs, time and cost by past runs that the
+    caller may see, and the smallest difference that it detects."""
+    service = service_of(request)
+    planned = plan_matrix(service, asked, _pinned(service, caller, asked))
+    matrix = matrix_of(asked)
+    if asked.plan is None:
+        raise Problem("invalid", "Only a plan can be checked.", hint="Set `plan`.")
+    names = list(matrix.cells(plan_tasks(service.catalogue, matrix)))
+    cells = [(cell, one.fields) for cell, one in zip(names, planned, strict=True)]
+    past = past_runs(service, caller, {str(one.fields["agent"]) for one in planned})
+    return _by(service, "mleredux_check_plan", plan=matrix, cells=cells, past=past)
+
+
 @router.get("")
 def list_experiments(
     caller: Reader,
@@ -97,16 +113,16 @@ def get_analysis(
     service = service_of(request)
     detail = _detail(service, caller, experiment_id)
     plan = Plan.model_validate(detail.plan) if detail.plan else None
-    folders = [service.store.path / run.id for run in detail.runs if run.ended_at is not None]
-    analyse = service.catalogue.hook("mleredux_analyse_runs")
-    found: dict[str, Any] | None = analyse(runs=folders, plan=plan, measure=measure)
-    if found is None:
-        raise Problem(
-            "not-found",
-            "This server can't analyse experiments.",
-            hint="Its administrator installs mleredux-experiments.",
-        )
+    found = _by(service, "mleredux_analyse_runs", runs=_ended(service, detail), plan=plan, measure=measure)
     return {**found, "changes": [f"After {one.results} results: {one.what}" for one in detail.changes if one.results]}
+
+
+@router.get("/{experiment_id}/table")
+def get_table(experiment_id: str, caller: Reader, request: Request) -> dict[str, Any]:
+    """Get the table of the runs that have ended, with versions and failures, from which they can be analysed."""
+    service = service_of(request)
+    detail = _detail(service, caller, experiment_id)
+    return _by(service, "mleredux_tabulate_runs", runs=_ended(service, detail))
 
 
 @router.post("/{experiment_id}/extend", status_code=201, response_model=ExperimentDetail)
@@ -171,6 +187,23 @@ def _pinned(service: Service, caller: Caller, asked: ExperimentRequest) -> dict[
         else:
             pinned[arm.agent] = pin_agent(service, caller, arm.agent, options)
     return pinned
+
+
+def _by(service: Service, hook: str, **asked: Any) -> dict[str, Any]:
+    """What the plugin of experiments says.
+
+    Raises:
+        Problem: It is not installed.
+    """
+    found: dict[str, Any] | None = service.catalogue.hook(hook)(**asked)
+    if found is None:
+        hint = "Its administrator installs mleredux-experiments."
+        raise Problem("not-found", "This server can't analyse experiments.", hint=hint)
+    return found
+
+
+def _ended(service: Service, detail: ExperimentDetail) -> list[Path]:
+    return [service.store.path / run.id for run in detail.runs if run.ended_at is not None]
 
 
 def _detail(service: Service, caller: Caller, experiment_id: str) -> ExperimentDetail:

@@ -1,18 +1,22 @@
-"""Budgets of experiments: what their runs used, and the end of those that are still queued once it is too much."""
+"""What ends experiments: their budgets, and the sequential rule; runs that are still queued then are cancelled."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import structlog
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Cause, Run
+from mleredux.plugin.experiment import Plan
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Experiment, Job, RunRow
 from mleredux_server.scheduler.jobs import end_run, give_up
-from mleredux_server.scheduler.summary import facts_of, lacks_result, run_at
+from mleredux_server.scheduler.summary import ENDED, facts_of, lacks_result, run_at
 from mleredux_server.service import Service
+
+_LOG = structlog.get_logger()
 
 
 def charge(session: Session, run: Run) -> str | None:
@@ -51,6 +55,41 @@ def _used(run: Run) -> tuple[float, float]:
     """Cost and hours of a run, all attempts included."""
     outcome, llm = run.outcome, run.log.state.llm
     return (llm.cost_usd if llm else None) or 0.0, (outcome.seconds if outcome else 0.0) / 3600
+
+
+def look(service: Service, experiment_id: str) -> str | None:
+    """Test an experiment with the sequential rule if more seeds are complete than at the last look.
+
+    Returns:
+        What is decided, in a sentence.
+    """
+    with service.database.reading() as session:
+        experiment = session.get(Experiment, experiment_id)
+        query = select(RunRow).where(RunRow.experiment_id == experiment_id)
+        rows = session.scalars(query).all()
+    document = (experiment.request.get("plan") if experiment is not None else None) or {}
+    if experiment is None or (document.get("stop") or {}).get("rule") != "sequential":
+        return None
+    cells: dict[tuple[str | None, str, int], bool] = {}
+    for row in rows:
+        counts = row.status in ENDED and not lacks_result(row.status, row.cause)
+        cells[row.arm, row.task, row.seed] = cells.get((row.arm, row.task, row.seed), False) or counts
+    open_seeds = {seed for (*_, seed), ended in cells.items() if not ended}
+    done = {seed for *_, seed in cells} - open_seeds
+    if len(done) < 2 or len(done) <= experiment.request.get("looked", 0) or not open_seeds:
+        return None
+    plan, folders = Plan.model_validate(document), [service.store.path / row.id for row in rows if row.seed in done]
+    try:
+        said: str | None = service.catalogue.hook("mleredux_decide_plan")(plan=plan, runs=folders, seeds=len(done))
+    except MlereduxError as error:
+        _LOG.warning("an experiment can't be tested", experiment=experiment_id, reason=str(error))
+        said = None
+    with service.database.writing() as session:
+        there = session.get(Experiment, experiment_id, with_for_update=True, populate_existing=True)
+        if there is None or there.request["plan"] != document:
+            return None  # extended meanwhile: it is tested when the next run ends
+        there.request = {**there.request, "looked": len(done), **({"stopped": said} if said else {})}
+    return said
 
 
 def stop_queued(service: Service, experiment_id: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
@@ -85,6 +86,7 @@ class Jobs:
     def __init__(self, service: Service, tally: Tally, broke: Callable[[str], None]) -> None:
         self._service, self._tally, self._broke = service, tally, broke
         self.started: dict[str, Started] = {}
+        self._looks = ThreadPoolExecutor(1, thread_name_prefix="looks")
 
     def follow(self, job: Started, *, ours: bool) -> bool:
         """Check a job: update its row, end it, or queue it again.
@@ -172,9 +174,21 @@ class Jobs:
         self._tally.ended["run", str(facts.state)] += 1
         if spent is not None:
             stop_queued(self._service, spent)
+        elif run.spec.experiment is not None:
+            self._looks.submit(self._look, run.spec.experiment)
         if facts.cause == Cause.ENVIRONMENT_BROKE:
             self._broke(run.spec.sandbox)
         return True
+
+    def _look(self, experiment_id: str) -> None:
+        """Apply the sequential rule, which takes seconds with many runs."""
+        from mleredux_server.scheduler.budgets import look, stop_queued
+
+        try:
+            if look(self._service, experiment_id):
+                stop_queued(self._service, experiment_id)
+        except Exception as error:  # the next run that ends tries again
+            _LOG.error("the sequential rule failed", experiment=experiment_id, exc_info=error)
 
     def _attempts(self, job: Started) -> int:
         """Return the number of workers that started it; one that died before that is not counted."""

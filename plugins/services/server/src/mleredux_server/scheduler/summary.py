@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import RunRow, now
 
+ENDED = ("done", "failed", "timed_out")
+"""Of runs that ended by themselves."""
 OPEN = tuple(str(state) for state in State if not state.final)
 
 
