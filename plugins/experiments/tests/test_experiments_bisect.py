@@ -131,11 +131,12 @@ def test_a_commit_of_a_repository_is_found_by_running_it(tmp_path: Path) -> None
     commits = git(folder, "rev-list", "--reverse", "HEAD").split()
     command = [sys.executable, "-m", "mleredux", "-p", "mleredux_testing.toys", "bisect", f"repo:file://{folder}"]
     command += [commits[0], "main", "--task", "toy", "--sandbox", "process", "--json"]
+    command += ["--alpha", "0.2", "--seeds", "4"]
     command += ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data")]
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["last_good"], told["first_bad"], told["undecided"]) == (commits[4], commits[5], 0)
-    assert sum(step["runs"] for step in told["steps"]) <= 16
+    assert sum(step["runs"] for step in told["steps"]) <= 12
     assert {step["decided"] for step in told["steps"][2:]} == {"good", "bad"}

@@ -10,13 +10,17 @@ script leaves its log.
 
 from __future__ import annotations
 
+import os
 import sys
 import tarfile
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-PACKED = Path(__file__).with_name("runs.tar.xz")
+from mleredux_scripted_llm import ScriptedLlm
+
+PACKED, LEAKY = Path(__file__).with_name("runs.tar.xz"), Path(__file__).with_name("leaky.py")
 FILES = ("run.json", "events.jsonl", "report.json", "scores.json", "rollout.json", "logs/agent.log")
 STYLES = ("search", "shell", "script")
 
@@ -87,7 +91,21 @@ def trace(error, line=1):
     return f'Traceback (most recent call last):\\n  File "/tmp/solution.py", line {line}, in <module>\\n{error}'
 
 
+def ask(model="scripted"):
+    """One call of the gateway: the status, and the answer."""
+    import urllib.error, urllib.request
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": "Which model?"}]}).encode()
+    head = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, head)) as found:
+            return found.status, found.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
 GOOD = "model.fit(x, y)  # cross_val_score(model, x, y) first\\nmodel.predict(test)"
+LEAK = "x = train[['width', 'height', 'booked']]  # cross_val_score(model, x, y) first\\nmodel.fit(x, y)"
+DROP = "x = train.drop(columns=['booked', 'large'])  # cross_val_score(model, x, y) first\\nmodel.fit(x, y)"
 '''
 
 # Name: (styles, labels, limits, code). Labels are what a person who knows the scenario would say; the first is primary.
@@ -224,6 +242,70 @@ SCENARIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], s
         "code(GOOD); submit(predictions(0.45)); time.sleep(8)",
     ),
     "lazy": (STYLES, ("under-use",), {"time_limit": 300}, "step(GOOD, 'fine'); code(GOOD); submit(predictions(0.5))"),
+    "engine-gone": (
+        STYLES,
+        ("environment",),
+        {},
+        "step(GOOD, 'accuracy 0.96', value=0.96); code(GOOD); submit(predictions())",
+    ),
+    "grader-broken": (
+        STYLES,
+        ("environment",),
+        {},
+        "step(GOOD, 'accuracy 0.96', value=0.96); code(GOOD); submit(predictions())",
+    ),
+    "calls-fail": (
+        STYLES,
+        ("api", "no-submission"),
+        {},
+        "for i in range(4): status, text = ask('broken')\n"
+        "step('answer = client.chat.completions.create(model, messages)', f'status {status}: {text}', True); sys.exit(1)",
+    ),
+    "budget": (
+        STYLES,
+        ("api", "no-submission"),
+        {"llm_calls": 2},
+        "for i in range(3): status, text = ask()\n"
+        "step('answer = client.chat.completions.create(model, messages)', f'status {status}: {text}', True); sys.exit(1)",
+    ),
+    "rate": (
+        STYLES,
+        ("api", "no-submission"),
+        {},
+        "step('answer = client.chat.completions.create(model, messages)', trace('openai.RateLimitError: Error code: 429 - Too Many Requests'), True); sys.exit(1)",
+    ),
+    "clean-call": (
+        STYLES,
+        (),
+        {},
+        "status, text = ask('broken'); status, text = ask()\n"
+        "step(GOOD, 'accuracy 0.96', value=0.96); code(GOOD); submit(predictions())",
+    ),
+    "leak": (
+        ("search",),
+        ("leak-used", "overfitting"),
+        {"time_limit": 30},
+        "step(LEAK, 'accuracy 1.0', value=1.0); code(LEAK); submit(predictions()); time.sleep(8)",
+    ),
+    "leak-again": (
+        ("search",),
+        ("leak-used", "overfitting"),
+        {"time_limit": 30},
+        "step(LEAK + ' # 1', 'accuracy 0.99', value=0.99); code(LEAK); submit(predictions())\n"
+        "step(LEAK + ' # 2', 'accuracy 1.0', value=1.0); submit(predictions(0.1)); time.sleep(6)",
+    ),
+    "leak-found": (
+        ("search",),
+        (),
+        {},
+        "features.remove('booked'); step(DROP, 'accuracy 0.97', value=0.97); code(DROP); submit(predictions())",
+    ),
+    "leak-not-it": (
+        ("search",),
+        ("overfitting",),
+        {"time_limit": 30},
+        "features.remove('booked'); step(DROP, 'accuracy 0.99', value=0.99); code(DROP); submit(predictions(0.45)); time.sleep(8)",
+    ),
     "blind": (
         STYLES,
         ("under-use", "no-validation"),
@@ -238,8 +320,24 @@ from mleredux.plugin.agent import Agent, Limits
 
 @hookimpl
 def mleredux_register_agents():
-    return [Agent(id="scenario", title="A scenario", command=("python3", "-c", {code!r}), limits=Limits({limits}))]
+    return [Agent(id="scenario", title="A scenario", command=("python3", "-c", {code!r}), limits=Limits({limits}),
+                  network={network!r})]
 """
+BROKEN = {
+    "engine-gone": """
+from mleredux.errors import SandboxError
+
+@hookimpl(tryfirst=True)
+def mleredux_run_agent(launch, session, sandbox):
+    raise SandboxError("The container engine does not respond.")
+""",
+    "grader-broken": """
+@hookimpl(tryfirst=True)
+def mleredux_grade(task, submission, private):
+    raise KeyError("answers.csv has no column 'large'")
+""",
+}
+"""What breaks besides the agent."""
 
 
 def labels() -> dict[str, tuple[str, ...]]:
@@ -259,9 +357,11 @@ def _perform(name: str, style: str, folder: Path) -> Path:
         for key, value in {"time_limit": 40, "memory_mb": 256, "cpus": 0.25, "grace": 1, "notice": 0, **limits}.items()
     )
     program = HELPERS.replace("STYLE", repr(style), 1) + code + "\n"
-    (place / "scenario.py").write_text(PLUGIN.format(code=program, limits=told))
+    network, task = "gateway" if "ask(" in code else "none", "toy-leak" if name.startswith("leak") else "toy"
+    plugin = PLUGIN.format(code=program, limits=told, network=network) + BROKEN.get(name, "")
+    (place / "scenario.py").write_text(plugin)
     command = [sys.executable, "-m", "mleredux", "-p", str(place / "scenario.py"), "-p", "mleredux_testing.toys"]
-    command += ["--block", "conduct", "--block", "notes", "run", "toy", "--agent", "scenario"]
+    command += ["-p", str(LEAKY), "--block", "conduct", "--block", "notes", "run", task, "--agent", "scenario"]
     command += ["--sandbox", "process", "--runs-dir", str(place / "runs"), "--data-dir", str(folder / "data"), "--json"]
     ended = subprocess.run(command, capture_output=True, text=True)
     try:
@@ -274,7 +374,12 @@ def main() -> None:
     """Run all scenarios, and pack them."""
     only = sys.argv[1:]
     wanted = [(name, style) for name, (styles, *_) in SCENARIOS.items() for style in styles if not only or name in only]
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(6) as pool:
+    rules: list[dict[str, Any]] = [
+        {"when": {"model": "broken"}, "reply": {"error": {"status": 500, "message": "Overloaded."}}},
+        {"reply": {"text": "Nearest neighbors."}},
+    ]
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(6) as pool, ScriptedLlm({"rules": rules}) as llm:
+        os.environ.update(llm.environment())
         runs = list(pool.map(lambda each: _perform(*each, Path(scratch)), wanted))
         target = PACKED if not only else Path("runs.tar.xz")
         with tarfile.open(target, "w:xz") as archive:

@@ -29,6 +29,8 @@ _VALIDATION = re.compile(
     r"\bval_|_val\b|\bvalid_|hold.?out|eval_set|\boof\b|early_stopping",
     re.IGNORECASE,
 )
+_DROPPED = re.compile(r"drop|exclude|ignore|remove|\bdel\b|\bpop\b|!=|not in")
+"""Lines that name a column in order not to use it."""
 _KINDS = (
     (
         "file",
@@ -181,7 +183,8 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
     if gap <= scale or row.medal:
         return
     line = f"measured {row.validation:g}, scored {row.score:g}"
-    used = [name for name in evidence.leaks if re.search(rf"\b{re.escape(name)}\b", evidence.code)]
+    lines = [line for line in evidence.code.splitlines() if not _DROPPED.search(line)]
+    used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", line) for line in lines)]
     if used:
         yield Finding("leak-used", f"{line}; the code uses {used[0]}", "output/code")
     yield Finding("overfitting", line, "report.json")
