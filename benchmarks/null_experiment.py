@@ -1,34 +1,43 @@
 """Null experiments on real runs: how often does the comparison find a difference between an agent and itself?
 
-Run an experiment with one arm, several tasks and many seeds, for example `benchmarks/null.toml`; then
-`uv run python benchmarks/null_experiment.py RUNS_DIR [--seeds 3] [--experiments 1000]`. Each null experiment draws
-disjoint seeds of the real runs for two arms that are the same agent, separately for each task, and compares them.
+Run an experiment with several tasks and seeds, for example `benchmarks/findings.toml`; then
+`uv run python benchmarks/null_experiment.py RUNS_DIR [--seeds 2] [--experiments 1000]`. Each null experiment draws
+disjoint seeds of an arm's real runs for two arms that are the same, separately for each task, and compares them. Tasks
+on which an arm scores the same with every seed are left out: they can't raise an alarm. Intervals of the rates are
+Wilson's, over the draws; these share the same runs.
 """
 
 from __future__ import annotations
 
 import argparse
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from mleredux_experiments.inference.resampling import sign_flip, two_level
 from mleredux_experiments.measures import cells, measure
 from mleredux_experiments.sources import load
+from statsmodels.stats.proportion import proportion_confint
 
-MEASURES = ("any_medal", "percentile", "gap_to_gold")
+MEASURES = ("any_medal", "percentile", "gap_to_median")
+LEAST = 5
+"""Tasks that vary: with fewer, sign flips can't reach 5 %."""
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path)
-    parser.add_argument("--seeds", type=int, default=3, help="of each arm")
+    parser.add_argument("--seeds", type=int, default=2, help="of each of both")
     parser.add_argument("--experiments", type=int, default=1000)
     asked = parser.parse_args()
-    rows = load(asked.runs).rows
-    print("| measure | tasks | runs | false alarms | intervals that cover 0 |\n| --- | --- | --- | --- | --- |")
-    for name in MEASURES:
-        values = list(cells(rows, measure(name)).values())
+    print("| arm | measure | tasks that vary | runs | false alarms (95 %) | intervals that cover 0 |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for (arm, rows), name in product(load(asked.runs).arms.items(), MEASURES):
+        found = cells(rows, measure(name)).values()
+        values = [one for one in found if len(one) >= 2 * asked.seeds and len(set(one)) > 1]
+        if len(values) < LEAST:
+            continue
         generator, alarms, covered = np.random.default_rng(0), 0, 0
         for number in range(asked.experiments):
             drawn = [generator.permutation(one)[: 2 * asked.seeds] for one in values]
@@ -38,8 +47,10 @@ def main() -> None:
             assert interval is not None
             alarms += sign_flip(difference, seed=number) <= 0.05
             covered += interval.low <= 0 <= interval.high
-        shares = [f"{count / asked.experiments:.1%}" for count in (alarms, covered)]
-        print(f"| {name} | {len(values)} | {sum(map(len, values))} | {' | '.join(shares)} |", flush=True)
+        low, high = proportion_confint(alarms, asked.experiments, method="wilson")
+        rate = f"{alarms / asked.experiments:.1%} ({low:.1%} to {high:.1%})"
+        told = (len(values), sum(map(len, values)), rate, f"{covered / asked.experiments:.1%}")
+        print(f"| {arm} | {name} | {' | '.join(map(str, told))} |", flush=True)
 
 
 if __name__ == "__main__":

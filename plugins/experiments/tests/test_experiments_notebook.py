@@ -19,11 +19,13 @@ NOTEBOOK = Path(__file__).parents[3] / "docs" / "how-to" / "experiments.ipynb"
 def test_the_notebook_runs_and_shows_its_values() -> None:
     book = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     NotebookClient(book, timeout=300, kernel_name="python3").execute()
-    shown = "".join(str(cell.get("outputs")) for cell in book.cells)
-    assert "0 of 4 runs ended" in shown and "4 of 4 runs ended" in shown
-    assert "blend wins 2 and loses 0 of 2 tasks" in shown
-    assert "image/png" in shown
-    assert "Extended by seeds 1." in shown
+    kept = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+    for shown in ("".join(str(cell.get("outputs")) for cell in one.cells) for one in (book, kept)):
+        assert "0 of 8 runs ended" in shown and "8 of 8 runs ended" in shown
+        assert "blend wins 4 and loses 0 of 4 tasks" in shown and "blend wins 5 and loses 0 of 5 tasks" in shown
+        assert "image/png" in shown and shown.count("text/html") == 5
+        assert "under-use 4 of 4 runs" in shown
+        assert "Extended by tasks diabetes." in shown
 
 
 def test_without_the_distribution_one_sentence_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,8 +183,8 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
     if gap <= scale or row.medal:
         return
     line = f"measured {row.validation:g}, scored {row.score:g}"
-    lines = [line for line in evidence.code.splitlines() if not _DROPPED.search(line)]
-    used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", line) for line in lines)]
+    lines = [one for one in evidence.code.splitlines() if not _DROPPED.search(one)] if evidence.leaks else []
+    used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", one) for one in lines)]
     if used:
         yield Finding("leak-used", f"{line}; the code uses {used[0]}", "output/code")
     yield Finding("overfitting", line, "report.json")
