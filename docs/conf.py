@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
 import tomllib
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -107,8 +111,27 @@ def _read_fences(app: Sphinx, what: str, name: str, thing: object, options: obje
     lines[:] = made
 
 
+def _export_experiment(app: Sphinx, error: Exception | None) -> None:
+    """With `sphinx-build -t experiment`, run a small experiment, and add its web pages to the site."""
+    if error is not None or not app.tags.has("experiment"):
+        return
+    with tempfile.TemporaryDirectory(prefix="mleredux-docs-") as folder:
+        runs, data = ["--runs-dir", f"{folder}/runs"], ["--data-dir", f"{folder}/data"]
+        mleredux = [sys.executable, "-m", "mleredux"]
+        plan = str(ROOT / "docs/how-to/small.toml")
+        subprocess.run(
+            [*mleredux, "experiment", "run", plan, "--jobs", "2", *runs, *data], check=True, stdout=subprocess.DEVNULL
+        )
+        target = Path(app.outdir) / "example"
+        shutil.rmtree(target, ignore_errors=True)
+        subprocess.run(
+            [*mleredux, "view", "--export", str(target), *runs, *data], check=True, stdout=subprocess.DEVNULL
+        )
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.connect("build-finished", _export_experiment)
     app.connect("autodoc-process-docstring", _read_fences)
     app.connect("builder-inited", _write_pages)
     app.connect("source-read", _lead_out)

@@ -46,7 +46,8 @@ from mleredux.plugin import hookimpl
 def mleredux_register_pages(): return ["a text"]
 """
 PAGE = """{% extends "layout.html.j2" %}{% set here = "/words" %}
-{% block content %}<main id="main">{{ said }} {{ rows|length }}</main>{% endblock %}"""
+{% block content %}<main id="main">{{ said }} {{ rows|length }}</main>
+<a href="{{ link("leads", "nowhere") }}">x</a>{% endblock %}"""
 
 
 @pytest.fixture

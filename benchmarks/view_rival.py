@@ -1,0 +1,227 @@
+"""How the web pages compare with Inspect's viewer and MLflow, in the same browser, on as many runs and as many bytes.
+
+    python -m venv rival && rival/bin/pip install inspect-ai mlflow
+    uv run python benchmarks/view_rival.py --python rival/bin/python [--runs 2000] [--steps 300000] [--log-mb 100]
+
+A run is a run of MLflow, and a log file of one sample for Inspect, with the same rollout of twelve steps. The long log
+is an artifact of MLflow, and the output of a tool for Inspect; the long rollout is the messages of a sample, and MLflow
+has nothing like it. A page counts as shown when a text of it is in the document, and painted two frames later. Needs
+Chromium (`.ci/chromium`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from _measuring import machine, table
+from playwright.sync_api import Error, sync_playwright
+from view import BYTES, LOG_LINE, PAINTED, make_run, rollout_text
+
+SECONDS = 60
+SHOWN = "(text) => document.body && document.body.innerText.includes(text)"
+INSPECT = """
+import sys, pathlib
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ChatMessageUser
+folder, runs, steps, size = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:])
+made = eval(Task(dataset=[Sample("hi")]), model="mockllm/model", log_dir=str(folder / "first"), display="none")
+log = read_eval_log(made[0].location)
+def told(count):
+    words = "Step {n}: I try {trees} trees and read the validation score."
+    return [ChatMessageAssistant(content=words.format(n=n, trees=100 * n)) for n in range(count)]
+def write(name, messages):
+    log.eval.task, log.eval.run_id, log.eval.eval_id, log.eval.task_id = name, name, name, name
+    log.samples[0].messages, log.samples[0].events = messages, []
+    write_eval_log(log, str(folder / "logs" / f"2026-11-22T10-00-00+00-00_{name}_{name}.eval"))
+(folder / "logs").mkdir()
+for number in range(runs):
+    write(f"task{number:05d}", told(12))
+write("longrollout", told(steps))
+line = "epoch %d loss 0.12345 accuracy 0.98765 lr 0.001 time 12.3 s elapsed\\n"
+text = "".join(line % n for n in range(size // 69)) + "the last line"
+write("longlog", [ChatMessageUser(content="begin"), ChatMessageTool(content=text)])
+"""
+MLFLOW = """
+import sys, pathlib, time, uuid
+import mlflow
+from mlflow.entities import Metric, Param
+from mlflow.tracking import MlflowClient
+folder, runs, steps, size = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:])
+client = MlflowClient(f"sqlite:///{folder}/mlflow.db")
+experiment = client.create_experiment("runs", artifact_location=f"file://{folder}/artifacts")
+for number in range(runs):
+    run = client.create_run(experiment, run_name=f"task{number:05d}").info.run_id
+    scores = [Metric("score", 0.6 + n / 50, 1 + n, n) for n in range(5)]
+    client.log_batch(run, scores, [Param("agent", "aide"), Param("seed", str(number % 5))])
+    client.set_terminated(run)
+run = client.create_run(experiment, run_name="longlog").info.run_id
+line = "epoch %d loss 0.12345 accuracy 0.98765 lr 0.001 time 12.3 s elapsed\\n"
+(folder / "agent.log").write_text("".join(line % n for n in range(size // 69)) + "the last line")
+client.log_artifact(run, str(folder / "agent.log"))
+print(run, experiment)
+"""
+
+
+@contextmanager
+def served(command: list[Any], url: str | None) -> Iterator[str]:
+    """The address of a program, once it answers; the first line that it prints where None is given."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as program:
+        assert program.stdout is not None
+        try:
+            yield _answering(url) if url else program.stdout.readline().strip()
+        finally:
+            program.send_signal(signal.SIGTERM)
+            try:
+                program.wait(10)
+            except subprocess.TimeoutExpired:
+                program.kill()
+
+
+def _answering(url: str) -> str:
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        try:
+            urllib.request.urlopen(url, timeout=5)
+            return url
+        except OSError:
+            time.sleep(0.2)
+    raise SystemExit(f"{url} does not answer.")
+
+
+def free_port() -> int:
+    """A port that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+class Measured:
+    """What one viewer takes: painted after so many ms, bytes, and MB of memory of scripts, by what is opened."""
+
+    def __init__(self, browser: Any, once: str | None = None) -> None:
+        self.context, self.found = browser.new_context(), dict[str, float | None]()
+        if once:
+            page = self.context.new_page()
+            page.goto(once)
+            page.close()
+
+    def open(self, name: str, url: str, text: str) -> None:
+        """Open an address in a fresh page with an empty cache, and wait for a text."""
+        page = self.context.new_page()
+        page.context.new_cdp_session(page).send("Network.clearBrowserCache")
+        begun = time.perf_counter()
+        try:
+            page.goto(url, timeout=SECONDS * 1000, wait_until="commit")
+            page.wait_for_function(SHOWN, arg=text, timeout=SECONDS * 1000)
+            page.evaluate(PAINTED)
+            self.found[name] = (time.perf_counter() - begun) * 1000
+            self.found[f"{name} bytes"] = page.evaluate(BYTES)
+            self.found[f"{name} memory"] = page.evaluate("performance.memory.usedJSHeapSize") / 2**20
+        except Error as error:  # it does not get there
+            print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
+            self.found[name] = None
+        page.close()
+
+
+def own(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
+    """Measure the pages of this project."""
+    runs = folder / "runs"
+    for number in range(asked.runs):
+        make_run(runs, number, steps=12)
+    large = make_run(runs, asked.runs + 1, steps=2, status="done", task="wine")
+    with (large / "logs/agent.log").open("wb") as file:
+        file.writelines(LOG_LINE % number for number in range((asked.log_mb << 20) // 69))
+        file.write(b"the last line")
+    (large / "rollout.json").write_text(rollout_text(asked.steps))
+    command = [Path(sys.executable).with_name("mleredux"), "view", "--no-browser", "--runs-dir", runs]
+    with served(command, None) as once:
+        measured, base = Measured(browser, once), once.partition("/?")[0]
+        measured.open("list", f"{base}/", "digits")
+        measured.open("log", f"{base}/runs/{large.name}/log", "the last line")
+        measured.open("rollout", f"{base}/runs/{large.name}/steps", "Step 2: I try")
+    return measured
+
+
+def inspect(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
+    """Measure Inspect's viewer."""
+    made = [asked.python, "-c", INSPECT, folder, asked.runs, asked.steps, asked.log_mb << 20]
+    subprocess.run(list(map(str, made)), check=True, stdout=subprocess.DEVNULL)
+    port = free_port()
+    program = asked.python.with_name("inspect")
+    command = [program, "view", "start", "--log-dir", folder / "logs", "--port", str(port)]
+    with served(command, f"http://127.0.0.1:{port}/") as base:
+        measured, name = Measured(browser), "2026-11-22T10-00-00%2B00-00_{0}_{0}.eval"
+        measured.open("list", base, "task0")
+        measured.open("log", f"{base}#/logs/{name.format('longlog')}/samples/sample/1/1/messages", "begin")
+        measured.open("rollout", f"{base}#/logs/{name.format('longrollout')}/samples/sample/1/1/messages", "Step 2: I")
+    return measured
+
+
+def mlflow(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured:
+    """Measure MLflow."""
+    made = [asked.python, "-c", MLFLOW, folder, asked.runs, asked.steps, asked.log_mb << 20]
+    done = subprocess.run(list(map(str, made)), check=True, stdout=subprocess.PIPE, text=True)
+    run, experiment = done.stdout.split()[-2:]
+    port = free_port()
+    command = [asked.python.with_name("mlflow"), "server", "--backend-store-uri", f"sqlite:///{folder}/mlflow.db"]
+    with served([*command, "--port", str(port), "--workers", "1"], f"http://127.0.0.1:{port}/") as base:
+        measured = Measured(browser)
+        measured.open("list", f"{base}#/experiments/{experiment}/runs", "task0")
+        measured.open("log", f"{base}#/experiments/{experiment}/runs/{run}/artifacts/agent.log", "epoch 10")
+    return measured
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", type=Path, required=True, help="Of an environment with inspect-ai and mlflow.")
+    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--steps", type=int, default=300_000)
+    parser.add_argument("--log-mb", type=int, default=100)
+    parser.add_argument("--folder", type=Path)
+    asked = parser.parse_args()
+    asked.python = asked.python.absolute()
+    folder = asked.folder or Path(tempfile.mkdtemp(prefix="view-"))
+    found = {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, measure in (("mleredux", own), ("Inspect", inspect), ("MLflow", mlflow)):
+            (folder / name).mkdir(parents=True)
+            found[name] = measure(folder / name, browser, asked).found
+        browser.close()
+    rows = [("", *found, "better of the two / mleredux")]
+    for title, key in (
+        (f"list of {asked.runs:,} runs, painted (ms)", "list"),
+        ("bytes for it", "list bytes"),
+        ("script memory of its tab (MB)", "list memory"),
+        (f"log of {asked.log_mb} MB, painted (ms)", "log"),
+        ("script memory of its tab (MB)", "log memory"),
+        (f"rollout of {asked.steps:,} steps, painted (ms)", "rollout"),
+        ("script memory of its tab (MB)", "rollout memory"),
+    ):
+        values = [one.get(key) for one in found.values()]
+        others = [value for value in values[1:] if value is not None]
+        ratio = f"{min(others) / values[0]:.1f}" if others and values[0] else "–"
+        told = [f"{value:,.0f}" if value is not None else "–" for value in values]
+        rows.append((title, *told, ratio))
+    print(machine())
+    print(table(*rows))
+    if asked.folder is None:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
