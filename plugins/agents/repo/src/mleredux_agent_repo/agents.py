@@ -12,6 +12,7 @@ from typing import Any
 from mleredux.plugin.agent import Agent, AgentFolder, Build, Limits, Smoke
 from mleredux.plugin.container import images_of
 
+from mleredux_agent_repo.layers import dockerfile
 from mleredux_agent_repo.manifest import MANIFEST, Manifest, read_manifest
 from mleredux_agent_repo.references import SCHEME, parse
 from mleredux_agent_repo.scripts import find_script, make_script
@@ -20,16 +21,6 @@ from mleredux_agent_repo.sources import Source, get
 AGENT_DIR = "/opt/agent"
 _LIMITS = {"memory": "memory_mb", "disk": "disk_mb"}
 _GENERATED = "mleredux.Dockerfile"
-_DOCKERFILE = """\
-ARG BASE_IMAGE
-FROM ${{BASE_IMAGE}}
-USER root
-RUN python3 -m venv --system-site-packages /opt/venv
-ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1
-COPY . {place}
-WORKDIR {place}
-"""
-_INSTALL = "RUN python -m pip install --no-cache-dir --disable-pip-version-check {requirements}\n"
 
 
 def agent_of(reference: str) -> Agent:
@@ -46,7 +37,7 @@ def agent_of(reference: str) -> Agent:
         script,
         source.commit,
         source.reference,
-        lambda needed: (_with_dockerfile(source, needed), _GENERATED),
+        lambda needed: _build_of(source, needed),
         remote=source.remote,
     )
 
@@ -54,6 +45,8 @@ def agent_of(reference: str) -> Agent:
 def make_agent(source: Source, manifest: Manifest) -> Agent:
     """The agent that a manifest describes."""
     about, build, environment = manifest.agent, manifest.build, manifest.environment
+    made = Build(context=source.folder, dockerfile=build.dockerfile) if build.dockerfile else None
+    made = made or _build_of(source, build.python)
     asked = manifest.limits.model_dump(exclude_none=True)
     limits = {_LIMITS.get(name, name): value for name, value in asked.items()}
     return Agent(
@@ -61,15 +54,15 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         version=f"{about.version} ({source.commit[:12]})",
         title=about.title or about.id,
         command=tuple(about.command),
-        build=Build(
-            context=source.folder if build.dockerfile else _with_dockerfile(source, build.python),
-            dockerfile=build.dockerfile or _GENERATED,
-            folder=_folder(source, build.dockerfile, build.python),
-            writable_root=build.writable_root,
-            time_limit=build.time_limit,
-            max_image_mb=build.max_image,
-            hosts=tuple(manifest.network.build),
-            images=_images(source.folder, build.dockerfile),
+        build=made.model_copy(
+            update={
+                "folder": _folder(source, build.dockerfile, build.python),
+                "writable_root": build.writable_root,
+                "time_limit": build.time_limit,
+                "max_image_mb": build.max_image,
+                "hosts": tuple(manifest.network.build),
+                "images": _images(source.folder, build.dockerfile),
+            }
         ),
         env={"MLEREDUX_AGENT_DIR": AGENT_DIR, **environment.set},
         secrets=tuple(dict.fromkeys((*environment.passed, *environment.secrets))),
@@ -100,12 +93,15 @@ def _images(folder: Path, dockerfile: str | None) -> tuple[str, ...]:
     return tuple(images_of((folder / dockerfile).read_text(encoding="utf-8", errors="replace")))
 
 
-def _with_dockerfile(source: Source, requirements: list[str]) -> Path:
+def _build_of(source: Source, requirements: list[str]) -> Build:
+    """An image of the agent's folder and what it requires, by a Dockerfile of ours."""
+    text, shared = dockerfile(source.folder, requirements, AGENT_DIR)
+    return Build(context=_with_dockerfile(source, text), dockerfile=_GENERATED, shared_steps=shared)
+
+
+def _with_dockerfile(source: Source, text: str) -> Path:
     """The agent's folder with a Dockerfile of ours, beside the untouched one in the cache."""
     place = source.root.with_name(f"{source.root.name}-{len(source.folder.relative_to(source.root).parts)}-built")
-    text = _DOCKERFILE.format(place=AGENT_DIR)
-    if requirements:
-        text += _INSTALL.format(requirements=" ".join(_quoted(item) for item in requirements))
     target = place / source.folder.relative_to(source.root)
     written = (target / _GENERATED).is_file() and not (target / _GENERATED).is_symlink()
     if not written or (target / _GENERATED).read_text(encoding="utf-8") != text:
@@ -118,11 +114,6 @@ def _with_dockerfile(source: Source, requirements: list[str]) -> Path:
             shutil.rmtree(place, ignore_errors=True)
             tree.rename(place)
     return target
-
-
-def _quoted(item: str) -> str:
-    words = item.split() if item.startswith("-r ") else [item]
-    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
 def _reader(manifest: Manifest) -> Callable[[Path], Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,9 @@ def siblings(script: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def make_script(script: Path, version: str, reference: str, context: Any, *, remote: bool) -> Agent:
+def make_script(
+    script: Path, version: str, reference: str, build: Callable[[list[str]], Build], *, remote: bool
+) -> Agent:
     """The agent that runs a script.
 
     Args:
@@ -61,20 +64,19 @@ def make_script(script: Path, version: str, reference: str, context: Any, *, rem
         version: Of its content.
         reference: What finds exactly this again.
         remote: Whether it was fetched from another machine.
-        context: `context(requirements)` makes the folder that an image is built from, and its Dockerfile's name.
+        build: `build(requirements)` says how an image of it is built.
 
     Raises:
         MlereduxError: Its inline metadata is not valid.
     """
     requirements, python = _needed(script)
     folder = AgentFolder(path=script.parent, place=PLACE, python=requirements, requires_python=python)
-    built, dockerfile = context(list(requirements))
     made = Agent(
         id=re.sub(r"[^A-Za-z0-9._-]+", "-", script.name).lstrip("._-") or "script",
         version=f"1 ({version[:12]})",
         title=f"The script {script.name}",
         command=_command(script.name, ""),
-        build=Build(context=built, dockerfile=dockerfile, folder=folder),
+        build=build(list(requirements)).model_copy(update={"folder": folder}),
         env=_VARIABLES,
         options={"args": ""},
         isolated=True,

@@ -144,7 +144,14 @@ class _Builder:
                 self._log.write(f"Step {number}/{len(self._instructions)} : RUN {rest}")
                 proxies = {name: value for name, value in self._arguments.items() if name.lower().endswith("_proxy")}
                 self._image = run_step(
-                    self._client, self._image, rest, {**proxies, **self._values}, self._log, self._bounds, self._watch
+                    self._client,
+                    self._image,
+                    rest,
+                    {**proxies, **self._values},
+                    self._log,
+                    self._bounds,
+                    self._watch,
+                    shared=rest in self._plan.shared,
                 )
             else:
                 self._pending.append((number, f"{word} {rest}"))

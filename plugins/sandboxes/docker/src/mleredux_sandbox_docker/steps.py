@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.plugin.container import BuildDisk, BuildLimits, BuildLog
+from mleredux.plugin.container import (
+    DOWNLOADS,
+    DOWNLOADS_VARIABLE,
+    BuildDisk,
+    BuildLimits,
+    BuildLog,
+    downloads,
+    downloads_size,
+)
 
 from mleredux_sandbox_docker.engine import gone_is_fine
 
@@ -85,7 +93,15 @@ class Watch(threading.Thread):
 
 
 def run_step(
-    client: APIClient, image: str, command: str, values: dict[str, str], log: BuildLog, bounds: Bounds, watch: Watch
+    client: APIClient,
+    image: str,
+    command: str,
+    values: dict[str, str],
+    log: BuildLog,
+    bounds: Bounds,
+    watch: Watch,
+    *,
+    shared: bool,
 ) -> str:
     """Run a step on an image.
 
@@ -97,6 +113,7 @@ def run_step(
         log: Where its output goes.
         bounds: What it may use.
         watch: Of the build.
+        shared: Whether it gets the cache of downloads that builds share.
 
     Returns:
         The image with what it wrote.
@@ -114,10 +131,14 @@ def run_step(
             log.write(" ---> Using cache")
             return str(known["Id"])
     arguments = _arguments(command, config)
+    cache = downloads() if shared else None
+    if cache is not None:
+        values = {**values, DOWNLOADS_VARIABLE: f"--cache-dir={DOWNLOADS}"}
     if values:  # not by the container's own variables: an image made of it would keep them
         arguments = ["env", *(f"{name}={value}" for name, value in values.items()), *arguments]
-    with _container(client, found, arguments, bounds) as (container, written):
-        watch.size = lambda: written(container) if written else 0
+    before = downloads_size(cache) if cache else 0
+    with _container(client, found, arguments, bounds, cache) as (container, written):
+        watch.size = lambda: (written(container) if written else 0) + (downloads_size(cache) - before if cache else 0)
         watch.stop = lambda: _kill(client, container)
         try:
             _run(client, container, log, bounds, watch)
@@ -156,13 +177,13 @@ def _arguments(command: str, config: dict[str, Any]) -> list[str]:
 
 @contextlib.contextmanager
 def _container(
-    client: APIClient, image: dict[str, Any], arguments: Sequence[str], bounds: Bounds
+    client: APIClient, image: dict[str, Any], arguments: Sequence[str], bounds: Bounds, cache: Path | None
 ) -> Iterator[tuple[str, Callable[[str], int] | None]]:
     """A container that is not started yet, and how to measure it where its disk is not limited."""
     from docker.types import LogConfig, Mount, Ulimit
 
     limits, disk = bounds.limits, bounds.disk
-    mounts = []
+    mounts = [Mount(DOWNLOADS, str(cache), type="bind")] if cache else []
     if disk is not None:
         for name, text in _ENGINES_FILES.items():
             (disk.path / name).write_text(text)

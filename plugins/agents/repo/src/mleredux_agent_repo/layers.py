@@ -1,0 +1,112 @@
+"""The Dockerfile of agents that bring none: requirements first, the agent's files last.
+
+A layer that comes before the files is built again only when the requirements change. The first one installs wheels by
+name with pip of the base image, before there is anything of the agent's: it alone shares the cache of downloads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+_HEAD = """\
+ARG BASE_IMAGE
+FROM ${BASE_IMAGE}
+USER root
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG PIP_TRUSTED_HOST
+RUN python3 -m venv --system-site-packages /opt/venv
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1
+"""
+_SHARED = (
+    "python3 -m pip --python /opt/venv install --disable-pip-version-check --only-binary=:all:"
+    ' "${MLEREDUX_PIP_CACHE:---no-cache-dir}" {names} || echo "The next step installs them."'
+)
+_INSTALL = "RUN python -m pip install --no-cache-dir --disable-pip-version-check {requirements}\n"
+_PACKAGE = (
+    "RUN python -m pip install --no-cache-dir --disable-pip-version-check --no-build-isolation {requirements}"
+    " || python -m pip install --no-cache-dir --disable-pip-version-check {requirements}\n"
+)
+_FILES = """\
+WORKDIR {place}
+COPY . {place}
+"""
+_LISTED = "/opt/requirements"
+_ELSEWHERE = re.compile(r"(-e|--editable|-r|--requirement|-c|--constraint|-f|--find-links)\b|\.|/|\w:\\|file:")
+"""How a line of requirements begins that names other files."""
+_COMMENT = re.compile(r"(^|\s+)#.*")
+
+
+def dockerfile(folder: Path, requirements: list[str], place: str) -> tuple[str, tuple[str, ...]]:
+    """The Dockerfile of an agent's folder, and its steps that execute nothing of it.
+
+    Args:
+        folder: The agent's files.
+        requirements: What pip installs: names, `-r FILE`, `.`, URLs.
+        place: Of the files in the image.
+    """
+    files = [item.split()[1] for item in requirements if item.startswith("-r ")]
+    lines = {name: _lines(folder / name) for name in files}
+    alone = [name for name in files if not any(_ELSEWHERE.match(line) for line in lines[name])]
+    packages = [item for item in requirements if item == "." or item.startswith(".[")]
+    needed = [line for item in packages for line in _dependencies(folder, item)]
+    early = [item for item in requirements if item not in packages and not _ELSEWHERE.match(item)]
+    late = [item for item in requirements if item not in early and item.removeprefix("-r ").strip() not in alone]
+    simple = [name for name in alone if len(_plain(lines[name])) == len(set(lines[name]))]
+    names = _plain([*early, *needed, *(line for name in simple for line in lines[name])])
+    text, shared = _HEAD, _SHARED.replace("{names}", _quoted(names))
+    if names:
+        text += f"RUN {shared}\n"
+    text += "".join(f"COPY {json.dumps([name, f'{_LISTED}/{number}.txt'])}\n" for number, name in enumerate(alone))
+    early += [*_plain(needed), *(f"-r {_LISTED}/{number}.txt" for number in range(len(alone)))]
+    if early:
+        text += _INSTALL.format(requirements=_quoted(early))
+    text += _FILES.format(place=place)
+    if late:
+        text += (_PACKAGE if packages else _INSTALL).format(requirements=_quoted(late))
+    return text, (shared,) if names else ()
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a file of requirements, without comments, those that go on joined."""
+    text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ") if path.is_file() else ""
+    return [line for raw in text.splitlines() if (line := _COMMENT.sub("", raw).strip())]
+
+
+def _plain(lines: Iterable[str]) -> list[str]:
+    """Those that name a package of the index, and nothing else: no URL, no option, no hash."""
+    found = dict[str, None]()
+    for line in lines:
+        try:
+            wanted = Requirement(line)
+        except InvalidRequirement:
+            continue
+        if wanted.url is None:
+            found[str(wanted)] = None
+    return list(found)
+
+
+def _dependencies(folder: Path, item: str) -> list[str]:
+    """What the agent's own package requires to be built and used, as far as its pyproject.toml states it."""
+    try:
+        told: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        project, extras = told.get("project", {}), item[1:].strip("[]").split(",")
+        optional = project.get("optional-dependencies", {})
+        build = told.get("build-system", {}).get("requires", ["setuptools"])
+        found = [*build, *project.get("dependencies", ()), *(one for name in extras for one in optional.get(name, ()))]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return []  # which pip will say
+    return [one for one in found if isinstance(one, str)]
+
+
+def _quoted(items: Iterable[str]) -> str:
+    words = [word for item in items for word in (item.split() if item.startswith("-r ") else [item])]
+    return " ".join(shlex.quote(word) for word in words)
