@@ -14,7 +14,7 @@ import click
 
 from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
 from mleredux._core.cli.output import write_log
-from mleredux._core.formats import short_agent
+from mleredux._core.formats import number, short_agent
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotFound
@@ -137,9 +137,11 @@ class LocalBackend:
 
         assert isinstance(batch, _LocalBatch)
         for run in batch.runs:
-            progress.add(run.id, run.spec.task, run.spec.agent)
+            progress.add(run.id, run.spec.task, run.spec.agent, seed=run.spec.seed, limit=run.spec.limits.time_limit)
+            run.observers.append(partial(_tell_submission, progress))
             if progress.following:
                 progress.in_background(partial(_copy_log, run, progress, len(batch.runs) > 1))
+        progress.jobs = batch.pipeline.jobs
         batch.pipeline.progress = lambda run, said: progress.tell(run.id, said, ended=said in set(State))
         before = signal.signal(signal.SIGTERM, lambda *_: batch.pipeline.cancel())
         try:
@@ -301,6 +303,21 @@ def _short(path: Path) -> str:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, FileNotFoundError):  # elsewhere, or the current folder is gone
         return str(path.resolve())
+
+
+def _tell_submission(progress: Progress, run: Run, event: Event) -> None:
+    """Show which version of the submission there is, whether it is valid, and in the end its score."""
+    from mleredux._core.models.events import StateEntered, SubmissionKept, Validation
+
+    what = event.payload
+    if isinstance(what, SubmissionKept):
+        progress.submitted(run.id, f"v{what.number}")
+    elif isinstance(what, Validation):
+        version = len(run.submissions())
+        progress.submitted(run.id, f"{f'v{version} ' if version else ''}{'valid' if what.valid else 'not valid'}")
+    elif isinstance(what, StateEntered) and what.state.final and (report := run.report):
+        medal = f" {report.medal}" if report.medal else ""
+        progress.submitted(run.id, f"{number(report.score)}{medal}" if report.valid_submission else "not valid")
 
 
 def _copy_log(run: Run, progress: Progress, several: bool) -> None:

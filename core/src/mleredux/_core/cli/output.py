@@ -88,13 +88,13 @@ def print_table(
     ):
         widths.pop()
     for number, line in enumerate([heads, *cells]):
-        parts = [_cut(cell, width).ljust(width) for cell, width in zip(line, widths, strict=False)]
+        parts = [cut(cell, width).ljust(width) for cell, width in zip(line, widths, strict=False)]
         text = "  ".join(parts).rstrip()
         text = text if len(text) <= room else text[: max(room - 1, 10)] + "…"
         click.echo(click.style(text, bold=True) if number == 0 else text)
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
     """Fit text in this many columns; longer text is shortened in the middle, to keep the end of ids."""
     if len(text) <= width:
         return text

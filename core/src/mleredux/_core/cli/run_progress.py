@@ -4,19 +4,48 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mleredux._core.cli.output import safe
+from mleredux._core.cli.output import cut, safe
 from mleredux._core.cli.run_table import STYLES
 from mleredux._core.formats import duration, short_agent
 
 _REFRESH = 4
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_WIDE = 100
+"""Width of a terminal from which the state of the submission has a column of its own."""
+_YIELDING = ("task", "agent", "state")
+"""Columns that are shortened where there is no room."""
+_LEAST = 6
+_AROUND = 4
+"""Lines of the terminal that rows leave free."""
+
+
+@dataclass
+class _Shown:
+    """A run as it is shown; times by the clock of the progress."""
+
+    task: str
+    agent: str
+    seed: int
+    limit: float
+    message: str = "queued"
+    submission: str = ""
+    since: float | None = None
+    ended: float | None = None
+
+    @property
+    def rank(self) -> int:
+        """Runs at work come first, then those that wait, then those that ended."""
+        return 2 if self.ended is not None else 1 if self.message == "queued" else 0
 
 
 class Progress:
@@ -25,15 +54,25 @@ class Progress:
     Args:
         follow: Show agents' logs as they grow.
         quiet: Print nothing (`--json`); with `follow`, logs go to stderr.
+        console: Where to; None: stderr.
+        clock: Seconds.
+
+    Attributes:
+        jobs: How many runs are executed at a time.
     """
 
-    def __init__(self, *, follow: bool, quiet: bool) -> None:
-        self._console = Console(stderr=True)
-        self.following, self._quiet = follow, quiet
-        self._names: dict[str, tuple[str, str]] = {}
-        self._messages: dict[str, str] = {}
-        self._since: dict[str, float] = {}
-        self._ended: dict[str, float] = {}
+    def __init__(
+        self,
+        *,
+        follow: bool,
+        quiet: bool,
+        console: Console | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console = console or Console(stderr=True)
+        self.following, self._quiet, self._clock = follow, quiet, clock
+        self._runs: dict[str, _Shown] = {}
+        self.jobs, self._start = 1, clock()
         live = self._console.is_terminal and not quiet and not follow
         self._live = Live(self, console=self._console, refresh_per_second=_REFRESH, transient=True) if live else None
         self.stop = threading.Event()
@@ -51,23 +90,36 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def add(self, run_id: str, task: str, agent: str) -> None:
-        """Show a run."""
-        self._names[run_id] = safe(task), safe(short_agent(agent))
+    def add(self, run_id: str, task: str, agent: str, *, seed: int = 0, limit: float = 0.0) -> None:
+        """Show a run.
+
+        Args:
+            limit: The agent's time limit in seconds; 0: not known.
+        """
+        shown = _Shown(safe(task), safe(short_agent(agent)), seed, limit)
+        if any(
+            (other.task, other.agent, other.seed) == (shown.task, shown.agent, seed) for other in self._runs.values()
+        ):
+            shown.agent = f"{shown.agent} ({run_id[-6:]})"  # another version, or other options
+        self._runs[run_id] = shown
 
     def tell(self, run_id: str, message: str, *, ended: bool = False) -> None:
         """The current progress of a displayed run."""
-        now = time.monotonic()
-        self._since.setdefault(run_id, now)
-        if ended:
-            self._ended.setdefault(run_id, now)
+        run, now = self._runs[run_id], self._clock()
+        run.since = now if run.since is None else run.since
+        if ended and run.ended is None:
+            run.ended = now
         message = safe(message)
-        changed = self._messages.get(run_id) != message
-        self._messages[run_id] = message
+        changed, run.message = run.message != message, message
         if changed and not self._live and not self._quiet:
-            task, agent = self._names[run_id]
-            line = f"{now - self._since[run_id]:6.1f}s"
-            self._console.print(Text.assemble((line, "dim"), f" {task} · {agent} · {message}"), soft_wrap=True)
+            seed = f" · seed {run.seed}" if self._several("seed") else ""
+            line = f"{now - run.since:6.1f}s"
+            text = f" {run.task} · {run.agent}{seed} · {message}"
+            self._console.print(Text.assemble((line, "dim"), text), soft_wrap=True)
+
+    def submitted(self, run_id: str, state: str) -> None:
+        """The state of a displayed run's submission: `v3 valid`, later its score."""
+        self._runs[run_id].submission = safe(state)
 
     def in_background(self, work: Callable[[], None]) -> None:
         """Start work that continues until `stop` is set and is joined at the end."""
@@ -75,19 +127,71 @@ class Progress:
         follower.start()
         self._followers.append(follower)
 
-    def __rich__(self) -> Table:
-        """The live table."""
-        table = Table.grid(padding=(0, 2))
-        for run_id, (task, agent) in list(self._names.items()):
-            message = self._messages.get(run_id, "queued")
-            until = self._ended.get(run_id, time.monotonic())
-            seconds = until - self._since.get(run_id, until)
-            spinner = " " if run_id in self._ended else "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[int(time.monotonic() * 8) % 10]
-            table.add_row(
-                spinner,
-                Text(task, style="bold"),
-                Text(agent),
-                Text(message, style=STYLES.get(message, "")),
-                Text(duration(seconds), style="dim"),
+    def __rich__(self) -> Group:
+        """The live table: a line on all runs, and a row each, as many as there is room for."""
+        runs, now = list(self._runs.values()), self._clock()
+        room = max(3, self._console.height - _AROUND)
+        rows = sorted(runs, key=lambda run: (run.rank, -(run.ended or 0)))
+        wide, seeds = self._console.width >= _WIDE, self._several("seed")
+        cells = [self._cells(run, now, wide, seeds) for run in rows[:room]]
+        widths = {name: max(len(name), *(len(row[name]) for row in cells)) for name in cells[0]} if cells else {}
+        while sum(widths.values()) + 2 * len(widths) + 1 > self._console.width:
+            widest = max(_YIELDING, key=widths.__getitem__)
+            if widths[widest] <= _LEAST:
+                break
+            widths[widest] -= 1
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", show_header=len(runs) > 1)
+        table.add_column("", width=1)
+        for name, width in widths.items():
+            table.add_column(
+                name, width=width, no_wrap=True, overflow="ellipsis", style={"task": "bold", "time": "dim"}.get(name)
             )
-        return table
+        for run, row in zip(rows, cells, strict=False):
+            state = STYLES.get(run.message, "")
+            table.add_row(
+                _SPINNER[int(now * 8) % 10] if not run.rank else " ",
+                *(
+                    Text(row[name], style=state) if name == "state" else Text(cut(row[name], width))
+                    for name, width in widths.items()
+                ),
+            )
+        lines: list[Table | Text] = [table]
+        if len(runs) > 1:
+            lines.insert(0, Text(self._summary(runs, now), style="dim", no_wrap=True, overflow="ellipsis"))
+        if hidden := Counter(run.message if run.rank else "running" for run in rows[room:]):
+            lines.append(Text("… " + ", ".join(f"{count} {state}" for state, count in hidden.items()), style="dim"))
+        return Group(*lines)
+
+    @staticmethod
+    def _cells(run: _Shown, now: float, wide: bool, seeds: bool) -> dict[str, str]:
+        """The texts of a row; on narrow terminals, the submission's state takes the place of the run's."""
+        until = now if run.ended is None else run.ended
+        merged = run.submission and run.message in ("done", "the agent works")
+        return {
+            "task": run.task,
+            "agent": run.agent,
+            **({"seed": str(run.seed)} if seeds else {}),
+            "state": run.submission if merged and not wide else run.message,
+            **({"submission": run.submission} if wide else {}),
+            "time": duration(until - run.since) if run.since is not None else "",
+        }
+
+    def _summary(self, runs: list[_Shown], now: float) -> str:
+        """`3 of 12 done · 2 running · 3 min 12 s · ~9 min left`."""
+        ended = [run.ended - run.since for run in runs if run.ended is not None and run.since is not None]
+        working = sum(not run.rank for run in runs)
+        parts = [
+            f"{sum(run.rank == 2 for run in runs)} of {len(runs)} done",
+            f"{working} running",
+            duration(now - self._start),
+        ]
+        left = [run for run in runs if run.ended is None]
+        usual = sum(ended) / len(ended) if ended else 0.0
+        each = [max(0.0, (usual or run.limit) - (now - run.since if run.since is not None else 0.0)) for run in left]
+        if left and all(usual or run.limit for run in left):
+            rest = max(sum(each) / max(1, min(self.jobs, len(left))), max(each))
+            parts.append(f"{'~' if usual else 'at most '}{duration(rest)} left")
+        return " · ".join(parts)
+
+    def _several(self, name: str) -> bool:
+        return len({getattr(run, name) for run in self._runs.values()}) > 1

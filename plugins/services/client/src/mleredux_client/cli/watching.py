@@ -44,7 +44,7 @@ class Watch:
         self.runs = {run["id"]: run for run in runs}
         self._cancel = threading.Event()
         for run in runs:
-            progress.add(run["id"], run["task"], run["agent"])
+            progress.add(run["id"], run["task"], run["agent"], seed=run["seed"])
             progress.tell(run["id"], words_of(run))
         if progress.following:
             for run_id in list(self.runs)[:MOST_LOGS]:
