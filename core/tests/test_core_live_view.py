@@ -1,6 +1,6 @@
 """The live view of runs, as terminals of 60, 80 and 120 columns show it: approved captures, which are compared.
 
-After a change that is meant: `MLEREDUX_APPROVE=1 pytest core/tests/test_core_live_view.py`, then look at them.
+After a change that is meant: `MLEREDUX_APPROVE=1 pytest core/tests/test_core_live_view.py`, then inspect them.
 """
 
 from __future__ import annotations

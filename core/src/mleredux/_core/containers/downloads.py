@@ -16,6 +16,7 @@ from mleredux._core.locations import cache_dir
 PLACE = "/var/tmp/mleredux-pip"
 """Where a step finds it."""
 VARIABLE = "MLEREDUX_PIP_CACHE"
+"""The variable of such a step that holds pip's option for it."""
 _MOST_BYTES = 5 << 30
 
 
