@@ -7,6 +7,7 @@
 | `technique` | authors of technique tasks |
 | `agent` | authors of agents |
 | `rollout` | code that reads or writes trajectories |
+| `session` | doors to tasks: open sessions, worked in from outside |
 | `sandbox` | authors of sandboxes |
 | `artifact` | authors of artifact producers |
 | `tracker` | authors of trackers, which receive a run's events |

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from mleredux_agentkit import Task
-
-from mleredux_agent_human.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, ask
 
 
 def main(words: list[str]) -> int:
@@ -16,7 +15,7 @@ def main(words: list[str]) -> int:
     if not words:
         from mleredux_agent_human.session import Session
 
-        return Session(task).run()
+        return Session(task, "human").serve()
     do, *files = words
     if do not in ("submit", "finish", "clock") or len(files) > (do == "submit"):
         print("Usage: submit [FILE] | finish | clock", file=sys.stderr)

@@ -6,9 +6,9 @@ import time
 
 import click
 from mleredux.plugin.command import backend, runs_dir_option
+from mleredux_agentkit.wire import NoSession, ask
 
 from mleredux_agent_human.start import follow
-from mleredux_agent_human.wire import NoSession, ask
 from mleredux_agent_human.workspace import find_run, send
 
 

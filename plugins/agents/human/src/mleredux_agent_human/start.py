@@ -25,8 +25,7 @@ from mleredux.plugin.command import (
     read_options,
     runs_dir_option,
 )
-
-from mleredux_agent_human.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, ask
 
 _POLL = 0.2
 _WORKER_SECONDS = 20

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mleredux_agent_human.wire import NoSession, dial
+from mleredux_agentkit.wire import NoSession, dial
 
 _BLOCK = 1 << 16
 

@@ -8,8 +8,7 @@ from typing import Any
 import click
 from mleredux import MlereduxError, Run
 from mleredux.plugin.command import backend
-
-from mleredux_agent_human.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, ask
 
 
 def find_run(ctx: click.Context, name: str | None, runs_dir: str | None) -> Run:

@@ -4,6 +4,7 @@ library alone."""
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import socket
@@ -17,6 +18,9 @@ FOLDER = ".session"
 _SOCKET = "socket"
 _BLOCK = 1 << 16
 MAX_LINE = 1 << 16
+"""Bytes of a request's line."""
+MAX_ANSWER = 1 << 20
+"""Bytes of an answer's line."""
 
 
 class NoSession(Exception):
@@ -55,22 +59,26 @@ def dial(output: Path, request: dict[str, Any]) -> socket.socket:
     return connection
 
 
-def ask(output: Path, do: str, file: Path | None = None) -> dict[str, Any]:
-    """Send a request with the content of a file; the answer.
+def ask(output: Path, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
+    """Send a request with the content of a file, or with bytes; the answer.
 
     Raises:
         NoSession: There is no session, or it ended before it answered.
         OSError: The file can't be read.
     """
     with contextlib.ExitStack() as stack:
-        source: BinaryIO | None = stack.enter_context(file.open("rb")) if file else None
-        size = os.fstat(source.fileno()).st_size if source else None
-        request = {"do": do, "size": size, "name": file.name if file else None}
+        content: BinaryIO | None = io.BytesIO(source) if isinstance(source, bytes) else None
+        if isinstance(source, Path):
+            content = stack.enter_context(source.open("rb"))
+        size = content.seek(0, os.SEEK_END) if content else None
+        if content:
+            content.seek(0)
+        request = {"do": do, "size": size, "name": source.name if isinstance(source, Path) else None, **facts}
         connection = stack.enter_context(dial(output, request))
         try:
-            while source and (block := source.read(_BLOCK)):
+            while content and (block := content.read(_BLOCK)):
                 connection.sendall(block)
-            answer = json.loads(connection.makefile("rb").readline(MAX_LINE))
+            answer = json.loads(connection.makefile("rb").readline(MAX_ANSWER))
         except (OSError, ValueError) as error:
             raise NoSession from error
     return answer if isinstance(answer, dict) else {}

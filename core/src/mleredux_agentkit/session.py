@@ -1,0 +1,175 @@
+"""Inside a sandbox: a session that is worked in from outside, by requests on a socket in the output folder.
+
+`python -m mleredux_agentkit.session` serves commands, code, submissions and the clock until `finish` or the time limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mleredux_agentkit.files import write
+from mleredux_agentkit.shell import run
+from mleredux_agentkit.task import Task
+from mleredux_agentkit.trajectory import Trajectory
+from mleredux_agentkit.wire import FOLDER, MAX_LINE, address
+
+_BLOCK = 1 << 16
+_BETWEEN_SUBMISSIONS = 2.5
+"""Seconds that a version lies still, so that it is kept before the next one replaces it."""
+Request = Mapping[str, Any]
+Answer = Callable[[BinaryIO, Request], dict[str, Any]]
+
+
+class Session:
+    """The session of one run; subclasses answer further requests, or do something besides.
+
+    Args:
+        task: The task, as the sandbox tells it.
+        agent: The name of the agent in the trajectory.
+    """
+
+    def __init__(self, task: Task, agent: str) -> None:
+        self.task = task
+        self.folder = task.output_dir / FOLDER
+        self.trajectory = Trajectory(task, agent)
+        self.finished = threading.Event()
+        self._submitting, self._running = threading.Lock(), threading.Lock()
+        self._submitted_at = 0.0
+        self._cells = 0
+
+    def serve(self) -> int:
+        """Serve until the end; the exit code."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(mode=0o700, parents=True)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.finished.set())
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+            with address(self.folder) as path:
+                server.bind(path)
+                Path(path).chmod(0o600)
+            server.listen(16)
+            self.begin()
+            threading.Thread(target=self._accept, args=(server,), daemon=True).start()
+            try:
+                self.work()
+            finally:
+                self.trajectory.say("The session ended.", stage="submit")
+                self.end()
+        return 0
+
+    def begin(self) -> None:
+        """Before the first request."""
+
+    def work(self) -> None:
+        """Return when the session is over."""
+        self.finished.wait()
+
+    def end(self) -> None:
+        """After `work`."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def answers(self) -> dict[str, Answer]:
+        """What answers each kind of request."""
+        return {
+            "clock": lambda _file, _request: clock(self.task),
+            "execute": self._execute,
+            "finish": lambda _file, _request: {"message": "The session ends now; the submission is graded next."},
+            "submit": self._submit,
+            "validate": lambda _file, _request: self.task.verdict(),
+        }
+
+    # Requests, each in a thread of its own.
+
+    def _accept(self, server: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with (
+            connection,
+            contextlib.suppress(OSError, ValueError, KeyError, TypeError),
+            connection.makefile("rb") as file,
+        ):
+            request: dict[str, Any] = json.loads(file.readline(MAX_LINE))
+            answer = self.answers()[request["do"]](file, {**request, "connection": connection})
+            connection.sendall(json.dumps(answer).encode() + b"\n")
+            if request["do"] == "finish":
+                self.finished.set()
+
+    def _execute(self, file: BinaryIO, request: Request) -> dict[str, Any]:
+        """Run a command in `sh`, or code in a new Python, in the output folder; each cell of code is kept."""
+        text = file.read(int(request["size"])).decode("utf-8", "replace")
+        with self._running:
+            command = text
+            if request["language"] == "python":
+                self._cells += 1
+                cell = self.task.output_dir / "code" / f"cell_{self._cells:03d}.py"
+                cell.parent.mkdir(parents=True, exist_ok=True)
+                write(cell, text)
+                command = f"{shlex.quote(sys.executable)} {shlex.quote(str(cell))}"
+            started = time.monotonic()
+            ended = run(command, cwd=self.task.output_dir, timeout=float(request["timeout"]))
+            seconds = round(time.monotonic() - started, 3)
+        self.trajectory.act(
+            "",
+            request["language"],
+            {"command": text},
+            ended.output,
+            exit_code=ended.code,
+            is_buggy=ended.code != 0,
+            seconds=seconds,
+        )
+        return {"code": ended.code, "output": ended.output}
+
+    def _submit(self, file: BinaryIO, request: Request) -> dict[str, Any]:
+        target = self.task.submission
+        with self._submitting:
+            if request.get("size") is not None:
+                part = target.with_name(f".{target.name}.part")
+                try:
+                    with part.open("wb") as copy:
+                        left = int(request["size"])
+                        while left and (block := file.read(min(left, _BLOCK))):
+                            left -= copy.write(block)
+                except OSError as error:
+                    part.unlink(missing_ok=True)
+                    return {"valid": False, "message": f"{target.name} can't be written: {error.strerror}."}
+                if left:
+                    part.unlink(missing_ok=True)
+                    return {"valid": False, "message": "The file broke off; nothing was submitted."}
+                time.sleep(max(0.0, self._submitted_at + _BETWEEN_SUBMISSIONS - time.monotonic()))
+                part.replace(target)
+                self._submitted_at = time.monotonic()
+            answer = self.task.verdict()
+            said = {"file": request.get("name") or target.name}
+            self.trajectory.act("", "submit", said, answer["message"], stage="submit", is_buggy=not answer["valid"])
+            return answer
+
+
+def clock(task: Task) -> dict[str, Any]:
+    """The seconds that are left, and a sentence on them."""
+    left = max(0.0, float(os.environ.get("MLEREDUX_DEADLINE", task.deadline)) - time.time())
+    hours, minutes, seconds = int(left) // 3600, int(left) // 60 % 60, int(left) % 60
+    message = f"{hours}:{minutes:02d}:{seconds:02d} left of {task.time_limit / 60:g} minutes."
+    return {"message": message, "left": left}
+
+
+if __name__ == "__main__":
+    asked = Task()
+    sys.exit(Session(asked, str(asked.options.get("name") or "session")).serve())

@@ -1,0 +1,7 @@
+"""The agent under whose name episodes are listed."""
+
+from __future__ import annotations
+
+from mleredux.plugin.session import session_agent
+
+agent = session_agent("gymnasium", "Policies that act in a Gymnasium environment")

@@ -1,0 +1,22 @@
+"""A server of the Model Context Protocol that lends a task's tools to any client: `mleredux mcp TASK`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mleredux.plugin import Ref, hookimpl
+
+mleredux_contract = 2
+
+
+@hookimpl
+def mleredux_register_agents() -> Iterable[Ref]:
+    """The agent under whose name runs of clients are listed."""
+    return [Ref("mcp", f"{__name__}.agent:agent")]
+
+
+@hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """The command `mcp`."""
+    title = "Lend a task's tools to a client of the Model Context Protocol."
+    return [Ref("mcp", f"{__name__}.command:command", {"title": title, "section": "Run and grade"})]

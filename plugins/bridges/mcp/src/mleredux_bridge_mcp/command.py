@@ -1,0 +1,34 @@
+"""`mleredux mcp`."""
+
+from __future__ import annotations
+
+import click
+from mleredux.plugin.command import Duration, data_dir_option, runs_dir_option
+
+
+@click.command("mcp")
+@click.argument("task")
+@click.option("--sandbox", metavar="ID", help="Sandbox to work in; by default the best one here.")
+@click.option("--time-limit", type=Duration(), help="Time limit: 90s, 30m, 2h.  [default: 1h]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@runs_dir_option
+@data_dir_option
+def command(
+    task: str, sandbox: str | None, time_limit: float | None, seed: int, runs_dir: str | None, data_dir: str | None
+) -> None:
+    """Lend the tools of TASK to a client of the Model Context Protocol, on standard input and output.
+
+    The client's work is a run with the grade and rollout of any other. It ends when the client submits or disconnects,
+    or at the time limit. The score is not told to the client: see `mleredux runs`.
+    """
+    from mleredux.plugin.session import open_session
+
+    from mleredux_bridge_mcp.server import make_server
+
+    limits = {} if time_limit is None else {"time_limit": time_limit}
+    places = {"runs_dir": runs_dir, "data_dir": data_dir}
+    with open_session(task, "mcp", sandbox=sandbox, seed=seed, limits=limits, detached=True, **places) as session:
+        click.echo(f"{session.run.id} is open.", err=True)
+        make_server(session).run("stdio")
+        session.finish()  # goes on if the client now kills this process
+        click.echo(f"{session.run.id} is graded: mleredux runs show {session.run.id}", err=True)

@@ -1,0 +1,68 @@
+"""The tools of a task: read it, work in its sandbox, validate, submit, and the time that is left. Never its score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mleredux import MlereduxError
+from mleredux.plugin.session import Finished, OpenSession
+
+
+def make_server(session: OpenSession) -> MCPServer[Any]:
+    """The server of one open session."""
+
+    def read_task() -> str:
+        """What to do: folders, limits, the description of the task and the form of the submission."""
+        return session.instructions
+
+    def run_command(command: str, timeout_seconds: float = 600) -> str:
+        """Run a shell command in the sandbox, in the output folder; its output and exit code."""
+        with _told():
+            return _shown(session.execute(command, timeout=timeout_seconds))
+
+    def run_python(code: str, timeout_seconds: float = 600) -> str:
+        """Run code in a new Python interpreter in the sandbox, in the output folder; its output and exit code."""
+        with _told():
+            return _shown(session.execute(code, language="python", timeout=timeout_seconds))
+
+    def validate() -> dict[str, Any]:
+        """Whether the submission file in the output folder is well-formed; never its score."""
+        with _told():
+            return session.validate().model_dump()
+
+    def submit() -> dict[str, Any]:
+        """End the work. The submission file, as it lies in the output folder, is graded; the score is not told."""
+        with _told():
+            verdict = session.submit()
+        session.finish()
+        return verdict.model_dump()
+
+    def time_left() -> dict[str, float]:
+        """Seconds until the time limit; then the submission file counts as it is."""
+        return {"seconds": session.time_left()}
+
+    server: MCPServer[Any] = MCPServer("mleredux", instructions="Call read_task first. Submit before the time is over.")
+    tools: tuple[Callable[..., Any], ...] = (read_task, run_command, run_python, validate, submit, time_left)
+    for tool in tools:
+        server.tool()(tool)
+    return server
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors as sentences for the client."""
+    try:
+        yield
+    except MlereduxError as error:
+        raise ToolError(str(error)) from None
+
+
+def _shown(ended: Finished) -> str:
+    if ended.code == 0:
+        return ended.output
+    how = "It took too long and was killed." if ended.code is None else f"Exit code {ended.code}."
+    return f"{ended.output}\n{how}".lstrip("\n")

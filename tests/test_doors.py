@@ -1,0 +1,77 @@
+"""One score: the same submission has the same result through every door, validity and reasons included."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import mleredux
+import pytest
+from inspect_ai.log import read_eval_log
+from mcp import Client
+from mleredux import Run
+from mleredux.plugin.command import current
+from mleredux.plugin.export import export
+from mleredux.plugin.session import open_session
+from mleredux_bridge_gymnasium.environment import SHELL, SUBMIT
+from mleredux_bridge_mcp.server import make_server
+
+Places = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
+    home = tmp_path_factory.mktemp("doors")
+    return {"sandbox": "process", "runs_dir": home / "runs", "data_dir": home / "data"}
+
+
+def by_gymnasium(command: str, places: Places) -> Run:
+    name = "mleredux_bridge_gymnasium.environment:mleredux/Task-v0"
+    env: Any = gymnasium.make(name, task="wine", invalid=-7.0, **places)
+    env.reset(seed=0)
+    env.step({"kind": SHELL, "text": command})
+    _, reward, terminated, _, info = env.step({"kind": SUBMIT, "text": ""})
+    run: Run = env.unwrapped.run
+    env.close()
+    assert terminated and run.report is not None
+    assert reward == pytest.approx(-7.0 if run.report.score is None else -run.report.score, abs=1e-12)
+    assert (info["valid"], info["message"]) == (run.report.valid_submission, run.report.message)
+    return run
+
+
+def by_mcp(command: str, places: Places) -> Run:
+    async def work(server: Any) -> None:
+        async with Client(server) as client:
+            await client.call_tool("run_command", {"command": command})
+            await client.call_tool("submit", {})
+
+    with open_session("wine", "mcp", **places) as session:
+        asyncio.run(work(make_server(session)))
+        return session.run
+
+
+@pytest.mark.parametrize("valid", [True, False], ids=["valid", "invalid"])
+def test_a_submission_has_the_same_result_through_every_door(places: Places, tmp_path: Path, valid: bool) -> None:
+    prepared = mleredux.prepare("wine", data_dir=places["data_dir"])
+    header, *rows = (prepared.public / "sample_submission.csv").read_text().splitlines()
+    file = tmp_path / "mine.csv"
+    cells = [f"{row.partition(',')[0]},0.{place % 7 + 1},0.2,0.1" for place, row in enumerate(rows)]
+    file.write_text("\n".join([header, *(cells if valid else cells[:-1])]) + "\n")
+    expected = mleredux.grade(file, "wine", data_dir=places["data_dir"])
+    assert expected.valid_submission == valid
+    doors: tuple[Callable[[str, Places], Run], ...] = (by_gymnasium, by_mcp)
+    for door in doors:
+        run = door(f"cp '{file}' submission.csv", places)
+        report = run.report
+        assert report is not None and report.valid_submission == valid
+        assert report.score == pytest.approx(expected.score, abs=1e-12) if valid else report.score is None
+        assert (report.message or "").replace("mine.csv", "submission.csv") == (expected.message or "").replace(
+            str(file), "submission.csv"
+        )
+        (log,), _ = export([run], current().get("formats", "inspect"), tmp_path / f"{run.id}.eval", current())
+        samples = read_eval_log(str(log)).samples or []
+        (shown,) = (samples[0].scores or {}).values()
+        assert shown.value == pytest.approx(expected.score if valid else 0, abs=1e-12)
