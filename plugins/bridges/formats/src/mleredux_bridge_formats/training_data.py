@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from mleredux import MlereduxError
 from mleredux.plugin.export import ExportedRun, Format
 from mleredux.plugin.rollout import Trajectory, step_extra
 
@@ -56,10 +57,12 @@ def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> It
             continue  # a score that JSON does not have says nothing
         value = float("-inf") if score is None else -score if report.is_lower_better else score
         groups[one.run.spec.task, one.run.use.task_version].append((value, one))
+    found = False
     for group in groups.values():
         ordered = sorted(group, key=lambda pair: pair[0], reverse=True)
         for (good, chosen), (bad, rejected) in zip(ordered[: len(ordered) // 2], reversed(ordered), strict=False):
             if good > bad:
+                found = True
                 prompt, better = chat(_rollout(chosen))
                 worse = chat(_rollout(rejected))[1]
                 yield dumped(
@@ -70,6 +73,8 @@ def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> It
                         "metadata": {"chosen": _facts(chosen), "rejected": _facts(rejected)},
                     }
                 )
+    if not found:
+        raise MlereduxError("No two of these runs are of one task and differ in score.", hint="Name more runs.")
 
 
 def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
