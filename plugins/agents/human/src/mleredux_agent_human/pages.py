@@ -13,9 +13,9 @@ from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.page import Download, Visit
 from mleredux.plugin.task import Task
+from mleredux_agentkit.wire import NoSession, ask
 
 from mleredux_agent_human.plugin import is_person
-from mleredux_agent_human.wire import NoSession, ask
 from mleredux_agent_human.workspace import send
 
 _START_SECONDS = 600
