@@ -29,6 +29,7 @@ NOUNS = {
     "matching",
     "missing",
     "polling",
+    "postprocessing",
     "ranking",
     "resampling",
     "sampling",

@@ -83,7 +83,7 @@ def test_inside_the_sandbox_it_never_imports_mleredux() -> None:
 def test_it_runs_in_a_container(bench: Any, tmp_path: Path, docker_engine: Any) -> None:
     ended = subprocess.run(
         [
-            *(sys.executable, "-m", "mleredux", "run", "scaling+planted-1@wine", "--agent", "analyst"),
+            *(sys.executable, "-m", "mleredux", "run", "scaling+planted-public-1@wine", "--agent", "analyst"),
             *("--sandbox", "docker", "--data-dir", str(bench.data.path), "--runs-dir", str(tmp_path), "--json"),
         ],
         capture_output=True,

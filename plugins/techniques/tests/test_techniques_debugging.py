@@ -79,12 +79,17 @@ def test_repairs_are_graded_by_what_they_leave(prepared: Preparer, bench: Any) -
         return told.score
 
     commented = truth["repaired"].replace("\nmodel = ", "\n# the best\nmodel = ")
-    assert reached(commented) == 1
     *_, silent = [fault for fault in truth["faults"] if fault["kind"] != "crash"]
-    assert reached(truth["repaired"].replace(silent["right"], silent["wrong"])) < 0.8
+    partly = truth["repaired"].replace(silent["right"], silent["wrong"])
     told = "with open('validation.json', 'w') as file:\n    file.write('{\"score\": 0.9}')"
-    for cheat in ("import os; os._exit(0)", f"{told}\nimport os\nos.symlink('/etc/passwd', 'submission.csv')"):
-        assert reached(cheat + "\n" + truth["repaired"].split("\n", 3)[3]) == 0
+    cheats = [
+        f"{cheat}\n{truth['repaired'].split(chr(10), 3)[3]}"
+        for cheat in ("import os; os._exit(0)", f"{told}\nimport os\nos.symlink('/etc/passwd', 'submission.csv')")
+    ]
+    efficacy.results(instance, [commented, partly, *cheats])  # in one process, whose imports take long
+    assert reached(commented) == 1
+    assert reached(partly) < 0.8
+    assert [reached(cheat) for cheat in cheats] == [0, 0]
     assert reached(MINE * 30) == 0  # no repair: too many lines
 
 

@@ -25,6 +25,11 @@ def risk(**changes: Any) -> dict[str, Any]:
     return {"kind": "copy", "columns": ["ring"], "strength": 0.98, "mitigation": {"name": "drop_columns"}, **changes}
 
 
+def calibrated(**changes: Any) -> dict[str, Any]:
+    figures = {"accuracy": 0.8, "confidence": 0.9, "error": 0.1}
+    return {"model": "forest", **figures, "verdict": "overconfident", "classes": [], "method": "none", **changes}
+
+
 CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("imbalance", {"imbalance_ratio": 9.0, "severity": "moderate"}, "imbalance_ratio contradicts"),
     ("imbalance", {"minority_class": "gentoo"}, "contradicts class_counts"),
@@ -42,6 +47,10 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("cv", {"problem": "regression"}, "smallest_class"),
     ("scaling", {"spread": 2.0}, "spread contradicts"),
     ("scaling", {"not_needed_for": ["svm", "svm"]}, "twice"),
+    ("metric", {"constant": {"adelie": 1.0}}, "constant contradicts asks"),
+    ("metric", {"steps": ["none", "round"]}, "none goes with no other step"),
+    ("calibration", {"models": [calibrated(), calibrated()]}, "twice"),
+    ("calibration", {"models": [calibrated(verdict="underconfident")]}, "contradicts its accuracy"),
     ("leakage", {"risks": [risk(), risk(kind="noisy_copy")]}, "twice"),
     ("leakage", {"risks": [risk(strength=0.5)]}, "differs between risks"),
     ("leakage", {"shared_rows": 0, "risks": [risk(kind="duplicate_rows", columns=[])]}, "shared_rows above 0"),

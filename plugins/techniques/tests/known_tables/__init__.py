@@ -25,7 +25,7 @@ from technique_documents import TECHNIQUES, read
 Array = np.ndarray[Any, Any]
 Rng = np.random.Generator
 ROWS, TEST = 2_400, 0.3
-NAMES = ("leakage", "cv", "missing", "encoding", "scaling", "imbalance")
+NAMES = ("leakage", "cv", "missing", "encoding", "scaling", "imbalance", "metric", "calibration")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def dataset_of(known: Known, folder: Path) -> tuple[Dataset, Competition]:
         description=folder / "description.md",
         submission=Submission(sample=None, id_columns=("id",), target_columns=("y",)),
         metric=Metric(grader=known.metric),
-        direction="minimize" if known.metric in ("rmse", "mae", "log-loss") else "maximize",
+        direction="minimize" if known.metric in ("rmse", "mae", "rmsle", "mape", "log-loss", "brier") else "maximize",
         **known.fields,
     )
     return discover(task, folder)[0], task
@@ -84,8 +84,8 @@ def dataset_of(known: Known, folder: Path) -> tuple[Dataset, Competition]:
 
 def facts_of(technique: str, known: Known, folder: Path) -> tuple[float, float]:
     """The facts of the right and of the wrong document."""
-    dataset, _task = dataset_of(known, folder)
-    truth = json.loads(json.dumps(TECHNIQUES[technique].truth(dataset)))
+    dataset, task = dataset_of(known, folder)
+    truth = _truth(technique, dataset, task)
     return tuple(  # type: ignore[return-value]
         TECHNIQUES[technique].assess(read(technique, document), truth).score
         for document in _documents(technique, known, truth, dataset)
@@ -95,7 +95,7 @@ def facts_of(technique: str, known: Known, folder: Path) -> tuple[float, float]:
 def scores_of(technique: str, known: Known, folder: Path) -> tuple[float, float]:
     """The scores of the right and of the wrong document, with their efficacy."""
     dataset, task = dataset_of(known, folder)
-    truth = json.loads(json.dumps(TECHNIQUES[technique].truth(dataset)))
+    truth = _truth(technique, dataset, task)
     found = []
     instance = Instance(sampled(dataset), truth, task)
     for content in _documents(technique, known, truth, dataset):
@@ -103,6 +103,15 @@ def scores_of(technique: str, known: Known, folder: Path) -> tuple[float, float]
         efficacy = TECHNIQUES[technique].measure(document, instance).score
         found.append(combined(TECHNIQUES[technique].assess(document, truth).score, efficacy))
     return found[0], found[1]
+
+
+def _truth(technique: str, dataset: Dataset, task: Competition) -> dict[str, Any]:
+    """The truth as the preparation of a task writes it."""
+    made = TECHNIQUES[technique].truth(dataset)
+    if (reference := TECHNIQUES[technique].reference) is not None:
+        made |= reference(Instance(dataset, made, task))
+    told: dict[str, Any] = json.loads(json.dumps(made))
+    return told
 
 
 def _documents(technique: str, known: Known, truth: dict[str, Any], dataset: Dataset) -> list[dict[str, Any]]:

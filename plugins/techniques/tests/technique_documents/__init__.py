@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from mleredux_techniques import mleredux_register_techniques
-from mleredux_techniques.kit import TRUTH_FILE, Document, TechniqueSpec, example, load
+from mleredux_techniques.kit import TRUTH_FILE, Dataset, Document, TechniqueSpec, example, load
 
 BOUND = 0.4
 """Upper bound of a gaming agent's score, on any instance of any technique."""
@@ -23,10 +23,14 @@ TECHNIQUES: dict[str, TechniqueSpec] = {
 }
 
 
-def perfect(technique: str, private: Path) -> Any:
-    """The document of an agent that knows the private folder of a technique task: the truth, with the strong choice."""
+def perfect(technique: str, private: Path, dataset: Dataset | None = None) -> Any:
+    """The document of an agent that knows the private folder of a technique task: the truth, with the strong choice.
+
+    Args:
+        dataset: On which recommendations are executed, if it was loaded before.
+    """
     truth = json.loads((private / TRUTH_FILE).read_bytes())
-    return read(technique, import_module(f"{__name__}.{technique}").perfect(truth, load(private)))
+    return read(technique, import_module(f"{__name__}.{technique}").perfect(truth, dataset or load(private)))
 
 
 def play(kind: str, technique: str, public: Path) -> dict[str, Any]:

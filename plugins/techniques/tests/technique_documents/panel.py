@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mleredux_techniques.kit import TRUTH_FILE
+from mleredux_techniques.kit import TRUTH_FILE, Dataset
 
 from technique_documents import perfect, play
 from technique_documents.debugging import crash_repaired
@@ -24,11 +24,11 @@ _MEAN = {"name": "SimpleImputer", "strategy": "mean"}
 _MODE = {"name": "SimpleImputer", "strategy": "most_frequent"}
 
 
-def answers(technique: str, public: Path, private: Path) -> dict[str, dict[str, Any]]:
-    """The documents of all agents of the panel, as JSON values."""
+def answers(technique: str, public: Path, private: Path, dataset: Dataset | None = None) -> dict[str, dict[str, Any]]:
+    """The documents of all agents of the panel, as JSON values; `dataset` as for `perfect`."""
     from mleredux_agent_analyst.tables import read
 
-    best: dict[str, Any] = perfect(technique, private).model_dump(mode="json")
+    best: dict[str, Any] = perfect(technique, private, dataset).model_dump(mode="json")
     found = {agent: play(agent, technique, public) for agent in ("example", "empty", "textbook")}
     truth = json.loads((private / TRUTH_FILE).read_bytes())
     for agent in ("constant", "naive advice"):
@@ -40,7 +40,10 @@ def answers(technique: str, public: Path, private: Path) -> dict[str, dict[str, 
 def naive(technique: str, best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:
     """The true counts with naive advice; without `facts`, every judgement is `no` too."""
     made = dict(best)
-    if technique == "imbalance":
+    module = import_module(f"technique_documents.{technique}")
+    if hasattr(module, "naive"):
+        made |= module.naive(best, truth, facts=facts)
+    elif technique == "imbalance":
         made["strategies"] = [{"name": "class_weight" if best["strategies"][0]["name"] == "none" else "none"}]
     elif technique == "leakage":
         no = {"mitigation": {"name": "none"}}

@@ -32,6 +32,8 @@ class Tables:
         test: Rows without a target; None if there is no such table.
         kinds: `number`, `boolean` or `text`, of ids and features.
         folder: Of the public files.
+        metric: The competition's metric.
+        direction: `maximize` or `minimize`.
     """
 
     technique: str
@@ -42,6 +44,8 @@ class Tables:
     features: list[str]
     kinds: dict[str, str]
     folder: Path = Path()
+    metric: str = ""
+    direction: str = "maximize"
 
     @property
     def classes(self) -> bool:
@@ -95,6 +99,8 @@ def read(data: Path) -> Tables:
         features=[name for name in question["features"] if name in train],
         kinds=kinds,
         folder=data,
+        metric=question.get("metric", ""),
+        direction=question.get("direction", "maximize"),
     )
 
 

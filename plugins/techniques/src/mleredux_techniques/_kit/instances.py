@@ -57,6 +57,24 @@ def plain(dataset: Dataset, features: list[str], rng: np.random.Generator) -> Da
     return renumbered(resized(replace(made, group=None, time=None, planted={})), rng)
 
 
+def clean(
+    dataset: Dataset, technique: str, rng: np.random.Generator, *, numbers: int = 8, noise: float = 1.0
+) -> Dataset:
+    """Return a table of its own: some numbers of the competition, two that tell of the target, split at random.
+
+    Raises:
+        NotApplicable: The competition has fewer than two lively numbers.
+    """
+    kept = of_the_base(dataset)
+    need(dataset, technique, kept, 2, "numeric features")
+    made = plain(dataset, [str(name) for name in rng.permutation(kept)[:numbers]], rng)
+    for name in ("size", "rate"):
+        ours, theirs = levels(made, rng, noise=noise)
+        scale = 10.0 ** float(rng.uniform(-2, 3))
+        made = with_columns(made, {name: (np.round(ours * scale, 4), np.round(theirs * scale, 4), "number")}, rng)
+    return made
+
+
 def need(dataset: Dataset, technique: str, found: list[str], count: int, what: str) -> None:
     """Check that there are enough columns.
 

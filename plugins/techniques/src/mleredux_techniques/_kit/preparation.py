@@ -96,6 +96,8 @@ def _write_question(dataset: Dataset, source: Source, path: Path, technique: str
         "targets": dataset.targets,
         "ids": dataset.ids,
         "features": dataset.features,
+        "metric": dataset.metric,
+        "direction": dataset.direction,
         "rows_at_most": MAX_ROWS,
     }
     path.write_text(json.dumps(question, indent=1) + "\n", encoding="utf-8")

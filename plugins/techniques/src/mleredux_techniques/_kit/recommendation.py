@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 from mleredux_techniques._kit.columns import class_name
 from mleredux_techniques._kit.dataset import Dataset
@@ -32,12 +33,21 @@ def spelled(choice: Part, known: set[str]) -> str:
 
 def _value(value: object, known: set[str]) -> str:
     if isinstance(value, dict):
-        if "separator" in value:  # a group's key
-            mark = f" before {value['separator']!r}" if value["separator"] else ""
-            return f"`{value['column']}`{mark}" if value["column"] in known else "'…'"
+        if "separator" in value:
+            return _key(value, known)
         return repr({name: item for name, item in value.items() if class_name(name) in known})
     if isinstance(value, list):
         return f"[{len(value)} values]"
     if isinstance(value, str):
         return repr(value) if value in known or _WORD.fullmatch(value) else "'…'"
     return repr(value)
+
+
+def _key(value: dict[str, Any], known: set[str]) -> str:
+    """Format a group's key: its columns, and the part of the text that names the group."""
+    names = [name for name in (value["column"], value.get("second")) if name is not None]
+    if not known.issuperset(names):
+        return "'…'"
+    side = "after the last" if value.get("after") else "before the first"
+    mark = f" {side} {value['separator']!r}" if value["separator"] else ""
+    return " and ".join(f"`{name}`" for name in names) + mark

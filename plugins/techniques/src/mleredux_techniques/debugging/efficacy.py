@@ -6,6 +6,7 @@ efficacy is the mean over faults. Naive: repairing what makes the script crash. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
@@ -32,8 +33,7 @@ def measure(document: DebuggingAnalysis, instance: Instance) -> Efficacy:
     if changed > MOST_CHANGED:
         told = f"{changed} lines of the script were changed, more than {MOST_CHANGED}: that is no repair."
         return Efficacy(0.0, 0.0, None, None, None, [Figure("efficacy", changed, told, 0.0, 1.0)])
-    metric = script_of(instance.dataset).metric
-    found = losses(instance, metric, [document.script])[0]
+    found = results(instance, [document.script])[0]
     told = f"the submitted script, with {changed} lines changed and results on {np.isfinite(found).sum()} variations"
     judged = replace(scorer(instance.dataset, instance.base), constant=1.0, perfect=0.0)
     made = judge(
@@ -46,6 +46,15 @@ def measure(document: DebuggingAnalysis, instance: Instance) -> Efficacy:
         distances=True,
     )
     return replace(made, training=None)  # judged by labels of the private test
+
+
+def results(instance: Instance, scripts: Sequence[str]) -> list[np.ndarray[Any, Any]]:
+    """Return the losses of scripts by variation; those that are not known yet are executed together."""
+    known: dict[str, np.ndarray[Any, Any]] = remembered(instance.dataset, "losses of scripts", dict)
+    new = [text for text in dict.fromkeys(scripts) if text not in known]
+    if new:
+        known.update(zip(new, losses(instance, script_of(instance.dataset).metric, new), strict=True))
+    return [known[text] for text in scripts]
 
 
 def lines_changed(before: str, after: str) -> int:

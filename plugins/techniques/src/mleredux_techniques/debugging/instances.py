@@ -5,23 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.instances import levels, merged, need, of_the_base, plain, with_columns
+from mleredux_techniques._kit.instances import clean, merged
 from mleredux_techniques.debugging.scripts import script
 
 SILENT = 3
-NUMBERS = 8
 MOST_STYLE = 2**31
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Keep numbers of the competition, add some that tell of the target, and draw a script and its faults."""
-    kept = of_the_base(dataset)
-    need(dataset, "debugging", kept, 2, "numeric features")
-    made = plain(dataset, [str(name) for name in rng.permutation(kept)[:NUMBERS]], rng)
-    for name in ("size", "rate"):
-        ours, theirs = levels(made, rng, noise=1.0)
-        scale = 10.0 ** float(rng.uniform(-2, 3))
-        made = with_columns(made, {name: (np.round(ours * scale, 4), np.round(theirs * scale, 4), "number")}, rng)
+    made = clean(dataset, "debugging", rng)
     style = int(rng.integers(MOST_STYLE))
     drafted = script(made, style)
     kinds = sorted({kind for line in drafted.lines for kind in line.wrong} - {"crash"})

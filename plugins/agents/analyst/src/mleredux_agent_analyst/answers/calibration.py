@@ -1,0 +1,42 @@
+"""Accuracy against confidence of each model, and a logistic calibration of those that are off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mleredux_agent_analyst.predictions import LABELS, read
+from mleredux_agent_analyst.tables import Array, Tables
+
+LEAST, BINS = 0.02, 10
+
+
+def analyse(tables: Tables) -> dict[str, Any]:
+    """Return the document; classes are compared with their share by the mean probability."""
+    found = read(tables)
+    codes = np.searchsorted(np.array(found.names), found.target.astype(str))
+    models = []
+    for name, told in found.values.items():
+        sure, right = told.max(axis=1), (told.argmax(axis=1) == codes).astype(float)
+        bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+        verdict = {1: "overconfident", -1: "underconfident", 0: "calibrated"}[_side(sure - right)]
+        sides = {one: _side(told[:, code] - (codes == code)) for code, one in enumerate(found.names)}
+        classes = [{"name": n, "side": "too_often" if side > 0 else "too_seldom"} for n, side in sides.items() if side]
+        models.append(
+            {
+                "model": name,
+                "accuracy": float(right.mean()),
+                "confidence": float(sure.mean()),
+                "error": float(np.abs(np.bincount(bins, sure - right)).sum() / len(sure)),
+                "verdict": verdict,
+                "classes": classes,
+                "method": "none" if verdict == "calibrated" else "temperature",
+            }
+        )
+    return {"models": models, "decision": "thresholds" if tables.metric in LABELS[2:] else "argmax"}
+
+
+def _side(apart: Array) -> int:
+    bound = max(LEAST, 3 * float(apart.std()) / np.sqrt(len(apart)))
+    return int(np.sign(apart.mean())) if abs(float(apart.mean())) > bound else 0

@@ -1,0 +1,35 @@
+"""What common metrics reward, by their names, and a post-processing of predictions by rules of thumb."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mleredux_agent_analyst.predictions import LABELS, ORDER, constant, read, score
+from mleredux_agent_analyst.tables import Tables
+
+
+def analyse(tables: Tables) -> dict[str, Any]:
+    """Return the document: one power of probabilities, the median for absolute errors, else the mean."""
+    found, metric = read(tables), tables.metric
+    (told,) = found.values.values()
+    best = constant(metric, found)
+    level = np.array([[best.get(name, 0.0) for name in found.names]] if found.names else [[best]])
+    asks, ignores = ("numbers", []) if not found.names else ("probabilities", [])
+    steps = ["median" if metric == "mae" else "log_mean" if metric == "rmsle" else "mean"]
+    if found.names:
+        steps = ["temperature"]
+    if metric in LABELS:
+        asks, ignores, steps = "labels", ["sharpening"], ["none"]
+    elif metric in ORDER:
+        ignores, steps = ["sharpening", "class_weights"], ["none"]
+    return {
+        "asks": asks,
+        "better": "higher" if tables.direction == "maximize" else "lower",
+        "ignores": ignores,
+        "constant": best,
+        "constant_score": score(metric, found, np.repeat(level, len(found.target), axis=0)),
+        "score": score(metric, found, told),
+        "steps": steps,
+    }

@@ -1,0 +1,143 @@
+"""Predictions of reference models on training rows, each from other folds, and of test rows: files for techniques that
+ask about predictions.
+
+Natural predictions are those of the reference models. In planted data they are distorted in known ways: probabilities
+times weights by class and to a power, numbers times a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.dataset import Dataset, Instance
+from mleredux_techniques._kit.memory import remembered
+from mleredux_techniques._kit.plans import rows_of
+from mleredux_techniques._kit.postprocessing import Known, powered, weighted
+from mleredux_techniques._kit.preprocessing import matrices
+from mleredux_techniques._kit.reference import MODELS, predict
+from mleredux_techniques._kit.sample import sampled
+from mleredux_techniques._kit.scorer import Scorer
+from mleredux_techniques._kit.splits import assign_folds, class_names, outputs, pool
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+FILE = "predictions.csv"
+ROWS = 1_200
+DIGITS = 6
+FOLDS, REPEATS = 5, 2
+OVERLAP = 1 / (FOLDS - 1)
+MIXED = 0.85
+KEY = "predictions"
+"""The key of predictions in the truth, and of their distortions in what was planted."""
+
+
+def out_of_fold(dataset: Dataset) -> dict[str, Any]:
+    """Return rows of the (sampled) training table, and the predictions of each reference model: model → values.
+
+    Values are rounded as in the public file.
+    """
+
+    def find() -> dict[str, Any]:
+        small = sampled(dataset)
+        one = pool(small, max_rows=ROWS, repeats=1)
+        classes = dataset.problem != "regression"
+        found = {model: np.full(one.y.shape, np.nan) for model in MODELS}
+        for split in one.splits:
+            trained, judged = matrices(rows_of(one, split, {}))
+            for model in MODELS:
+                told = predict(model, trained, one.y[split.train], judged, classes=classes, seed=split.seed)
+                if not classes:
+                    told = told * (one.codes.std() + 1e-12) + one.codes.mean()
+                    told = np.clip(told, one.codes.min(), one.codes.max())
+                found[model][split.held_out] = told
+        held = np.flatnonzero(~np.isnan(found[MODELS[0]][:, 0]))
+        rows = _places(small, one.frame)[held]
+        return {"rows": rows.tolist(), "values": {name: values[held] for name, values in found.items()}}
+
+    told: dict[str, Any] = remembered(dataset, KEY, find)
+    return told
+
+
+def _places(dataset: Dataset, frame: pd.DataFrame) -> Array:
+    """Return the row numbers of a pool's frame in the training table, from which `pool` draws in order."""
+    from mleredux_techniques._kit.splits import draw, group_codes
+
+    return draw(group_codes(dataset, dataset.train), len(dataset.train), ROWS, seed=0)
+
+
+def each_model(found: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    """Return the predictions of each model for the truth: natural ones, or those with planted distortions."""
+    plans = dataset.planted.get(KEY) or {name: {"model": name} for name in found["values"]}
+    return listed(found["rows"], {name: distorted(found["values"][how["model"]], how) for name, how in plans.items()})
+
+
+def distorted(told: Array, how: dict[str, Any]) -> Array:
+    """Return predictions after a planted distortion."""
+    if "mixed" in how:  # most rows have the predictions of others
+        rng = np.random.default_rng(how["mixed"])
+        places = np.flatnonzero(rng.random(len(told)) < MIXED)
+        told = told.copy()
+        told[places] = told[rng.permutation(places)]
+    if not {"power", "weights", "inverted"} & set(how):
+        return np.asarray(told * how.get("factor", 1.0))
+    found = powered(weighted(told, np.array(how.get("weights", 1.0))), how.get("power", 1.0))
+    return found[:, ::-1] if how.get("inverted") else found
+
+
+def listed(rows: list[int], values: dict[str, Array]) -> dict[str, Any]:
+    """Return predictions as JSON values, for the truth."""
+    return {"rows": rows, "values": {name: np.round(told, DIGITS).tolist() for name, told in values.items()}}
+
+
+def known_of(instance: Instance, model: str) -> Known:
+    """Return the predictions of a model that are in the truth."""
+    held = instance.truth[KEY]
+    frame = sampled(instance.dataset).train.iloc[held["rows"]].reset_index(drop=True)
+    return Known(np.array(held["values"][model]), outputs(instance.dataset, frame)[1], frame)
+
+
+def table(dataset: Dataset, held: dict[str, Any], *, target: bool = True) -> str:
+    """Return the public file: row number, id, target, and a column `MODEL` or `MODEL CLASS` per prediction."""
+    import pandas as pd
+
+    frame = sampled(dataset).train.iloc[held["rows"]].reset_index(drop=True)
+    columns: dict[str, Any] = {name: frame[name] for name in dataset.ids}
+    columns |= {"target": frame[dataset.target]} if target else {}
+    for model, values in held["values"].items():
+        told = np.array(values)
+        names = [model] if dataset.problem == "regression" else [f"{model} {name}" for name in class_names(dataset)]
+        columns |= {name: told[:, place] for place, name in enumerate(names)}
+    text: str = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
+    return text
+
+
+def losses(
+    judge: Scorer,
+    known: Sequence[Known],
+    carry: Callable[[list[Known], list[Array]], Array],
+    seed: int = 0,
+    repeats: int = REPEATS,
+) -> Array:
+    """Return the losses of predictions of held-out rows, by splits of the rows.
+
+    Args:
+        known: The predictions of each model, of the same rows.
+        carry: From the models' predictions of the rows to fit to, and of the held-out rows, to those to be scored.
+        seed: Of the folds.
+    """
+    codes, frame = known[0].codes, known[0].frame
+    strata = np.zeros(len(codes), dtype=int) if judge.asked == "numbers" else codes
+    found = []
+    for repeat in range(repeats):
+        folds = assign_folds(strata, None, FOLDS, seed=seed * REPEATS + repeat)
+        for fold in range(FOLDS):
+            fit, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            parts = [Known(one.told[fit], codes[fit], frame.iloc[fit]) for one in known]
+            told = carry(parts, [one.told[held] for one in known])
+            found.append(judge.loss(frame.iloc[held], codes[held], told))
+    return np.array(found)

@@ -1,0 +1,1 @@
+"""Calibration of probabilities, and decisions by them: the technique `calibration`."""

@@ -1,0 +1,66 @@
+"""`calibration_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import Document, Name, Part, Share, Text, once
+
+Verdict = Literal["calibrated", "overconfident", "underconfident"]
+Method = Literal["none", "temperature", "sigmoid", "isotonic"]
+MOST_MODELS = 20
+
+
+class ClassBias(Part):
+    """A class that a model predicts too often or too seldom."""
+
+    name: Name
+    side: Literal["too_often", "too_seldom"]
+
+
+class ModelCalibration(Part):
+    """The probabilities of one model."""
+
+    model: Name = Field(description="As in the columns of predictions.csv, before the space.")
+    accuracy: Share = Field(description="Share of the rows whose most probable class is right.")
+    confidence: Share = Field(description="Mean of the largest probability of each row.")
+    error: Share = Field(
+        description="Expected calibration error: the mean over rows of |mean confidence - accuracy| of their bin, of "
+        "ten bins of equal width of the largest probability."
+    )
+    verdict: Verdict = Field(
+        description="Overconfident if confidence - accuracy is above 0.02 and above three standard errors, "
+        "underconfident if it is below the negatives of both, else calibrated."
+    )
+    classes: list[ClassBias] = Field(
+        default=[],
+        max_length=200,
+        description="Classes whose mean probability differs from their share of the rows by more than 0.02 and by more "
+        "than three standard errors.",
+    )
+    method: Method = Field(description="The recommended calibration.")
+
+
+class CalibrationAnalysis(Document):
+    """How far probabilities can be trusted, and how to calibrate and use them."""
+
+    models: list[ModelCalibration] = Field(max_length=MOST_MODELS)
+    decision: Literal["argmax", "thresholds"] = Field(
+        description="How the mean of the calibrated probabilities is used: as it is, or times a factor per class that "
+        "is best for the metric."
+    )
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> CalibrationAnalysis:
+        once((one.model for one in self.models), "models")
+        for one in self.models:
+            once((item.name for item in one.classes), f"classes of {one.model[:60]}")
+            gap = one.confidence - one.accuracy
+            if (one.verdict == "overconfident" and gap < 0) or (one.verdict == "underconfident" and gap > 0):
+                raise ValueError(f"the verdict on {one.model[:60]!r} contradicts its accuracy and confidence")
+            if abs(gap) > one.error + 0.02:
+                raise ValueError(f"the error of {one.model[:60]!r} is below |confidence - accuracy|")
+        return self

@@ -1,0 +1,129 @@
+"""Facts of `calibration`: how far the probabilities of models agree with what happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+
+from mleredux_techniques._kit.columns import class_name
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, versus
+from mleredux_techniques._kit.postprocessing import Known
+from mleredux_techniques._kit.results import Facts
+from mleredux_techniques.calibration.document import CalibrationAnalysis
+
+BINS = 10
+LEAST, ERRORS = 0.02, 3.0
+"""A difference counts above this, and above this number of standard errors …"""
+UNSURE = 0.15
+"""… and within this share of the bound, either answer is right."""
+TOLERANCES = """\
+- `accuracy`, `confidence` and `error` of each model (weight 0.2): within 2 % or 0.003 (a model counts if all are
+  correct); models that do not exist count against it
+- `verdict` (0.4): F1 of the models that are not calibrated, with their verdicts; only models whose accuracy and
+  confidence are correct count. Either answer is correct if the difference is within 15 % of a bound
+- `classes` (0.4): F1 of the classes that are predicted too often or too seldom, by model, in the same way
+- verdicts and classes of which there are none weigh a twentieth unless some are claimed"""
+
+
+def truth(dataset: Dataset) -> dict[str, Any]:
+    """Check that there are probabilities; the facts are found from predictions (`efficacy.reference`).
+
+    Raises:
+        NotApplicable: The target is a number.
+    """
+    if dataset.problem == "regression":
+        raise NotApplicable(
+            f"calibration does not apply to {dataset.task}: its target {dataset.target!r} is a number, not a class."
+        )
+    return {}
+
+
+def describe(known: Known, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the figures of one model, and for verdict and classes what is accepted."""
+    sure = known.told.max(axis=1)
+    right = (known.told.argmax(axis=1) == known.codes).astype(float)
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    sizes = np.bincount(bins, minlength=BINS)
+    apart = np.abs(np.bincount(bins, sure - right, BINS))
+    verdict, unsure = _side(sure - right)
+    classes, open_ = {}, []
+    for code, name in enumerate(names):
+        side, either = _side(known.told[:, code] - (known.codes == code))
+        if either:
+            open_.append(name)
+        elif side:
+            classes[name] = "too_often" if side > 0 else "too_seldom"
+    return {
+        "accuracy": float(right.mean()),
+        "confidence": float(sure.mean()),
+        "error": float(apart.sum() / sizes.sum()),
+        "verdict": {1: "overconfident", -1: "underconfident", 0: "calibrated"}[verdict],
+        "unsure": unsure,
+        "classes": classes,
+        "open": open_,
+    }
+
+
+def _side(apart: np.ndarray[Any, Any]) -> tuple[int, bool]:
+    """Return the sign of a mean difference that counts, else 0, and whether it is too near to the bound."""
+    mean, error = float(apart.mean()), float(apart.std() / np.sqrt(len(apart)))
+    bound = max(LEAST, ERRORS * error)
+    return int(np.sign(mean)) * (abs(mean) > bound), abs(abs(mean) - bound) <= UNSURE * bound
+
+
+def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
+    """Compare the document with the figures."""
+    true: dict[str, dict[str, Any]] = truth["models"]
+    given = {one.model: one for one in document.models}
+    measured, exact = set(), 0
+    for name, one in given.items():
+        if name in true:
+            near = [close(getattr(one, key), true[name][key], 0.02, 0.003) == 1 for key in ("accuracy", "confidence")]
+            measured |= {name} if all(near) else set()
+            exact += all(near) and close(one.error, true[name]["error"], 0.02, 0.003) == 1
+    told = listing(
+        f"{name} {one['accuracy']:.3f}, {one['confidence']:.3f}, {one['error']:.3f}" for name, one in true.items()
+    )
+    parts = [
+        component(
+            "figures",
+            0.2,
+            2 * exact / (len(given) + len(true)),
+            versus(
+                len(given),
+                {
+                    name: [round(one[key], 4) for key in ("accuracy", "confidence", "error")]
+                    for name, one in true.items()
+                },
+            ),
+            f"Accuracy, confidence and calibration error: {told}. {exact} of {len(true)} were correct.",
+        )
+    ]
+    unsure = {name for name, one in true.items() if one["unsure"]}
+    are = {(n, one["verdict"]) for n, one in true.items() if one["verdict"] != "calibrated" and n not in unsure}
+    said = {(name, one.verdict) for name, one in given.items() if one.verdict != "calibrated" and name not in unsure}
+    biased = {(n, c, side) for n, one in true.items() for c, side in one["classes"].items()}
+    open_ = {(name, item) for name, one in true.items() for item in one["open"]}
+    claims = {(name, class_name(item.name), item.side) for name, one in given.items() for item in one.classes}
+    claims = {claim for claim in claims if claim[:2] not in open_}
+    for name, claimed, right, what in (
+        ("verdict", said, are, "Models that are not calibrated"),
+        ("classes", claims, biased, "Classes predicted too often or too seldom"),
+    ):
+        counted = {claim if claim[0] in measured else (*claim, "unmeasured") for claim in claimed}
+        shown = [" ".join(claim) for claim in sorted(right)]
+        parts.append(
+            finding(
+                name,
+                0.4,
+                f1(counted, right),
+                versus(sorted(" ".join(c) for c in claimed)[:50], shown[:50]),
+                f"{what}: {listing(shown)}.",
+                true=len(right),
+                given=len(claimed),
+            )
+        )
+    return facts_of(parts)

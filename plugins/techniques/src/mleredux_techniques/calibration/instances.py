@@ -1,0 +1,39 @@
+"""Models whose probabilities are too sure, not sure enough, or off for some classes; and one that knows little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.instances import clean, merged
+from mleredux_techniques._kit.predictions import KEY
+from mleredux_techniques._kit.reference import MODELS
+from mleredux_techniques.calibration.facts import truth
+
+NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel")
+
+
+def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Draw a table of its own, and a distortion for each model; one knows little and is very sure.
+
+    Raises:
+        NotApplicable: The target is a number.
+    """
+    truth(dataset)
+    made = clean(dataset, "calibration", rng)
+    count, kinds = len(made.classes), set()
+    plans: dict[str, dict[str, Any]] = {}
+    drawn = ["little", *(str(kind) for kind in rng.permutation(["over", "under", "weighted"]))]
+    for name, model, kind in zip(rng.permutation(NAMES), rng.permutation(MODELS), rng.permutation(drawn), strict=False):
+        weights = np.exp(rng.permutation(np.linspace(-1, 1, count)) * rng.uniform(1.2, 1.8))
+        powers = {"little": (5.0, 8.0), "over": (2.5, 4.0), "under": (0.3, 0.5), "weighted": (0.9, 1.1)}
+        how: dict[str, Any] = {"model": str(model), "power": float(rng.uniform(*powers[str(kind)]))}
+        if kind == "weighted" or rng.random() < 0.5:
+            how["weights"] = weights.round(4).tolist()
+        if kind == "little":
+            how["mixed"] = int(rng.integers(2**31))
+        plans[str(name)] = how
+        kinds.add(str(kind))
+    return merged(made, sorted(kinds), **{KEY: plans})

@@ -1,0 +1,1 @@
+"""What a metric rewards: the technique `metric`."""

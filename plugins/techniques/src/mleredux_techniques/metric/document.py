@@ -1,0 +1,46 @@
+"""`metric_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import Document, Name, Share, Text, once
+from mleredux_techniques._kit.postprocessing import Step
+
+Ignored = Literal["sharpening", "class_weights", "shift", "scale", "order_preserving"]
+MOST_STEPS = 3
+
+
+class MetricAnalysis(Document):
+    """What the competition's metric rewards, and the post-processing of the given predictions."""
+
+    asks: Literal["probabilities", "labels", "numbers"] = Field(
+        description="What is scored: probabilities (or scores) of classes, classes, or numbers."
+    )
+    better: Literal["higher", "lower"]
+    ignores: list[Ignored] = Field(
+        max_length=5, description="Changes of the predictions on which the score never depends."
+    )
+    constant: float | dict[Name, Share] = Field(
+        description="The best constant prediction: a number, or the share of each class (1 for one class if the "
+        "metric asks for labels)."
+    )
+    constant_score: float = Field(description="Its score on the rows of predictions.csv.")
+    score: float = Field(description="The score of the predictions in predictions.csv, as they are.")
+    steps: list[Step] = Field(
+        min_length=1, max_length=MOST_STEPS, description="The recommended post-processing, first step first."
+    )
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> MetricAnalysis:
+        once(self.ignores, "ignores")
+        if (self.asks == "numbers") == isinstance(self.constant, dict):
+            raise ValueError("constant contradicts asks: a number for numbers, shares for classes")
+        if isinstance(self.constant, dict) and abs(sum(self.constant.values()) - 1) > 0.02:
+            raise ValueError("constant: the shares of the classes do not add up to 1")
+        if "none" in self.steps and len(self.steps) > 1:
+            raise ValueError("steps: none goes with no other step")
+        return self

@@ -1,0 +1,105 @@
+"""Efficacy of post-processing: the competition's metric of given predictions, fitted and scored on different rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.dataset import Dataset, Instance
+from mleredux_techniques._kit.memory import remembered
+from mleredux_techniques._kit.plans import best_of
+from mleredux_techniques._kit.postprocessing import Known, Step, applied
+from mleredux_techniques._kit.predictions import (
+    KEY,
+    OVERLAP,
+    REPEATS,
+    distorted,
+    known_of,
+    listed,
+    losses,
+    out_of_fold,
+    table,
+)
+from mleredux_techniques._kit.results import Efficacy
+from mleredux_techniques._kit.scorer import Scorer, scorer
+from mleredux_techniques.metric.document import MetricAnalysis
+from mleredux_techniques.metric.facts import describe
+
+MODEL = "model"
+NAIVE: tuple[Step, ...] = ("none",)
+CLASSES: tuple[tuple[Step, ...], ...] = (
+    NAIVE, ("temperature",), ("sigmoid",), ("isotonic",), ("thresholds",), ("isotonic", "thresholds")
+)  # fmt: skip
+NUMBERS: tuple[tuple[Step, ...], ...] = (
+    NAIVE, ("round",), ("scale",), ("mean",), ("median",), ("log_mean",), ("median", "round")
+)  # fmt: skip
+_MEASURE = "{metric} of the given predictions after these steps, on held-out training rows"
+
+
+def predictions(dataset: Dataset) -> dict[str, Any]:
+    """Return the predictions of the public file: the mean of the reference models', distorted if planted."""
+    found = out_of_fold(dataset)
+    told = np.mean(list(found["values"].values()), axis=0)
+    return listed(found["rows"], {MODEL: distorted(told, dataset.planted.get(KEY, {}))})
+
+
+def files(dataset: Dataset) -> dict[str, str]:
+    """Return the public file."""
+    return {"predictions.csv": table(dataset, predictions(dataset))}
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return the predictions, the facts, and the best of several sequences of steps."""
+    known, metric = _known(instance)
+    return {
+        KEY: predictions(instance.dataset),
+        **describe(known, metric),
+        "strong": list(_best(known, metric)),
+    }
+
+
+def measure(document: MetricAnalysis, instance: Instance) -> Efficacy:
+    """Execute the recommended steps."""
+    known, metric = known_of(instance, MODEL), scorer(instance.dataset, instance.base)
+
+    def choice(steps: Sequence[Step]) -> Choice:
+        key = f"losses after {steps}"
+        told = remembered(instance.dataset, key, lambda: _losses(known, metric, steps))
+        return Choice(told, ", ".join(steps))
+
+    return judge(
+        *(choice(tuple(steps)) for steps in (NAIVE, instance.truth["strong"], document.steps)),
+        overlap=OVERLAP,
+        scorer=metric,
+        measure=_MEASURE,
+        sample=instance.dataset.sample,
+    )
+
+
+def gap(instance: Instance) -> Difference:
+    """Return what the best of a few sequences of steps gains over none."""
+    known, metric = _known(instance)
+    few: tuple[Step, ...] = ("mean", "median", "log_mean") if metric.asked == "numbers" else ("sigmoid",)
+    told = min((_losses(known, metric, (step,)) for step in few), key=lambda one: float(one.mean()))
+    return difference(_losses(known, metric, NAIVE), told, OVERLAP)
+
+
+def _known(instance: Instance) -> tuple[Known, Scorer]:
+    held = {KEY: predictions(instance.dataset)}
+    known = known_of(Instance(instance.dataset, held, instance.base), MODEL)
+    return known, scorer(instance.dataset, instance.base)
+
+
+def _best(known: Known, metric: Scorer) -> tuple[Step, ...]:
+    """Return the best sequence, by other splits than those of the score."""
+    options = {", ".join(steps): steps for steps in (NUMBERS if metric.asked == "numbers" else CLASSES)}
+    return options[best_of(options, lambda name: _losses(known, metric, options[name], seed=7), OVERLAP)]
+
+
+def _losses(known: Known, metric: Scorer, steps: Sequence[Step], seed: int = 0) -> np.ndarray[Any, Any]:
+    return losses(
+        metric, [known], lambda fit, held: applied(steps, fit[0], held[0], metric), seed, 1 if seed else REPEATS
+    )

@@ -1,0 +1,168 @@
+"""Facts of `metric`: what the competition's grader says of changed and of constant predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mleredux.errors import MlereduxError
+
+from mleredux_techniques._kit.marks import component, f1, facts_of, finding, listing, versus
+from mleredux_techniques._kit.postprocessing import Known, powered, weighted
+from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.scorer import Scorer
+from mleredux_techniques.metric.document import MetricAnalysis
+
+CLOSE = 0.01
+"""Scores are right within this share of what there is to learn: the score of the truth minus that of a constant."""
+SHARE = 0.02
+TOLERANCES = """\
+- `asks`, `better` (weight 0.05 each): exactly
+- `ignores` (0.3): F1
+- `constant` (0.3): any number whose score is within 1 % of the best one's, of what there is to learn (the score of
+  the truth minus that of a constant); shares within 0.02, for labels one of the best classes; any if all score alike
+- `constant_score` (0.15), `score` (0.15): within 1 % of what there is to learn (half within 5 %)"""
+_ASKS = {"class columns": "probabilities", "scores": "probabilities", "labels": "labels", "numbers": "numbers"}
+_SAME = 1e-6
+
+
+def describe(known: Known, judge: Scorer) -> dict[str, Any]:
+    """Return the facts, all by the scores that the grader gives."""
+
+    def score(told: np.ndarray[Any, Any]) -> float:
+        return judge.score(known.frame, known.codes, told)
+
+    constant = _constant(known, judge, score)
+    return {
+        "asks": _ASKS[judge.asked],
+        "better": "higher" if judge.task.direction == "maximize" else "lower",
+        "ignores": _ignored(known, judge, score),
+        **constant,
+        "score": score(known.told),
+        "unit": judge.unit,
+    }
+
+
+def _ignored(known: Known, judge: Scorer, score: Callable[[np.ndarray[Any, Any]], float]) -> list[str]:
+    """Return changes that leave the score of the predictions, and of worse ones, as it is."""
+
+    def same(told: np.ndarray[Any, Any], changed: np.ndarray[Any, Any]) -> bool:
+        try:
+            return abs(score(changed) - score(told)) <= _SAME * judge.unit + 1e-12
+        except MlereduxError:  # the metric does not accept such predictions
+            return False
+
+    rng = np.random.default_rng(0)
+    mixed = known.told[rng.permutation(len(known.told))]
+    level = known.told.mean() if judge.asked == "numbers" else 1 / known.told.shape[1]
+    samples = [0.8 * known.told + 0.2 * level, 0.5 * known.told + 0.3 * mixed + 0.2 * level]
+    spread = float(known.codes.std())
+    weights = np.exp(np.linspace(0.7, -0.7, known.told.shape[1]))
+    if judge.asked == "numbers":
+        changes: dict[str, list[Callable[[Any], Any]]] = {
+            "shift": [lambda told: told + 0.7 * spread, lambda told: told - 0.3 * spread],
+            "scale": [lambda told: 1.6 * told, lambda told: 0.7 * told],
+            "order_preserving": [lambda told: _ranks(told) * spread + told.min()],
+        }
+    else:
+        changes = {
+            "sharpening": [lambda told: powered(told, 2.0), lambda told: powered(told, 0.5)],
+            "class_weights": [lambda told: weighted(told, weights), lambda told: weighted(told, weights[::-1])],
+        }
+    return [
+        name
+        for name, options in changes.items()
+        if all(same(told, change(told)) for told in samples for change in options)
+    ]
+
+
+def _ranks(told: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.asarray((np.unique(told, return_inverse=True)[1].reshape(told.shape) / len(told)) ** 2)
+
+
+def _constant(known: Known, judge: Scorer, score: Callable[[np.ndarray[Any, Any]], float]) -> dict[str, Any]:
+    """Return what is accepted as the best constant, and its score."""
+    rows = len(known.codes)
+    sign = 1.0 if judge.task.direction == "maximize" else -1.0
+    if judge.asked == "numbers":
+        places = np.unique(np.quantile(known.codes, np.linspace(0, 1, 41)))
+        middle = [known.codes.mean(), np.median(known.codes), np.expm1(np.log1p(np.maximum(known.codes, 0)).mean())]
+        places = np.unique([*places, *middle])
+        near = int(np.argmax([sign * score(np.full((rows, 1), place)) for place in places]))
+        fine = np.linspace(places[max(near - 1, 0)], places[min(near + 1, len(places) - 1)], 41)
+        places = np.unique([*places, *fine])
+        reached = np.array([sign * score(np.full((rows, 1), place)) for place in places])
+        best = float(reached.max())
+        right = places[reached >= best - CLOSE * judge.unit]
+        exact = float(places[int(reached.argmax())])
+        return {"constant": exact, "range": [float(right.min()), float(right.max())], "constant_score": sign * best}
+    count = len(judge.names)
+    shares = np.bincount(known.codes, minlength=count) / rows
+    options = [shares, *np.eye(count)] if judge.asked == "labels" else [shares, np.full(count, 1 / count)]
+    reached = np.array([sign * score(np.tile(option, (rows, 1))) for option in options])
+    best = float(reached.max())
+    tied = reached >= best - _SAME * judge.unit
+    classes: list[str] = []
+    if judge.asked == "labels":
+        classes = [judge.names[code] for code in np.flatnonzero(tied[1:])]
+    return {
+        "constant": dict(zip(judge.names, shares.round(6).tolist(), strict=True)),
+        "classes": classes,
+        "any": bool(tied.all()) and not classes,
+        "constant_score": sign * best,
+    }
+
+
+def assess(document: MetricAnalysis, truth: dict[str, Any]) -> Facts:
+    """Compare the document with the grader's scores."""
+    ignored, said = truth["ignores"], sorted(document.ignores)
+    best = truth["classes"] if truth.get("classes") else "any" if truth.get("any") else truth["constant"]
+    parts = [
+        component(name, 0.05, float(given == truth[name]), versus(given, truth[name]), told)
+        for name, given, told in (
+            ("asks", document.asks, f"The metric asks for {truth['asks']}."),
+            ("better", document.better, f"The {truth['better']} score is the better one."),
+        )
+    ]
+    parts.append(
+        finding(
+            "ignores",
+            0.3,
+            f1(said, ignored),
+            versus(said, ignored),
+            f"The score never depends on: {listing(ignored)}.",
+            true=len(ignored),
+            given=len(said),
+        )
+    )
+    parts.append(
+        component(
+            "best constant",
+            0.3,
+            _credit(document, truth),
+            versus(document.constant, best),
+            f"The best constant is {best}, with a score of {truth['constant_score']:.5g}.",
+        )
+    )
+    for name, told in (("constant_score", "The best constant"), ("score", "The given predictions")):
+        off = abs(getattr(document, name) - truth[name]) / truth["unit"]
+        credit = 1.0 if off <= CLOSE else 0.5 if off <= 5 * CLOSE else 0.0
+        shown = versus(getattr(document, name), round(truth[name], 6))
+        parts.append(component(name, 0.15, credit, shown, f"{told} scored {truth[name]:.5g}."))
+    return facts_of(parts)
+
+
+def _credit(document: MetricAnalysis, truth: dict[str, Any]) -> float:
+    given = document.constant
+    if document.asks != truth["asks"]:
+        return 0.0
+    if not isinstance(given, dict):
+        low, high = truth["range"]
+        return float(low <= given <= high)
+    if truth["any"]:
+        return 1.0
+    if truth["classes"]:
+        return float(max(given, key=lambda name: given[name]) in truth["classes"])
+    names = {*given, *truth["constant"]}
+    return float(all(abs(given.get(name, 0.0) - truth["constant"].get(name, 0.0)) <= SHARE for name in names))

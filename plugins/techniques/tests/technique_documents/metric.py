@@ -1,0 +1,39 @@
+"""Answers to `metric`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux_techniques.kit import Dataset
+
+EMPTY: dict[str, Any] = {
+    "asks": "labels",
+    "better": "higher",
+    "ignores": [],
+    "constant": {"0": 1.0},
+    "constant_score": 0.0,
+    "score": 0.0,
+    "steps": ["none"],
+}
+
+
+def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    constant = {truth["classes"][0]: 1.0} if truth.get("classes") else truth["constant"]
+    told = ("asks", "better", "ignores", "constant_score", "score")
+    return {**{name: truth[name] for name in told}, "constant": constant, "steps": truth["strong"]}
+
+
+def naive(best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:
+    return {"steps": ["none"], **({} if facts else {"ignores": []})}
+
+
+def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:
+    numbers = question["metric"] in ("rmse", "mae", "rmsle", "r2")
+    every = ["sharpening", "class_weights", "shift", "scale", "order_preserving"]
+    return {
+        **EMPTY,
+        "asks": "numbers" if numbers else "probabilities",
+        "constant": 0.0 if numbers else {"0": 0.5, "1": 0.5},
+        "ignores": every if kind in ("everything", "contradicting") else [],
+        "steps": ["none"] if kind in ("empty", "contradicting") else ["mean" if numbers else "isotonic"],
+    }

@@ -1,0 +1,60 @@
+"""Predictions: what is planted in them is found, and post-processing undoes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mleredux_techniques._kit.postprocessing import Known, applied
+from mleredux_techniques._kit.predictions import distorted
+from mleredux_techniques.calibration.facts import describe
+from mleredux_techniques.kit import scorer
+from technique_documents.bases import base_of
+from test_techniques_debugging import table
+
+ROWS = 1_500
+
+
+def honest(seed: int = 0) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Probabilities of three classes, and classes drawn by them."""
+    rng = np.random.default_rng(seed)
+    told = rng.dirichlet([1.2, 0.9, 0.6], ROWS)
+    return told, (rng.random((ROWS, 1)) > told.cumsum(axis=1)).sum(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("how", "verdict", "biased"),
+    [
+        ({}, "calibrated", {}),
+        ({"power": 3.0}, "overconfident", None),
+        ({"power": 0.4}, "underconfident", None),
+        ({"weights": [3.0, 1.0, 1.0]}, None, {"a": "too_often", "b": "too_seldom", "c": "too_seldom"}),
+    ],
+)
+def test_planted_distortions_are_what_calibration_finds(
+    how: dict[str, Any], verdict: str | None, biased: dict[str, str] | None
+) -> None:
+    told, codes = honest()
+    found = describe(Known(distorted(told, how), codes, None), ("a", "b", "c"))  # type: ignore[arg-type]
+    assert verdict is None or found["verdict"] == verdict
+    assert biased is None or {**found["classes"], **{name: biased[name] for name in found["open"] if biased}} == biased
+
+
+@pytest.mark.parametrize(("how", "step"), [({"power": 3.0}, "temperature"), ({"weights": [4.0, 1.0, 0.5]}, "sigmoid")])
+def test_steps_undo_distortions(how: dict[str, Any], step: Any) -> None:
+    dataset = table("multiclass")
+    judge = scorer(dataset, base_of(dataset))
+    told, codes = honest()
+    made = distorted(told, how)
+    fit = Known(made[:1000], codes[:1000], None)  # type: ignore[arg-type]
+    undone = applied([step], fit, made[1000:], judge)
+    before, after = np.abs(made[1000:] - told[1000:]).mean(), np.abs(undone - told[1000:]).mean()
+    assert after < 0.3 * before
+
+
+def test_steps_of_another_kind_of_prediction_are_errors() -> None:
+    dataset = table("multiclass")
+    told, codes = honest()
+    with pytest.raises(ValueError, match="median does not apply"):
+        applied(["median"], Known(told, codes, None), told, scorer(dataset, base_of(dataset)))  # type: ignore[arg-type]
