@@ -25,6 +25,7 @@ NOUNS = {
     "briefing",
     "debugging",
     "encoding",
+    "ensembling",
     "grading",
     "matching",
     "missing",

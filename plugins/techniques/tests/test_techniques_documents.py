@@ -49,6 +49,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("scaling", {"not_needed_for": ["svm", "svm"]}, "twice"),
     ("metric", {"constant": {"adelie": 1.0}}, "constant contradicts asks"),
     ("metric", {"steps": ["none", "round"]}, "none goes with no other step"),
+    ("ensembling", {"copies": [["forest", "pine"]]}, "not among models"),
     ("calibration", {"models": [calibrated(), calibrated()]}, "twice"),
     ("calibration", {"models": [calibrated(verdict="underconfident")]}, "contradicts its accuracy"),
     ("leakage", {"risks": [risk(), risk(kind="noisy_copy")]}, "twice"),

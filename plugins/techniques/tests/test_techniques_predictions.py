@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from mleredux_techniques._kit.postprocessing import Known, applied
 from mleredux_techniques._kit.predictions import distorted
+from mleredux_techniques._kit.splits import outputs
 from mleredux_techniques.calibration.facts import describe
+from mleredux_techniques.ensembling import facts
 from mleredux_techniques.kit import scorer
 from technique_documents.bases import base_of
 from test_techniques_debugging import table
@@ -51,6 +53,23 @@ def test_steps_undo_distortions(how: dict[str, Any], step: Any) -> None:
     undone = applied([step], fit, made[1000:], judge)
     before, after = np.abs(made[1000:] - told[1000:]).mean(), np.abs(undone - told[1000:]).mean()
     assert after < 0.3 * before
+
+
+def test_copies_and_models_that_were_fitted_to_their_rows_are_found() -> None:
+    dataset = table("multiclass", 900)
+    judge = scorer(dataset, base_of(dataset))
+    codes = outputs(dataset, dataset.train)[1][:400]
+    truth, rng = np.eye(3)[codes], np.random.default_rng(0)
+    honest = 0.5 * truth + 0.5 * rng.dirichlet([1, 1, 1], len(codes))
+    noise = rng.dirichlet([1, 1, 1], len(codes))
+
+    def known(told: np.ndarray[Any, Any]) -> Known:
+        return Known(told, codes, dataset.train.head(400))
+
+    ours = {"oak": known(honest), "fir": known(honest + 1e-4), "elm": known(0.8 * truth + 0.2 * noise)}
+    found = facts.describe(ours, {"oak": known(honest), "fir": known(honest), "elm": known(noise)}, judge)
+    assert found["copies"] == [["fir", "oak"]]
+    assert [name for name, one in found["models"].items() if one["optimistic"]] == ["elm"]
 
 
 def test_steps_of_another_kind_of_prediction_are_errors() -> None:

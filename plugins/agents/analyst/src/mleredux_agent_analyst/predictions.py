@@ -29,10 +29,10 @@ class Predictions:
     values: dict[str, Array]
 
 
-def read(tables: Tables) -> Predictions:
-    """Read `predictions.csv`: columns `MODEL` or `MODEL CLASS`."""
+def read(tables: Tables, name: str = "predictions.csv") -> Predictions:
+    """Read predictions: columns `MODEL` or `MODEL CLASS`; those of test rows have no target."""
     names = [] if not tables.classes else sorted(set(tables.labels))
-    frame = pd.read_csv(tables.folder / "predictions.csv", dtype={"target": str} if names else None)
+    frame = pd.read_csv(tables.folder / name, dtype={"target": str} if names else None)
     columns = [name for name in frame.columns if name not in ("target", *tables.ids)]
     models = [name.partition(" ")[0] for name in columns]
     values: dict[str, Array] = {}
@@ -40,7 +40,8 @@ def read(tables: Tables) -> Predictions:
         told = [name for name, of in zip(columns, models, strict=True) if of == model]
         values[model] = frame[told].to_numpy(dtype=float)
         names = [name.partition(" ")[2] for name in told] if names else []
-    return Predictions(frame["target"].to_numpy(), names, values)
+    target = frame["target"].to_numpy() if "target" in frame else np.zeros(0)
+    return Predictions(target, names, values)
 
 
 def score(metric: str, found: Predictions, told: Array) -> float:

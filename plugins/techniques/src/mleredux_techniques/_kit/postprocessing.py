@@ -22,20 +22,6 @@ Step = Literal[
 ]  # fmt: skip
 OF_CLASSES = ("none", "temperature", "sigmoid", "isotonic", "thresholds", "labels", "clip")
 OF_NUMBERS = ("none", "clip", "mean", "median", "log_mean", "scale", "round")
-MEANING = """\
-| step | what it does to predictions |
-|---|---|
-| `none` | nothing |
-| `temperature` | probabilities to one power, normalized; the power has the smallest log loss |
-| `sigmoid` | a logistic regression on the logarithms of the probabilities |
-| `isotonic` | a monotone regression of each class on its probability, normalized |
-| `thresholds` | probabilities times a factor per class, normalized; the factors have the best score by the metric |
-| `labels` | 1 for the most probable class, 0 for others |
-| `clip` | probabilities of at least 0.02; numbers within the range of the target |
-| `mean`, `median`, `log_mean` | numbers: the mean (median, mean by log1p) of the targets of rows with similar \
-predictions |
-| `scale` | numbers times a factor, which has the best score by the metric |
-| `round` | numbers to the nearest whole number |"""
 LEAST = 1e-4
 CLIP = 0.02
 ROWS_A_BIN = 40

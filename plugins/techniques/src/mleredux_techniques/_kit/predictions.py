@@ -16,7 +16,7 @@ from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.memory import remembered
 from mleredux_techniques._kit.plans import rows_of
 from mleredux_techniques._kit.postprocessing import Known, powered, weighted
-from mleredux_techniques._kit.preprocessing import matrices
+from mleredux_techniques._kit.preprocessing import Rows, matrices
 from mleredux_techniques._kit.reference import MODELS, predict
 from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques._kit.scorer import Scorer
@@ -57,10 +57,26 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
                 found[model][split.held_out] = told
         held = np.flatnonzero(~np.isnan(found[MODELS[0]][:, 0]))
         rows = _places(small, one.frame)[held]
-        return {"rows": rows.tolist(), "values": {name: values[held] for name, values in found.items()}}
+        values = {name: told[held] for name, told in found.items()}
+        return {"rows": rows.tolist(), "values": values, "truth": one.y[held] if classes else one.codes[held, None]}
 
     told: dict[str, Any] = remembered(dataset, KEY, find)
     return told
+
+
+def of_test(dataset: Dataset) -> dict[str, Any]:
+    """Return rows of the (sampled) test table, and the predictions of each reference model, fitted to training rows."""
+    small = sampled(dataset)
+    one = pool(small, max_rows=ROWS, repeats=1)
+    test = small.test.head(ROWS).reset_index(drop=True)
+    classes = dataset.problem != "regression"
+    columns = {name: dataset.kinds[name] for name in dataset.features}
+    trained, judged = matrices(Rows(one.frame, test, columns, one.codes, classes, 0))
+    values = {model: predict(model, trained, one.y, judged, classes=classes, seed=0) for model in MODELS}
+    if not classes:
+        low, high, spread = one.codes.min(), one.codes.max(), one.codes.std() + 1e-12
+        values = {name: np.clip(told * spread + one.codes.mean(), low, high) for name, told in values.items()}
+    return {"rows": list(range(len(test))), "values": values, "truth": None}
 
 
 def _places(dataset: Dataset, frame: pd.DataFrame) -> Array:
@@ -73,16 +89,25 @@ def _places(dataset: Dataset, frame: pd.DataFrame) -> Array:
 def each_model(found: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """Return the predictions of each model for the truth: natural ones, or those with planted distortions."""
     plans = dataset.planted.get(KEY) or {name: {"model": name} for name in found["values"]}
-    return listed(found["rows"], {name: distorted(found["values"][how["model"]], how) for name, how in plans.items()})
+    return listed(
+        found["rows"],
+        {name: distorted(found["values"][how["model"]], how, found["truth"]) for name, how in plans.items()},
+    )
 
 
-def distorted(told: Array, how: dict[str, Any]) -> Array:
-    """Return predictions after a planted distortion."""
+def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> Array:
+    """Return predictions after a planted distortion.
+
+    Args:
+        truth: The true outputs, of the shape of the predictions, where a model that was fitted to its rows knows them.
+    """
     if "mixed" in how:  # most rows have the predictions of others
         rng = np.random.default_rng(how["mixed"])
         places = np.flatnonzero(rng.random(len(told)) < MIXED)
         told = told.copy()
         told[places] = told[rng.permutation(places)]
+    if truth is not None and "fitted" in how:
+        told = how["fitted"] * truth + (1 - how["fitted"]) * told
     if not {"power", "weights", "inverted"} & set(how):
         return np.asarray(told * how.get("factor", 1.0))
     found = powered(weighted(told, np.array(how.get("weights", 1.0))), how.get("power", 1.0))
@@ -94,20 +119,21 @@ def listed(rows: list[int], values: dict[str, Array]) -> dict[str, Any]:
     return {"rows": rows, "values": {name: np.round(told, DIGITS).tolist() for name, told in values.items()}}
 
 
-def known_of(instance: Instance, model: str) -> Known:
-    """Return the predictions of a model that are in the truth."""
-    held = instance.truth[KEY]
-    frame = sampled(instance.dataset).train.iloc[held["rows"]].reset_index(drop=True)
+def known_of(instance: Instance, model: str, *, test: bool = False) -> Known:
+    """Return the predictions of a model that are in the truth, of training rows or of test rows."""
+    held, small = instance.truth[f"test {KEY}" if test else KEY], sampled(instance.dataset)
+    frame = (small.test if test else small.train).iloc[held["rows"]].reset_index(drop=True)
     return Known(np.array(held["values"][model]), outputs(instance.dataset, frame)[1], frame)
 
 
-def table(dataset: Dataset, held: dict[str, Any], *, target: bool = True) -> str:
-    """Return the public file: row number, id, target, and a column `MODEL` or `MODEL CLASS` per prediction."""
+def table(dataset: Dataset, held: dict[str, Any], *, test: bool = False) -> str:
+    """Return the public file: ids, target (of training rows), and a column `MODEL` or `MODEL CLASS` per prediction."""
     import pandas as pd
 
-    frame = sampled(dataset).train.iloc[held["rows"]].reset_index(drop=True)
+    small = sampled(dataset)
+    frame = (small.test if test else small.train).iloc[held["rows"]].reset_index(drop=True)
     columns: dict[str, Any] = {name: frame[name] for name in dataset.ids}
-    columns |= {"target": frame[dataset.target]} if target else {}
+    columns |= {} if test else {"target": frame[dataset.target]}
     for model, values in held["values"].items():
         told = np.array(values)
         names = [model] if dataset.problem == "regression" else [f"{model} {name}" for name in class_names(dataset)]

@@ -72,6 +72,8 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
 
 def _planted_by(technique: TechniqueSpec, dataset: Dataset, seed: Seed, base: Task) -> Dataset:
     """Return a planted instance with what a technique plants besides, drawn again until advice on it is decided."""
+    from threadpoolctl import threadpool_limits
+
     assert technique.plant is not None
     for attempt in range(ATTEMPTS):
         rng = seed.generator(technique.id, dataset.task, *([attempt] if attempt else []))
@@ -80,7 +82,8 @@ def _planted_by(technique: TechniqueSpec, dataset: Dataset, seed: Seed, base: Ta
         made = anonymous(replace(made, planted={**dataset.planted, **made.planted, "kinds": kinds}), rng)
         if technique.gap is None:
             break
-        ratio = technique.gap(Instance(made, {}, base)).ratio
+        with threadpool_limits(1):
+            ratio = technique.gap(Instance(made, {}, base)).ratio
         made.planted["gaps"] = {**made.planted.get("gaps", {}), technique.id: round(ratio, 2)}
         if ratio >= DECIDED:
             break

@@ -1,0 +1,36 @@
+"""Scores of models, copies by correlation, and a mean of those whose predictions look alike on the test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mleredux_agent_analyst.predictions import read, score
+from mleredux_agent_analyst.tables import Tables
+
+SAME, SURER = 0.995, 1.25
+
+
+def analyse(tables: Tables) -> dict[str, Any]:
+    """Return the document: optimistic models spread more on training rows, half of the others is averaged."""
+    found, theirs = read(tables), read(tables, "test_predictions.csv")
+    sign = 1.0 if tables.direction == "maximize" else -1.0
+    scores = {name: score(tables.metric, found, told) for name, told in found.values.items()}
+    wide = {
+        n: float(t.std(axis=0).mean() / (theirs.values[n].std(axis=0).mean() + 1e-9)) for n, t in found.values.items()
+    }
+    names = list(scores)
+    copies = [
+        [a, b]
+        for place, a in enumerate(names)
+        for b in names[place + 1 :]
+        if np.corrcoef(*((found.values[n] - found.values[n].mean(axis=0)).ravel() for n in (a, b)))[0, 1] > SAME
+    ]
+    honest = sorted((n for n in names if wide[n] <= SURER), key=lambda name: -sign * scores[name]) or names
+    kept = honest[: max(1, len(honest) // 2)]
+    models = [
+        {"model": n, "score": scores[n], "optimistic": wide[n] > SURER, "weight": 1.0 if n in kept else 0.0}
+        for n in names
+    ]
+    return {"models": models, "copies": copies}

@@ -1,0 +1,1 @@
+"""Which of given predictions to blend: the technique `ensembling`."""

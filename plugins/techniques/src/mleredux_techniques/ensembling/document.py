@@ -1,0 +1,43 @@
+"""`ensembling_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import Document, Name, Part, Text, once
+
+MOST_MODELS = 50
+
+
+class Member(Part):
+    """One model, and its part in the blend."""
+
+    model: Name = Field(description="As in the columns of predictions.csv, before the space.")
+    score: float = Field(description="The metric's score of its predictions in predictions.csv.")
+    optimistic: bool = Field(
+        description="Whether this score is too good: its predictions of the test rows have another distribution, as "
+        "those of a model that was fitted to the rows of predictions.csv."
+    )
+    weight: Annotated[float, Field(ge=0, le=1)] = Field(description="Its weight in the blend; 0 to leave it out.")
+
+
+class EnsemblingAnalysis(Document):
+    """What the predictions of several models are worth, and how to blend them."""
+
+    models: list[Member] = Field(max_length=MOST_MODELS, description="Every model, each once.")
+    copies: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
+        max_length=100,
+        description="Pairs of models with (nearly) the same predictions: a correlation above 0.995 over all columns.",
+    )
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> EnsemblingAnalysis:
+        once((one.model for one in self.models), "models")
+        if self.models and not sum(one.weight for one in self.models):
+            raise ValueError("all weights are 0")
+        if unknown := {name for pair in self.copies for name in pair} - {one.model for one in self.models}:
+            raise ValueError(f"copies names {min(unknown)[:60]!r}, which is not among models")
+        return self

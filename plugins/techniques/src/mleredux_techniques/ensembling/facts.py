@@ -1,0 +1,111 @@
+"""Facts of `ensembling`: scores, copies, and models whose score does not hold on the test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.marks import component, f1, facts_of, finding, listing, versus
+from mleredux_techniques._kit.postprocessing import Known
+from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.scorer import Scorer
+from mleredux_techniques.ensembling.document import EnsemblingAnalysis
+
+CLOSE = 0.01
+SAME = 0.995
+UNSURE = 0.001
+LOST, ERRORS = 0.1, 4.0
+"""A score is too good if the test's is worse by more than this share of what there is to learn, and this number of
+standard errors."""
+PARTS = 10
+TOLERANCES = """\
+- `score` of each model (weight 0.3): within 1 % of what there is to learn (the score of the truth minus that of a
+  constant; half within 5 %); models that do not exist count against it
+- `optimistic` (0.4): F1 of the models whose score is worse on the private test by more than 10 % of what there is to
+  learn and four standard errors; only models whose score is correct count
+- `copies` (0.3): F1 of the pairs; either answer is correct for a correlation from 0.994 to 0.996
+- what no model is weighs a twentieth unless it is claimed"""
+
+
+def parts_of(rows: int) -> list[np.ndarray[Any, Any]]:
+    """Return test rows in parts, on each of which the metric is computed: ten, or fewer of at least 20 rows."""
+    return np.array_split(np.random.default_rng(0).permutation(rows), int(np.clip(rows // 20, 2, PARTS)))
+
+
+def losses(judge: Scorer, known: Known, told: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the losses of predictions on parts of the rows."""
+    return np.array([judge.loss(known.frame.iloc[p], known.codes[p], told[p]) for p in parts_of(len(known.codes))])
+
+
+def describe(ours: dict[str, Known], theirs: dict[str, Known], judge: Scorer) -> dict[str, Any]:
+    """Return the facts.
+
+    Args:
+        ours: Model → predictions of training rows.
+        theirs: Model → predictions of test rows.
+    """
+    found: dict[str, Any] = {}
+    for name, known in ours.items():
+        here, there = losses(judge, known, known.told), losses(judge, theirs[name], theirs[name].told)
+        lost = float(there.mean() - here.mean())
+        error = float(np.hypot(here.std(ddof=1) / len(here) ** 0.5, there.std(ddof=1) / len(there) ** 0.5))
+        found[name] = {
+            "score": judge.score(known.frame, known.codes, known.told),
+            "optimistic": lost > LOST * judge.unit and lost > ERRORS * error,
+        }
+    names, copies, unsure = list(ours), [], []
+    told = np.nan_to_num(np.corrcoef([(ours[name].told - ours[name].told.mean(axis=0)).ravel() for name in names]))
+    for a in range(len(names)):
+        for b in range(a + 1, len(names)):
+            near = float(np.atleast_2d(told)[a, b])
+            if abs(near - SAME) <= UNSURE:
+                unsure.append(sorted([names[a], names[b]]))
+            elif near > SAME:
+                copies.append(sorted([names[a], names[b]]))
+    return {"models": found, "copies": copies, "unsure": unsure, "unit": judge.unit}
+
+
+def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
+    """Compare the document with the scores."""
+    true: dict[str, dict[str, Any]] = truth["models"]
+    given = {one.model: one for one in document.models}
+    off = {name: abs(one.score - true[name]["score"]) / truth["unit"] for name, one in given.items() if name in true}
+    credits = {name: 1.0 if far <= CLOSE else 0.5 if far <= 5 * CLOSE else 0.0 for name, far in off.items()}
+    told = listing(f"{name} {one['score']:.4g}" for name, one in true.items())
+    are = {name for name, one in true.items() if one["optimistic"]}
+    said = {name for name, one in given.items() if one.optimistic}
+    counted = {name if credits.get(name) == 1 else f"unmeasured {name}" for name in said}
+    pairs, unsure = ({tuple(pair) for pair in truth[key]} for key in ("copies", "unsure"))
+    claims = {tuple(sorted(pair)) for pair in document.copies} - unsure
+    return facts_of(
+        [
+            component(
+                "scores",
+                0.3,
+                2 * sum(credits.values()) / (len(given) + len(true)),
+                versus(
+                    {name: one.score for name, one in given.items()}, {n: round(o["score"], 5) for n, o in true.items()}
+                ),
+                f"Scores: {told}.",
+            ),
+            finding(
+                "optimistic",
+                0.4,
+                f1(counted, are),
+                versus(sorted(said), sorted(are)),
+                f"Models whose score does not hold on the test: {listing(sorted(are))}.",
+                true=len(are),
+                given=len(said),
+            ),
+            finding(
+                "copies",
+                0.3,
+                f1(claims, pairs),
+                versus(sorted(claims), sorted(pairs)),
+                f"Copies: {listing(' and '.join(pair) for pair in sorted(pairs))}.",
+                true=len(pairs),
+                given=len(claims),
+            ),
+        ]
+    )
