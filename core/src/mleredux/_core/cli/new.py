@@ -93,7 +93,7 @@ def _variable(name: str) -> str:
 _RUN = "mleredux run digits --agent dummy"
 _plugin("grader", "A grader", "graders", "metric", "mleredux list graders", ("mleredux-graders",))
 _plugin(
-    "technique", "A technique", "techniques", "technique", "mleredux prepare {name}+planted-1@wine",
+    "technique", "A technique", "techniques", "technique", "mleredux show {name}+planted-1@wine",
     ("mleredux-techniques",),
 )  # fmt: skip
 _plugin("sandbox", "A sandbox", "sandboxes", "sandbox", f"{_RUN} --sandbox {{name}}", ("psutil>=6",))
