@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Sequence
 
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused
@@ -25,6 +26,8 @@ from mleredux_server.service import Service
 from mleredux_server.views import run_made, run_view
 
 TRASH = "trash"
+_RETRYING = threading.Lock()
+"""Between a run's directory and its row, another request must not decide to create a new run in its place."""
 MOST_LABELS = 32
 
 
@@ -102,6 +105,11 @@ def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None
         Problem: It has not ended, or its directory is damaged.
         MlereduxError: What it requests is no longer possible here.
     """
+    with _RETRYING:
+        return _retry(service, caller, run_id, claim)
+
+
+def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -> Answer:
     with service.database.reading() as session:
         row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
     if job.state != "ended":
