@@ -1,6 +1,6 @@
 """Pages look as they did when a person approved them: at three widths, light and dark.
 
-`MLEREDUX_APPROVE=1 pytest …/test_view_pictures.py` writes the pictures again; look at them before they are committed.
+`MLEREDUX_APPROVE=1 pytest …/test_view_pictures.py` writes the pictures again; inspect them before they are committed.
 """
 
 from __future__ import annotations
