@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import threading
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.debug_sample import sample_of, sampled
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
 from mleredux.errors import MlereduxError, NotFound, PluginError
@@ -156,6 +154,8 @@ class Catalogue:
         if name in self.entries("tasks"):
             task: Task = self.get("tasks", name)
             return task
+        from mleredux._core.debug_sample import sample_of, sampled
+
         if sample := sampled(name):
             return sample_of(self.task(sample[0]), sample[1])
         base, plus, variant = name.partition("+")
@@ -373,6 +373,8 @@ class Catalogue:
         if listed := installing(kind, name):
             return listed
         names = list(self.entries(kind))
+        import difflib
+
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         if near:
             return f"Did you mean {' or '.join(near)}?"
