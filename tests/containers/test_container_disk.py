@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,9 +52,16 @@ def watched(runs: list[Run]) -> Iterator[dict[str, int]]:
         thread.join()
 
 
+def loops_left() -> set[str]:
+    """Loop devices whose file is gone."""
+    shown = subprocess.run(["losetup", "--list", "--noheadings"], capture_output=True, text=True, check=True).stdout
+    return {line.split()[0] for line in shown.splitlines() if "(deleted)" in line}
+
+
 @needs_volumes
 def test_no_attack_takes_more_of_the_disk_than_the_limit(engine: str, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
+    before = loops_left()
     catalogue = Catalogue(load=[TOY_PLUGIN, DISK_ATTACKS_PLUGIN])
     store, data = RunStore(tmp_path / "runs"), DataStore(tmp_path / "data")
     runs = {
@@ -81,4 +89,7 @@ def test_no_attack_takes_more_of_the_disk_than_the_limit(engine: str, tmp_path: 
             wrong.append(f"{name}: {run.report.ledger.disk}")
     assert not wrong, "\n".join(wrong)
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text(), "nothing is left mounted"
-    assert not subprocess.run(["losetup", "--list", "--noheadings"], capture_output=True).stdout.count(b"(deleted)")
+    until = time.monotonic() + 30  # other tests' disks are removed meanwhile
+    while left := loops_left() - before:
+        assert time.monotonic() < until, left
+        time.sleep(0.5)
