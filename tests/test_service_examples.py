@@ -26,7 +26,10 @@ from mleredux_testing.ports import free_port
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "examples" / "service"
 TOKEN = "mlr_" + "0123456789abcdef" * 2
-IN_IMAGE = ("mleredux", "mleredux-server", "mleredux-sandbox-docker", "mleredux-agent-dummy")
+IN_IMAGE = (
+    *("mleredux", "mleredux-server", "mleredux-view", "mleredux-artifact-reports"),
+    *("mleredux-sandbox-docker", "mleredux-agent-dummy"),
+)
 _VARIABLE = re.compile(r"\$\{([A-Z_]+)(:-([^}]*))?\}")
 
 
