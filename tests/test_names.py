@@ -18,7 +18,6 @@ ROLES = {
     "artifacts": "artifact",
     "audit": "audit",
     "bridges": "bridge",
-    "executors": "executor",
     "competitions": "competition",
 }
 ROLES |= {"sandboxes": "sandbox", "trackers": "tracker", "services": ""}

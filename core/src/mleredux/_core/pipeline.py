@@ -10,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from mleredux._core.data import DataStore
-from mleredux._core.executors.elsewhere import Elsewhere
-from mleredux._core.executors.protocol import Executor
 from mleredux._core.models import CAUSES, Cause, Event, State
 from mleredux._core.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
 from mleredux._core.plugins import Catalogue
@@ -42,7 +40,6 @@ class Pipeline:
         progress: Called with a run and a progress message.
         smoke: Whether smoke runs that agents declare are executed.
         cancelled: Whether cancellation of all runs was requested elsewhere.
-        executor: Executes the runs; None: this process does.
     """
 
     store: RunStore
@@ -53,7 +50,6 @@ class Pipeline:
     progress: Progress = lambda _run, _message: None
     smoke: bool = True
     cancelled: Callable[[], bool] = lambda: False
-    executor: Executor | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -62,9 +58,6 @@ class Pipeline:
 
     def execute(self, runs: list[Run]) -> list[Run]:
         """Execute runs to their end; return the same runs, in the same order. Ctrl-C cancels them cleanly."""
-        if self.executor is not None:
-            Elsewhere(self, self.executor).execute(runs)
-            return runs
         sweep(self.store, self.catalogue, keep={run.id for run in runs})
         self.warm_up()
         slots = Slots(self.store.path)
@@ -89,15 +82,7 @@ class Pipeline:
         Raises:
             ResumeRefused: Another process is executing it.
         """
-        if self.executor is not None:
-            began = not run.state.final
-            Elsewhere(self, self.executor).execute([run])
-            return began
         return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
-
-    def stopping(self) -> bool:
-        """Return whether all runs are to be cancelled."""
-        return self._stop.is_set() or self.cancelled()
 
     def warm_up(self) -> None:
         """Import plugins before there is work (and before there are threads)."""
@@ -123,7 +108,7 @@ class Pipeline:
             catalogue=self.catalogue,
             data=self.data,
             slots=slots,
-            cancelled=lambda: self.stopping() or run.cancel_asked,
+            cancelled=lambda: self._stop.is_set() or self.cancelled() or run.cancel_asked,
             progress=lambda message: self.progress(run, message),
             base_image=self.base_image,
             smoke=(lambda built: smoke_run(context, built, self)) if self.smoke else None,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pluggy
 
     from mleredux._core.capabilities import Capabilities
-    from mleredux._core.executors.protocol import Executor
     from mleredux._core.models import Agent, Grader, Task, Technique
     from mleredux._core.protocols import Sandbox
 
@@ -30,7 +29,6 @@ SINGULAR = {
     "graders": "grader",
     "sandboxes": "sandbox",
     "formats": "format",
-    "executors": "executor",
     "commands": "command",
 }
 
@@ -253,11 +251,6 @@ class Catalogue:
         """A sandbox by id."""
         sandbox: Sandbox = self.get("sandboxes", name)
         return sandbox
-
-    def executor(self, name: str) -> Executor:
-        """An executor by id."""
-        executor: Executor = self.get("executors", name)
-        return executor
 
     def capabilities(self) -> dict[str, Capabilities]:
         """The capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""
