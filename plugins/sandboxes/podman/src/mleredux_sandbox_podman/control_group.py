@@ -12,7 +12,7 @@ from mleredux.plugin.container import OWN_PROCESSES
 from mleredux.plugin.sandbox import Usage
 
 _ROOT = Path("/sys/fs/cgroup")
-_NOTIFY_SECONDS, _POLL_SECONDS = 1.0, 0.05
+_NOTIFY_SECONDS, _KILLED_SECONDS, _POLL_SECONDS = 1.0, 10.0, 0.05
 
 
 class ControlGroup:
@@ -46,14 +46,18 @@ class ControlGroup:
         except (OSError, KeyError, ValueError):
             return Usage()
 
-    def ran_out_of_memory(self) -> bool:
-        """Whether the kernel ended a process for want of memory, in version 1, where podman may not see it."""
+    def ran_out_of_memory(self, killed: bool) -> bool:
+        """Whether the kernel ended a process for want of memory, in version 1, where podman may not see it.
+
+        Args:
+            killed: Whether SIGKILL ended the agent: a busy machine may count the events late, which is waited for.
+        """
         if self._events is None:
             return False
         found = _count(self._events)
         if self._parts["memory"].exists():
             return found > 0
-        until = time.monotonic() + _NOTIFY_SECONDS
+        until = time.monotonic() + (_KILLED_SECONDS if killed else _NOTIFY_SECONDS)
         while found <= 1 and time.monotonic() < until:  # the group's removal counts as one too, a little later
             time.sleep(_POLL_SECONDS)
             found += _count(self._events)

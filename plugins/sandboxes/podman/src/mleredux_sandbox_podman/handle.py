@@ -50,7 +50,7 @@ class PodmanHandle:
         if self._exit is None and not self._running():
             state = state_of(self.id)
             ended = exit_of(state) if state else _GONE
-            if ended is not None and ended.code != 0 and self._group.ran_out_of_memory():
+            if ended is not None and ended.code != 0 and self._group.ran_out_of_memory(ended.signal == 9):
                 ended = replace(ended, out_of_memory=True)
             self._exit = ended
         return self._exit
