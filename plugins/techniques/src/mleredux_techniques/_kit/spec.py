@@ -43,8 +43,9 @@ class TechniqueSpec(Technique):
     """The document that the agent writes to `<id>_analysis.json`."""
     tolerances: str
     """A Markdown list of the tolerances of each part of a document, for the description."""
-    truth: Callable[[Dataset], dict[str, Any]]
-    """`truth(dataset)`: the facts about all rows, as JSON values. Raises `NotApplicable` if there are none."""
+    truth: Callable[[Dataset], dict[str, Any]] = lambda dataset: {}
+    """`truth(dataset)`: the facts about all rows, as JSON values, if `reference` does not find them. Raises
+    `NotApplicable` if there are none."""
     assess: Callable[[Any, dict[str, Any]], Facts]
     """`assess(document, truth)`: the correctness of the document."""
     measure: Callable[[Any, Instance], Efficacy]

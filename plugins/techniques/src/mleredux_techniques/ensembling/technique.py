@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.spec import TechniqueSpec
-from mleredux_techniques.ensembling import efficacy, facts, instances
+from mleredux_techniques._kit.declaration import declared
 from mleredux_techniques.ensembling.document import EnsemblingAnalysis
-
-
-def _truth(dataset: Dataset) -> dict[str, Any]:
-    """All facts are found by the grader (`efficacy.reference`)."""
-    return {}
 
 
 def _recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:
@@ -21,20 +12,11 @@ def _recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:
     return [f"weight of model {place}: {weight:.3g}" for place, weight in used]
 
 
-technique = TechniqueSpec(
-    id="ensembling",
+technique = declared(
+    __package__,
     version="1",
     title="Ensembling: the worth of predictions, and their blend",
-    folder=Path(__file__).parent,
     document=EnsemblingAnalysis,
-    tolerances=facts.TOLERANCES,
-    truth=_truth,
-    reference=efficacy.reference,
-    files=efficacy.files,
     private_parts=("optimistic",),
-    assess=facts.assess,
-    measure=efficacy.measure,
-    gap=efficacy.gap,
     recommend=_recommend,
-    plant=instances.plant,
 )

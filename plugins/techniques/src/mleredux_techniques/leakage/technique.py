@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.spec import TechniqueSpec
-from mleredux_techniques.leakage import efficacy, facts, instances
+from mleredux_techniques._kit.declaration import declared
 from mleredux_techniques.leakage.document import LeakageAnalysis
 
 
@@ -19,17 +16,11 @@ def _recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:
     ] or ["drop nothing"]
 
 
-technique = TechniqueSpec(
-    id="leakage",
+technique = declared(
+    __package__,
     version="3",
     title="Leakage: why a score is too good to be true",
-    folder=Path(__file__).parent,
     document=LeakageAnalysis,
-    tolerances=facts.TOLERANCES,
-    truth=facts.truth,
-    assess=facts.assess,
-    measure=efficacy.measure,
-    recommend=_recommend,
-    plant=instances.plant,
     private_parts=("risks", "mitigations"),
+    recommend=_recommend,
 )
