@@ -203,7 +203,7 @@ def test_an_agent_that_ended_while_nobody_watched_is_not_run_again(toy: Any, mon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_stopping_the_program_cancels_and_keeps_what_there_is(toy: Any, until: Any, number: int) -> None:
     program = toy.start("toy", "--agent", "sleeper", "--json")
     until(lambda: list(toy.store.ids()) and b"ready" in _log(toy.only_run()))
@@ -216,6 +216,34 @@ def test_stopping_the_program_cancels_and_keeps_what_there_is(toy: Any, until: A
     assert not toy.processes(run)
     assert {"output/submission.csv", "logs/agent.log"} <= {artifact.path for artifact in run.manifest.artifacts}
     assert run.report is None
+
+
+@pytest.mark.parametrize("stage", ["preparing", "grading"])
+def test_a_signal_ends_a_task_s_own_code(toy: Any, until: Any, stage: str) -> None:
+    gate = toy.hold(stage)
+    program = toy.start("toy", "--agent", "copy", "--json")
+    until(gate.with_name(f"{stage}.reached").exists)
+    program.send_signal(signal.SIGTERM)
+    output, _ = program.communicate(timeout=30)
+    assert (program.returncode, json.loads(output)["status"]) == (130, "cancelled")
+    assert toy.data.find(toy.task()) is None or stage == "grading"
+    gate.unlink()
+    assert toy.resume(toy.only_run()).state is State.DONE
+
+
+@pytest.mark.slow
+def test_a_second_signal_ends_the_program_whatever_it_does(toy: Any, until: Any) -> None:
+    program = toy.start("toy", "--agent", "stubborn", "--grace", "5m")
+    until(lambda: list(toy.store.ids()) and b"ready" in _log(toy.only_run()))
+    program.send_signal(signal.SIGTERM)
+    run = toy.only_run()
+    until(lambda: any(event.type == "signal" for event in run.events()))
+    program.send_signal(signal.SIGTERM)
+    program.communicate(timeout=60)
+    assert (program.returncode, toy.store.get(run.id).state) == (-signal.SIGTERM, State.RUNNING)
+    assert toy.processes(run)
+    toy.pipeline().execute([])
+    assert not toy.processes(run), "the next program sweeps"
 
 
 def test_anybody_who_may_write_there_can_cancel_a_run_of_another_process(toy: Any, until: Any) -> None:

@@ -20,7 +20,7 @@ import zipfile
 import pytest
 from mleredux._core.models import Agent, Build
 from mleredux._core.protocols import BuildRequest
-from mleredux.errors import BuildFailed, SandboxError
+from mleredux.errors import BuildFailed, Cancelled, SandboxError
 from mleredux_sandbox_docker.sandbox import DockerSandbox
 
 
@@ -320,6 +320,18 @@ def test_a_build_is_ended_at_its_time_limit_and_leaves_no_container(sandbox, req
     while any(f"echo {marker}" in " ".join(found.info["cmdline"] or ()) for found in psutil.process_iter(["cmdline"])):
         assert time.monotonic() < until, "the build's container is still there"
         time.sleep(0.2)
+
+
+def test_a_silent_build_ends_once_it_is_cancelled(sandbox, request_for, tmp_path):
+    marker = uuid.uuid4().hex
+    dockerfile = f"ARG BASE_IMAGE\nFROM ${{BASE_IMAGE}}\nRUN echo {marker}; sleep 300\n"
+    request = request_for(context=context_with(tmp_path, dockerfile))
+    object.__setattr__(request, "cancelled", lambda: f"\n{marker}" in request.log.read_text())
+    request.log.touch()
+    begun = time.monotonic()
+    with pytest.raises(Cancelled):
+        sandbox.build(request)
+    assert time.monotonic() - begun < 120
 
 
 def test_a_missing_base_image_is_an_error_with_a_way_out(sandbox, request_for):

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -334,8 +335,19 @@ def _published(task: Task) -> dict[str, str]:
     return {f"{part}/{name}": found for part, files in task.checksums.items() for name, found in files.items()}
 
 
-def _lock(path: Path) -> contextlib.AbstractContextManager[object]:
-    return FileLock(path) if os.access(path.parent, os.W_OK) else contextlib.nullcontext()
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    lock = FileLock(path)
+    if not os.access(path.parent, os.W_OK):
+        yield
+        return
+    while not lock.acquire():
+        tell("waiting for another program that prepares it")
+        time.sleep(0.2)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextlib.contextmanager

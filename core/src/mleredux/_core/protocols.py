@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from mleredux._core.capabilities import Capabilities
 from mleredux._core.models import Agent, Attempts, HostUse, Limits, LlmUse
+from mleredux.errors import Cancelled
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,17 @@ class BuildRequest:
     """Hosts that the build may reach besides package registries; None: every public host."""
     record: Callable[[HostUse], object] = lambda _use: None
     """Told what the build reached."""
+    cancelled: Callable[[], bool] = lambda: False
+    """Whether the user stopped it; asked all the time while a build goes on."""
+
+    def check_cancelled(self) -> None:
+        """End the build where the user stopped it.
+
+        Raises:
+            Cancelled: The user did.
+        """
+        if self.cancelled():
+            raise Cancelled("A user cancelled the run.")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from mleredux._core.cli.consent import consent, grant_options, granted, statemen
 from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.durations import Duration, Megabytes
 from mleredux._core.cli.groups import CommandGroup
+from mleredux._core.cli.interrupts import cancelling
 from mleredux._core.cli.output import (
     data_dir_option,
     json_option,
@@ -52,6 +53,7 @@ __all__ = [
     "RunRequest",
     "RunView",
     "backend",
+    "cancelling",
     "catalogue",
     "closing_table",
     "consent",

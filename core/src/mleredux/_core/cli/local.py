@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
+from mleredux._core.cli.interrupts import cancelling
 from mleredux._core.cli.output import write_log
 from mleredux._core.formats import number, short_agent
 from mleredux._core.locations import default_data_dir, looks_prepared
@@ -132,7 +132,7 @@ class LocalBackend:
         return _LocalBatch(made, pipeline)
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
-        """Execute runs; Ctrl-C and SIGTERM cancel them."""
+        """Execute runs; Ctrl-C, SIGTERM and SIGHUP cancel them."""
         from mleredux._core.models import State
 
         assert isinstance(batch, _LocalBatch)
@@ -143,11 +143,8 @@ class LocalBackend:
                 progress.in_background(partial(_copy_log, run, progress, len(batch.runs) > 1))
         progress.jobs = batch.pipeline.jobs
         batch.pipeline.progress = lambda run, said: progress.tell(run.id, said, ended=said in set(State))
-        before = signal.signal(signal.SIGTERM, lambda *_: batch.pipeline.cancel())
-        try:
+        with cancelling(batch.pipeline.cancel):
             return [_view(run) for run in batch.pipeline.execute(batch.runs)]
-        finally:
-            signal.signal(signal.SIGTERM, before)
 
     def _plan(self, request: RunRequest) -> list[dict[str, Any]]:
         """One set of fields for each run, all validated before the first run is created."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from mleredux._core.containers import host, recipe
 from mleredux._core.containers.building import BuildLimits, build_limits, proxy_arguments, way_out
@@ -54,8 +54,8 @@ class BuildLog:
 
     @property
     def seconds_left(self) -> float:
-        """Until the request's time limit."""
-        return max(0.1, self._end - time.monotonic())
+        """Until the request's time limit, at least 0.1; 0.1 where the user stopped it."""
+        return 0.1 if self.request.cancelled() else max(0.1, self._end - time.monotonic())
 
     def begin(self, arguments: dict[str, str]) -> None:
         """A build begins; passwords of its arguments are hidden."""
@@ -83,7 +83,12 @@ class BuildLog:
         return self._failure(f"The image's build failed at {self._step}", recipe=True)
 
     def timed_out(self) -> BuildFailed:
-        """The build took too long."""
+        """The build took too long.
+
+        Raises:
+            Cancelled: The user stopped it.
+        """
+        self.request.check_cancelled()
         return self._failure(
             f"The image was not built within {self.request.time_limit:g} s; it was at {self._step}", recipe=True
         )
@@ -291,9 +296,17 @@ def _lock(name: str, log: BuildLog) -> Iterator[None]:
         raise SandboxError(f"{folder} belongs to somebody else.", hint="Set TMPDIR to a folder of your own.")
     plain = re.sub(r"[^\w.-]", "_", name)
     with (folder / f"{plain}.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(file):
             log.request.progress("waiting for the same image to be built by another process")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            while not _locked(file):
+                log.request.check_cancelled()
+                time.sleep(0.2)
         yield
+
+
+def _locked(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

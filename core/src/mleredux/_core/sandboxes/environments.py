@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
 from mleredux._core.locations import cache_dir
 from mleredux._core.models.agent import AgentFolder
+from mleredux._core.protocols import BuildRequest
 from mleredux._core.store.files import FileLock
 from mleredux.errors import BuildFailed
 
 _FOLDER = "environments"
 
 
-def find_environment(folder: AgentFolder, log: Path, time_limit: float) -> tuple[Path, bool]:
+def find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, bool]:
     """The interpreter with an agent's requirements, and whether it was there already.
 
     Args:
-        log: Gets the output of the installation.
-        time_limit: Of the installation, in seconds.
+        request: Its log gets the output of the installation.
 
     Raises:
         BuildFailed: The requirements can't be installed.
+        Cancelled: The user stopped it.
     """
     if _at_hand(folder):
         return Path(sys.executable), True
@@ -39,16 +43,30 @@ def find_environment(folder: AgentFolder, log: Path, time_limit: float) -> tuple
         if (place / "complete").is_file():
             return python, True
         shutil.rmtree(place, ignore_errors=True)
-        with log.open("ab") as output:
-            for command in _commands(folder, place, python):
-                try:
-                    done = subprocess.run(command, cwd=folder.path, stdout=output, stderr=output, timeout=time_limit)
-                except subprocess.TimeoutExpired:
-                    raise BuildFailed(f"Installing the requirements took longer than {time_limit:g} s.") from None
-                if done.returncode:
-                    raise _failed(log)
+        end = time.monotonic() + request.time_limit
+        for command in _commands(folder, place, python):
+            if _execute(command, folder.path, request, end):
+                raise _failed(request.log)
         (place / "complete").touch()
     return python, False
+
+
+def _execute(command: list[str], folder: Path, request: BuildRequest, end: float) -> int:
+    """Run a command of an installation; return its exit code."""
+    with (
+        request.log.open("ab") as log,
+        subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True) as process,
+    ):
+        try:
+            while process.poll() is None:
+                request.check_cancelled()
+                if time.monotonic() > end:
+                    raise BuildFailed(f"Installing the requirements took longer than {request.time_limit:g} s.")
+                time.sleep(0.05)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return process.returncode
 
 
 def packages_of(python: Path) -> list[tuple[str, str]]:

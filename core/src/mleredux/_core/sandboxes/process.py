@@ -63,7 +63,7 @@ class ProcessSandbox:
         if (folder := request.agent.build.folder) is not None:
             request.log.touch()
             request.progress("finding the agent's packages")
-            python, cached = find_environment(folder, request.log, request.time_limit)
+            python, cached = find_environment(folder, request)
             with request.log.open("a", encoding="utf-8") as log:
                 log.write(f"The process sandbox uses {python}.\n")
             own = None if str(python) == sys.executable else python

@@ -26,6 +26,7 @@ from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.exposure import exposures
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.grade_versions import grade_versions
+from mleredux._core.stages.interrupt import interruptible
 from mleredux._core.stages.ledger import make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
@@ -36,7 +37,8 @@ from mleredux.errors import ResumeRefused
 def _prepare(context: StageContext) -> StageEnded:
     context.say("preparing the data")
     context.slots.fit(context.run.spec.limits)
-    prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
+    with interruptible(context.cancelled):
+        prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
     used = context.run.use.task_data
     if used is not None and used != prepared.digest:
         raise ResumeRefused(f"The prepared data of {context.task.id} changed since the run began.")
@@ -70,7 +72,9 @@ def _build(context: StageContext) -> StageEnded:
 def _built(context: StageContext) -> Built:
     log, limit = context.run.logs_dir / "build.log", context.agent.build.time_limit
     hosts = context.run.spec.grants.build_hosts if is_foreign(context.agent) else None
-    request = BuildRequest(context.agent, log, context.say, context.base_image, limit, hosts, _recorder(context))
+    request = BuildRequest(
+        context.agent, log, context.say, context.base_image, limit, hosts, _recorder(context), context.cancelled
+    )
     return context.sandbox.build(request)
 
 

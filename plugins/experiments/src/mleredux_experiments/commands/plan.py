@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections import Counter
 from pathlib import Path
@@ -13,6 +12,7 @@ from mleredux.plugin.command import (
     EXIT_ENVIRONMENT_BROKE,
     RunRequest,
     backend,
+    cancelling,
     catalogue,
     data_dir_option,
     json_option,
@@ -190,7 +190,7 @@ def _existing(ctx: click.Context, argument: str, runs_dir: str | None) -> Execut
 
 
 def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, broken: bool = False) -> None:
-    """Run the cells, a line for each that ends; Ctrl-C and SIGTERM stop cleanly."""
+    """Run the cells, a line for each that ends; Ctrl-C, SIGTERM and SIGHUP stop cleanly."""
     total, done, lock = len(found.planned), Counter[str](), threading.Lock()
     done["ended"] = found.status()["ended"]
 
@@ -207,10 +207,8 @@ def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, 
 
     if not as_json:
         found.progress = tell
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: found.stop.set())
-    found.run(jobs=jobs, broken=broken)
+    with cancelling(found.stop.set):
+        found.run(jobs=jobs, broken=broken)
     record = found.status()
     if as_json:
         print_json(record)

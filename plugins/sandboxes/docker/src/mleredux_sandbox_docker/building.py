@@ -61,6 +61,7 @@ class DockerImages:
                     seen.add(status)
                     log.write(status)
                 if log.seconds_left <= 0.1:
+                    log.request.check_cancelled()
                     raise BuildFailed(f"Image {name} was not fetched within {log.request.time_limit:g} s.")
         except (docker.errors.DockerException, requests.RequestException) as error:
             raise SandboxError(reason(error)) from error

@@ -30,6 +30,7 @@ from mleredux_sandbox_podman.steps import Steps, end_steps
 
 _PERIOD = 100_000
 _MOVE_SECONDS = 1800
+_LOOK_SECONDS = 1.0
 
 
 class PodmanImages:
@@ -156,9 +157,14 @@ def _follow(
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
 
-    timer = threading.Timer(log.seconds_left, stop)
-    timer.daemon = True
-    timer.start()
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(min(_LOOK_SECONDS, log.seconds_left)):
+            if log.seconds_left <= 0.1:
+                return stop()
+
+    threading.Thread(target=watch, daemon=True).start()
     if steps is not None:
         steps.watch(process.pid, stop)
     said = ""
@@ -171,7 +177,7 @@ def _follow(
         stop()
         raise
     finally:
-        timer.cancel()
+        ended.set()
         if steps is not None:
             steps.ended.set()
         process.stdout.close()

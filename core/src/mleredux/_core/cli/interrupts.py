@@ -1,0 +1,51 @@
+"""What signals do to a command that executes runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def cancelling(cancel: Callable[[], object]) -> Iterator[None]:
+    """While it lasts, Ctrl-C, SIGTERM and SIGHUP cancel; a second one ends the program at once, whatever it is doing.
+
+    What is ignored (SIGHUP under `nohup`) stays ignored. Outside the main thread it does nothing.
+
+    Args:
+        cancel: Called in the signal handler: it must do next to nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _NUMBERS}
+    heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+
+    def first(number: int, _frame: FrameType | None) -> None:
+        for each in heard:
+            signal.signal(each, signal.SIG_DFL)
+        if number == signal.SIGHUP:
+            _leave_terminal()
+        cancel()
+
+    for number in heard:
+        signal.signal(number, first)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, before[number] or signal.SIG_DFL)
+
+
+def _leave_terminal() -> None:
+    """Read and write nothing there any more: each attempt would fail."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        if os.isatty(descriptor):
+            os.dup2(nothing, descriptor)
