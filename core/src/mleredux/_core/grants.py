@@ -17,7 +17,7 @@ from mleredux._core.models.grants import Grants
 from mleredux.errors import MlereduxError, NotGranted
 
 if TYPE_CHECKING:
-    from mleredux._core.models import Agent
+    from mleredux._core.models import Agent, RunSpec
     from mleredux._core.plugins import Catalogue
 
 _OURS = "MLEREDUX_"

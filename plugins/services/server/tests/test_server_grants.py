@@ -21,6 +21,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
         patch.setenv("OPENAI_API_KEY", "sk-planted")
         allowed: dict[str, Any] = {"agent_hosts": HOSTS, "agent_variables": ("TEAM_TOKEN", "OPENAI_API_KEY")}
         allowed |= {"agent_images": ("ghcr.io/team/*",), "agent_llm_fields": ("tools.web_?", "metadata")}
+        allowed |= {"agent_llm_models": ("big-*",)}
         with LocalServer(Path(tmp_path_factory.mktemp("grants")) / "runs", **allowed).running() as running:
             yield running
 
@@ -40,6 +41,7 @@ def test_a_run_gets_what_its_user_grants_and_the_administrator_allows(local: Loc
         "build_hosts": ["files.example.org"],
         "variables": ["TEAM_TOKEN"],
         "llm_fields": ["tools.web_?", "metadata", "tools.web_x"],
+        "llm_models": ["big-1"],
     }
     made = asked(ann, grants)
     assert made.status_code == 201, made.text
@@ -79,6 +81,8 @@ def test_a_run_gets_what_its_user_grants_and_the_administrator_allows(local: Loc
         {"llm_fields": ["tools.web_*"]},  # wider than what is allowed, though `?` stands for `*`
         {"llm_fields": ["tools.*"]},
         {"llm_fields": ["tools.web_fetch"]},
+        {"llm_models": ["big-1", "bigger"]},
+        {"llm_models": ["*"]},
     ],
 )  # fmt: skip
 def test_nothing_beyond_what_the_administrator_allows_is_granted(
@@ -93,7 +97,8 @@ def test_nothing_beyond_what_the_administrator_allows_is_granted(
 
 
 @pytest.mark.parametrize(
-    "grants", [{"hosts": ["http://x/"]}, {"llm_fields": ["a b"]}, {"variables": ["1"]}, {"host": ["x"]}]
+    "grants",
+    [{"hosts": ["http://x/"]}, {"llm_fields": ["a b"]}, {"llm_models": ["a b"]}, {"variables": ["1"]}, {"host": ["x"]}],
 )
 def test_grants_in_a_wrong_form_are_refused(ann: httpx.Client, grants: dict[str, list[str]]) -> None:
     assert asked(ann, grants).status_code == 422

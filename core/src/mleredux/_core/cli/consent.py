@@ -17,13 +17,20 @@ if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-OPTIONS = ("pass_env", "allow_hosts", "allow_images", "allow_llm_fields")
+OPTIONS = ("pass_env", "allow_hosts", "allow_images", "allow_llm_fields", "allow_llm_models")
 """Parameters of `grant_options`."""
 
 
 def grant_options(command: _Command) -> _Command:
     """Add the options that grant what a foreign agent asks for; on a server, within what its administrator allows."""
     for option in (
+        click.option(
+            "--allow-llm-model",
+            "allow_llm_models",
+            multiple=True,
+            metavar="NAME",
+            help="Language model that the agent may use besides those that the gateway offers; a pattern is allowed.",
+        ),
         click.option(
             "--allow-llm-field",
             "allow_llm_fields",
@@ -63,6 +70,7 @@ def granted(
     allow_hosts: Sequence[str],
     allow_images: Sequence[str],
     allow_llm_fields: Sequence[str] = (),
+    allow_llm_models: Sequence[str] = (),
 ) -> Grants:
     """What the options grant.
 
@@ -78,6 +86,7 @@ def granted(
         build_hosts=[host.removeprefix(build) for host in allow_hosts if host.startswith(build)],
         images=allow_images,
         llm_fields=allow_llm_fields,
+        llm_models=allow_llm_models,
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator
 from mleredux._core.models.base import Model
 
 _FIELD = re.compile(r"[\w$:.*?\[\]-]{1,128}")
+_MODEL = re.compile(r"[\w./:@*?\[\]+-]{1,200}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(
     r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?(=[0-9a-f.:\[\]]+)?(:[0-9]{1,5})?|\[[0-9a-f:.]+\](:[0-9]{1,5})?",
@@ -35,12 +36,21 @@ def _field(name: str) -> str:
     return name
 
 
+def _model(name: str) -> str:
+    if not _MODEL.fullmatch(name):
+        raise ValueError(f"{name[:80]!r} is not the name of a language model")
+    return name
+
+
 VariableName = Annotated[str, AfterValidator(_variable)]
 HostName = Annotated[str, AfterValidator(_host)]
 """`NAME`, `NAME:PORT` or `*.DOMAIN`; ports 80 and 443 where none is given. `NAME=ADDRESS` and an address reach exactly
 that address, a private one too."""
 FieldName = Annotated[str, AfterValidator(_field)]
 """A field of requests to language models, as the gateway's refusals name it, or a pattern: `tools.web_search*`."""
+
+ModelName = Annotated[str, AfterValidator(_model)]
+"""A language model, or a pattern: `gpt-5*`. One that searches by itself is granted only by its exact name."""
 
 
 class Grants(Model):
@@ -56,3 +66,5 @@ class Grants(Model):
     """Images that its build may use besides the base image: names, or patterns (`ghcr.io/team/*`)."""
     llm_fields: tuple[FieldName, ...] = ()
     """Fields of requests to language models that the gateway lets through besides the usual ones; no manifest asks."""
+    llm_models: tuple[ModelName, ...] = ()
+    """Language models besides those that the gateway's configuration offers; no manifest asks."""

@@ -99,9 +99,9 @@ class Upstream:
 
     def offers(self, model: str) -> bool:
         """Return whether agents may request this model here; one that searches the web must be named exactly."""
-        if model in self.config.rename or model in self.config.models:
+        if model in self.config.rename:
             return True
-        return not SEARCHING.search(model) and any(fnmatchcase(model, pattern) for pattern in self.config.models)
+        return _matches(model, self.config.models)
 
     def url(self, path: str) -> str:
         """Return the URL of an endpoint.
@@ -131,18 +131,27 @@ class GatewayConfig:
     upstreams: tuple[Upstream, ...]
     prices: dict[str, Price]
     price_table: Path | None
+    granted: tuple[str, ...] = ()
+    """Names or patterns of models that one run gets besides."""
 
-    def granting(self, fields: tuple[str, ...]) -> GatewayConfig:
-        """Return a copy that grants one run more fields of requests: names or patterns."""
+    def granting(self, fields: tuple[str, ...], models: tuple[str, ...]) -> GatewayConfig:
+        """Return a copy that grants one run more fields of requests and more models: names or patterns."""
         more = [
             replace(one, config=one.config.model_copy(update={"allow": (*one.config.allow, *fields)}))
             for one in self.upstreams
         ]
-        return replace(self, upstreams=tuple(more))
+        return replace(self, upstreams=tuple(more), granted=models)
 
     def find(self, family: Family, model: str) -> Upstream | None:
-        """Return the first upstream of a protocol that offers a model."""
-        return next((u for u in self.upstreams if u.config.protocol == family and u.offers(model)), None)
+        """Return the first upstream of a protocol that offers a model; for one that the run was granted, the first."""
+        possible = [one for one in self.upstreams if one.config.protocol == family]
+        offered = (one for one in possible if one.offers(model))
+        return next(offered, possible[0] if possible and _matches(model, self.granted) else None)
+
+
+def _matches(model: str, names: tuple[str, ...]) -> bool:
+    """Return whether names or patterns include a model; one that searches the web must be named exactly."""
+    return model in names or (not SEARCHING.search(model) and any(fnmatchcase(model, name) for name in names))
 
 
 def config_path(environment: Mapping[str, str]) -> Path:

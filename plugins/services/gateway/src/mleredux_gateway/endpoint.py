@@ -42,7 +42,7 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
     Raises:
         SandboxError: There is no upstream, or the sockets can't be opened.
     """
-    config = load_config().granting(run.spec.grants.llm_fields)
+    config = load_config().granting(run.spec.grants.llm_fields, run.spec.grants.llm_models)
     token = run_token(installation_salt(), run.id)
     mask = Mask([token, *(upstream.key for upstream in config.upstreams)])
     folder = run.path / FOLDER

@@ -117,7 +117,12 @@ class Proxy:
             return self._refuse(kind, family, body, "not_offered", screened.refusals[0].why, fields=fields)
         if upstream is None:
             return self._refuse(
-                kind, family, body, "model", f"The gateway offers no model {body['model']!r} for this protocol."
+                kind,
+                family,
+                body,
+                "model",
+                f"The gateway offers no model {body['model']!r} for this protocol: choose another, "
+                "or grant it: --allow-llm-model.",
             )
         if kind is None:
             return await self._sender.count_tokens(request, upstream, body)

@@ -133,7 +133,11 @@ def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Gran
     possible = within(wanted, allowed)
     for field in Grants.model_fields:
         if beyond := [name for name in getattr(wanted, field) if name not in getattr(possible, field)]:
-            words = {"build_hosts": "hosts in builds", "llm_fields": "fields of requests to language models"}
+            words = {
+                "build_hosts": "hosts in builds",
+                "llm_fields": "fields of requests to language models",
+                "llm_models": "language models",
+            }
             raise _forbidden(
                 f"The {words.get(field, field)} {', '.join(beyond)[:200]} can't be granted on this server."
             )

@@ -41,6 +41,8 @@ class Settings(BaseModel):
     """Hosts that agents reach, likewise: `HOST` while they run, `build:HOST` in builds."""
     agent_llm_fields: tuple[str, ...] = ()
     """Fields of requests to language models that users may grant to agents: names or patterns."""
+    agent_llm_models: tuple[str, ...] = ()
+    """Language models that users may grant to agents besides those that the gateway offers: names or patterns."""
     verify: bool = True
     """Whether the final code of runs is executed again to verify their results, unless a request says otherwise."""
     lease: float = Field(default=30, ge=3)
@@ -59,7 +61,9 @@ class Settings(BaseModel):
         Raises:
             MlereduxError: A name is not valid.
         """
-        return granted(self.agent_variables, self.agent_hosts, self.agent_images, self.agent_llm_fields)
+        return granted(
+            self.agent_variables, self.agent_hosts, self.agent_images, self.agent_llm_fields, self.agent_llm_models
+        )
 
     @property
     def state_dir(self) -> Path:

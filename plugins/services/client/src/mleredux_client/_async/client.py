@@ -96,7 +96,7 @@ class AsyncClient:
             options: Options of the agent to change.
             network: `none`, `gateway` or `open`; the agent's own where None.
             grants: What else the agent may have, within what the server allows: `{"variables": [...], "hosts": [...],
-                "build_hosts": [...], "images": [...], "llm_fields": [...]}`.
+                "build_hosts": [...], "images": [...], "llm_fields": [...], "llm_models": [...]}`.
             obfuscated: Whether the agent gets the description without the competition's name and story.
             verify: Whether the final code is executed again to verify the result; None: as the server is configured.
             context: Further text for the agent.

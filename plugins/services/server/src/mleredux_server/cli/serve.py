@@ -112,6 +112,13 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     metavar="FIELD",
     help="Fields of requests to language models that users may grant to agents; a pattern is allowed.",
 )
+@click.option(
+    "--agent-llm-model",
+    "agent_llm_models",
+    multiple=True,
+    metavar="NAME",
+    help="Language models that users may grant to agents besides those that the gateway offers; a pattern is allowed.",
+)
 @runs_dir_option
 @data_dir_option
 @click.pass_context
