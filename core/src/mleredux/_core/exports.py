@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mleredux._core.data import DataStore
 from mleredux._core.export_format import Format
-from mleredux._core.grants import protected_variables
+from mleredux._core.grants import protected_variables, secret_variables
 from mleredux._core.masks import Mask
 from mleredux._core.models import Report, Task
 from mleredux._core.plugins import Catalogue
@@ -22,7 +24,7 @@ from mleredux._core.store import Run
 from mleredux.errors import MlereduxError, PluginError
 
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
-"""Names of environment variables whose values are masked, besides the keys of language models."""
+"""Names of variables whose values are masked, besides keys of language models, passwords in URLs, and the run's own."""
 _CANARY = re.compile(rb"mleredux-canary-[0-9a-f]{40}")
 
 
@@ -34,8 +36,11 @@ class ExportedRun:
         task: Its task; None if that is not installed here.
     """
 
-    def __init__(self, run: Run, catalogue: Catalogue, mask: Mask) -> None:
-        self.run, self._mask = run, mask
+    def __init__(self, run: Run, catalogue: Catalogue, hidden: Collection[str]) -> None:
+        self.run, variables = run, run.spec.grants.variables
+        with contextlib.suppress(MlereduxError):
+            variables = secret_variables(run.spec, catalogue)
+        self._mask = Mask({*hidden, *(os.environ[name] for name in variables if name in os.environ)})
         try:
             self.task: Task | None = catalogue.task(run.spec.task)
         except MlereduxError:
@@ -119,8 +124,9 @@ def export(
         known = ", ".join(sorted(chosen.options)) or "none"
         raise MlereduxError(f"Format {chosen.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
     keys = {name for name in protected_variables(catalogue) if not name.startswith("MLEREDUX_")}
-    mask = Mask(value for name, value in os.environ.items() if name in keys or _SECRET.search(name))
-    given = [ExportedRun(run, catalogue, mask) for run in {run.id: run for run in runs}.values()]
+    hidden = {value for name, value in os.environ.items() if name in keys or _SECRET.search(name)}
+    hidden |= {_password(address) for value in os.environ.values() for address in value.split()}
+    given = [ExportedRun(run, catalogue, hidden) for run in {run.id: run for run in runs}.values()]
     left_out = {one.run.id: why for one in given if (why := _why_not(one, chosen, filters or Filters()))}
     left = [one for one in given if one.run.id not in left_out]
     if not left:
@@ -134,6 +140,13 @@ def export(
     for place, members in files.items():
         _write(place, chosen, members, settings)
     return list(files), left_out
+
+
+def _password(address: str) -> str:
+    try:
+        return urlsplit(address).password or ""
+    except ValueError:
+        return ""
 
 
 def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:

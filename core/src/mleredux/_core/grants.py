@@ -114,6 +114,7 @@ def within(wanted: Grants, allowed: Grants) -> Grants:
         build_hosts=tuple(name for name in wanted.build_hosts if _reaches(allowed.build_hosts, name)),
         images=tuple(name for name in wanted.images if _named(allowed.images, name)),
         llm_fields=tuple(name for name in wanted.llm_fields if _named(allowed.llm_fields, name)),
+        llm_models=tuple(name for name in wanted.llm_models if _named(allowed.llm_models, name)),
     )
 
 
@@ -147,6 +148,18 @@ def passed_variables(
         for name in (*declared, *grants.variables)
         if name in environment and not _is_protected(name, protected) and environment[name] not in hidden
     }
+
+
+def secret_variables(spec: RunSpec, catalogue: Catalogue) -> tuple[str, ...]:
+    """The variables whose values are masked in all that a run leaves: granted ones, and those that its agent declares.
+
+    An agent that was found by a reference has none but granted ones, and need not be fetched.
+
+    Raises:
+        MlereduxError: The agent is not installed any more.
+    """
+    declared = catalogue.agent(spec.agent, spec.options).secrets if ":" not in spec.agent else ()
+    return (*declared, *spec.grants.variables)
 
 
 def _covers(granted: Iterable[str], asked: str) -> bool:

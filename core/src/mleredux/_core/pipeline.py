@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from mleredux._core.data import DataStore
+from mleredux._core.grants import secret_variables
 from mleredux._core.models import CAUSES, Cause, Event, State
 from mleredux._core.models.events import AgentEnded, ProduceEnded, Retry, StageEnded
 from mleredux._core.plugins import Catalogue
@@ -142,7 +143,7 @@ class Pipeline:
         run.enter(State.PRODUCING)
         self.progress(run, "producing artifacts")
         started = time.monotonic()
-        passed = {os.environ[name] for name in self._secrets(context) if name in os.environ}
+        passed = {os.environ[name] for name in self._secrets(run) if name in os.environ}
         mask_secrets(run, sorted(passed | context.secrets))
         produce(run, self.catalogue)
         run.emit(ProduceEnded(seconds=_since(started)))
@@ -156,11 +157,11 @@ class Pipeline:
         except MlereduxError:
             return True  # preparing reports the problem
 
-    def _secrets(self, context: StageContext) -> tuple[str, ...]:
+    def _secrets(self, run: Run) -> tuple[str, ...]:
         try:
-            return (*context.agent.secrets, *context.run.spec.grants.variables)
+            return secret_variables(run.spec, self.catalogue)
         except MlereduxError:
-            return ()
+            return run.spec.grants.variables
 
     def _notify_plugins(self, run: Run, event: Event) -> None:
         for implementation in self.catalogue.hook("mleredux_run_event").get_hookimpls():

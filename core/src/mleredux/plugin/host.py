@@ -8,7 +8,16 @@ Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` inste
 
 from __future__ import annotations
 
-from mleredux._core.grants import asks_of, check_grants, is_foreign, joined, missing_grants, protected_variables, within
+from mleredux._core.grants import (
+    asks_of,
+    check_grants,
+    is_foreign,
+    joined,
+    missing_grants,
+    protected_variables,
+    secret_variables,
+    within,
+)
 from mleredux._core.locations import looks_prepared
 from mleredux._core.models import NotSubmitted, Submitted, Unusable
 from mleredux._core.pipeline import Pipeline
@@ -66,6 +75,7 @@ __all__ = [
     "read_schema",
     "regrade",
     "score_in_children",
+    "secret_variables",
     "set_current",
     "submitted",
     "take_away",

@@ -236,8 +236,12 @@ def test_secrets_and_runs_that_quote_a_canary_stay_here(
     path = another / "rollout.json"
     text = path.read_text()
     path.write_text(text.replace("That is all.", f"The key is {secret}."))
-    name = "OPENAI_API_KEY" if to == "sft" else "MY_TOKEN"
-    target = exported(home, to, another.name, runs[1].id, **{name: secret})
+    record = json.loads((another / "run.json").read_text())
+    record["spec"]["grants"] = {"variables": ["GRANTED"]}
+    (another / "run.json").write_text(json.dumps(record))
+    names = {"sft": "OPENAI_API_KEY", "otlp": "GRANTED", "step-rewards": "MLEREDUX_DATABASE"}
+    value = f"postgresql://me:{secret}@db/runs" if to == "step-rewards" else secret
+    target = exported(home, to, another.name, runs[1].id, **{names.get(to, "MY_TOKEN"): value})
     files = [target] if target.is_file() else sorted(target.iterdir())
     content = b"".join(path.read_bytes() for path in files)
     for file in (path for path in files if zipfile.is_zipfile(path)):

@@ -13,6 +13,7 @@ from fastapi import Request
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.files import Mask
+from mleredux.plugin.host import secret_variables
 
 from mleredux_server.files.access import Cover
 from mleredux_server.files.manifest import MANIFEST
@@ -74,7 +75,7 @@ class Masks:
         try:
             spec = Run(run.path).spec
             if ":" not in spec.agent:
-                return Mask(_values(self._service.catalogue.agent(spec.agent, spec.options).secrets))
+                return Mask(_values(secret_variables(spec, self._service.catalogue)))
         except (MlereduxError, OSError, ValueError):
             pass  # a directory that can't be read, an agent that is no longer installed
         return self._any
