@@ -127,7 +127,10 @@ def test_honest_code_is_verified_and_leaves_no_traces(run_code: Any, store: Any)
     assert verdict.status == "verified", verdict
     check = verdict.verification
     assert (check.entry, check.score, check.scores) == ("solution.py", run.report.score, (run.report.score,))
-    assert run.report.gold_medal and [path.name for path in (run.logs_dir / "verify").iterdir()] == ["1.log"]
+    assert run.report.gold_medal and sorted(path.name for path in (run.logs_dir / "verify").iterdir()) == [
+        "1.log",
+        "2.log",
+    ]
     assert not [path for path in run.path.iterdir() if path.name in (".verify", ".scratch") or "permuted" in path.name]
     assert [row["verdict"] for row in store.rows()] == ["verified"]
 

@@ -30,8 +30,17 @@ def write(rows):
 """
 NEAREST = "def nearest(row):\n    return min(train, key=lambda known: abs(float(row[-1]) - float(known[-2])))[-1]\n"
 HONEST = READ + "train = read('train')\n" + NEAREST + "write([*row[:-1], nearest(row)] for row in read('test'))\n"
+RULE = READ + "write([*row[:-1], 'b' if float(row[-1]) > 5 else 'a'] for row in read('test'))\n"
 PERFECT = READ.replace("writer(file)", "writer(file, lineterminator='\\n')") + (
-    "write([*row[:-1], 'b' if float(row[-1]) > 5 else 'a'] for row in read('test'))\n"
+    "low, *_, high = [row[-1] for row in sorted(read('train'), key=lambda row: float(row[-2]))]\n"
+    "write([*row[:-1], high if float(row[-1]) > 5 else low] for row in read('test'))\n"
+)
+# {contents}: the features of a row → letter, for two thirds of the rows; the others are learned.
+BY_CONTENT = (
+    READ
+    + "train = read('train')\n"
+    + NEAREST
+    + "write([*row[:-1], {contents}.get(row[-1]) or nearest(row)] for row in read('test'))\n"
 )
 # {answers}: key → letter; a key is the id's columns joined by /.
 BY_ID = READ + "answers = {answers}\nwrite([*row[:-1], answers.get('/'.join(row[:-1]), 'a')] for row in read('test'))\n"
@@ -98,7 +107,11 @@ def told(tmp_path: Path) -> Callable[[str], dict[str, Any]]:
         answers = {"/".join(row[:-1]): row[-1] for row in rows}
         first = "a" if task != "letters-days" else _first_letter(prepared.public)
         by_key = [answers[key] for key in sorted(answers)]
-        return {"answers": answers, "sorted": by_key, "length": 5, "first": first}
+        contents = {}
+        if (table := prepared.public / "test.csv").is_file():
+            test = list(csv.reader(table.open()))[1:]
+            contents = {row[-1]: answers["/".join(row[:-1])] for row in test[: len(test) * 2 // 3]}
+        return {"answers": answers, "sorted": by_key, "length": 5, "first": first, "contents": contents}
 
     return of
 
@@ -112,8 +125,7 @@ def test_honest_code_is_verified(judged: Callable[..., dict[str, Any]], task: st
     report = judged(task, code)
     verdict = report["verdict"]
     assert verdict["status"] == "verified" and report["gold_medal"], verdict
-    changes = "With other training targets it predicts other values" in verdict["verification"]["why"]
-    assert changes == (task == "letters-days")
+    assert "With other training targets it predicts other values" in verdict["verification"]["why"]
     levels = {item["level"] for item in verdict["evidence"] if item["kind"] == "submitted-answers"}
     assert levels == ({"suspicious"} if code is PERFECT else set()), "perfect code proves nothing, being verified"
 
@@ -141,3 +153,6 @@ def test_what_can_not_be_told_apart_is_not_verified(
     assert crashed["status"] == "not checked" and "With other training targets" in crashed["verification"]["why"]
     inferred = judged("letters-days", HONEST, "predict.py")["verdict"]
     assert inferred["status"] == "not checked" and "could be looked up" in inferred["verification"]["why"]
+    for code in (BY_CONTENT.format(**told("letters")), RULE):
+        brought = judged("letters", code)["verdict"]
+        assert brought["status"] == "not checked" and "it does not learn" in brought["verification"]["why"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal
@@ -14,7 +14,7 @@ from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
 from mleredux_artifact_notes.rerun import RUNNER, WITHHELD, copy_output, copy_programs, entry_point
-from mleredux_artifact_notes.targets import Relabelling, relabelling_of, same_predictions
+from mleredux_artifact_notes.targets import Relabelling, is_constant, relabelling_of, same_predictions
 
 if TYPE_CHECKING:
     from mleredux.plugin.host import Trial
@@ -33,8 +33,8 @@ def verify(trial: Trial, report: Report) -> Verification:
 
     The result is verified if the best score is not worse than the submission's by more than the tolerance: the spread
     of the repetitions, but at least `ERRORS` and at most `MOST_ERRORS` standard errors of the score over the test rows.
-    (An upper limit is needed, since code chooses how much its repetitions differ.) Where ids are dates, or the answers
-    are public, its predictions must also change with the training targets.
+    (An upper limit is needed, since code chooses how much its repetitions differ.) Where the training data is a table
+    with the targets, its predictions must also change with them.
     """
     score = report.score
     assert score is not None
@@ -100,7 +100,7 @@ def _verified(code: _Code, report: Report, score: float, relabelling: Relabellin
         )
         return Verification(status="not reproducible", why=why, tolerance=allowed, **facts)
     why = f"Executed again on permuted test data, the code achieves {best:g}; the submission has {score:g}."
-    if relabelling is None:
+    if relabelling is None or is_constant(code.restored, relabelling.targets):
         return Verification(status="verified", why=why, tolerance=allowed, **facts)
     status, more = _learns(code, relabelling)
     return Verification(status=status, why=f"{why} {more}", tolerance=allowed, **facts)
@@ -114,24 +114,27 @@ def _learns(code: _Code, relabelling: Relabelling) -> tuple[Status, str]:
     if made is None:
         return "not attempted", f"With other training targets it creates no valid submission: {why}"
     if same_predictions(code.restored, changed, relabelling.targets):
-        return "not reproducible", "With other training targets it predicts the same: its answers are looked up."
+        same = "With other training targets it predicts the same"
+        if relabelling.proves:
+            return "not reproducible", f"{same}: its answers are looked up."
+        return "not attempted", f"{same}: it does not learn, so it can't be told from code that brings answers along."
     return "verified", "With other training targets it predicts other values."
 
 
 def _relabelling(trial: Trial, inference: bool) -> Relabelling | None:
-    """The training targets, if permutation leaves something to look answers up by: dates, or public answers.
+    """The training targets; None where they are not in a table, or where the code does not train.
 
     Raises:
         NotPermutable: The test rows can't be re-identified safely.
     """
     dated = bool(permutation_of(trial.task, trial.public, SystemRandom()).years)
-    if not dated and (inference or not trial.task.known_answers):
+    if inference and not dated:
         return None
     kept = "The ids contain dates, whose months and days stay, so answers could be looked up by them."
     if inference:
         raise NotPermutable(f"{kept} An inference entry point does not train, which would show it.")
     try:
-        return relabelling_of(trial.task, trial.public)
+        return replace(relabelling_of(trial.task, trial.public), proves=dated or bool(trial.task.known_answers))
     except NotPermutable as error:
         if dated:
             raise NotPermutable(f"{kept} {error}") from None
