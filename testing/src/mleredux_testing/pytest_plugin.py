@@ -77,6 +77,17 @@ def docker_base_image(docker_engine: None) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _disks_of_killed_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Unmount what runs of killed programs left in this session's folder, and in those that pytest could not remove."""
+    from mleredux._core.sandboxes.mounts import unmount_below
+
+    yield
+    base = tmp_path_factory.getbasetemp()
+    for folder in (base, *base.parent.glob("garbage-*"), *base.parents[1].glob("garbage-*")):
+        unmount_below(folder)
+
+
 @pytest.fixture
 def mleredux_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of the test's own for runs and data, and a catalogue of its own."""

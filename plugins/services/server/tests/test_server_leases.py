@@ -41,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         "MLEREDUX_CPUS": "8",
         "MLEREDUX_MEMORY_MB": "8000",
     }
-    options = ("--data-dir", str(home / "data"), "--workers", "4", "--lease", "5s", "--stall-limit", "5s")
+    options = ("--data-dir", str(home / "data"), "--workers", "4", "--lease", "5s", "--stall-limit", "3s")
     with ServerProcess(home / "runs", *options, env=env) as started:
         yield started
 
