@@ -305,15 +305,9 @@ def described(module: str, name: str) -> tuple[str, str, str]:
     written = _text_beneath(module, name)
     if written:
         return "value", "", _first(written)
-    signature = (
-        re.sub(
-            r"<function .*? at 0x\w+>|<class [^>]*\b(\w+)'>",
-            lambda found: found[1] or "…",
-            str(inspect.signature(value)),
-        ).replace("'", "")
-        if inspect.isroutine(value)
-        else ""
-    )
+    shown = str(inspect.signature(value)) if inspect.isroutine(value) else ""
+    unquoted = re.sub(r"<function .*? at 0x\w+>|<class [^>]*\b(\w+)'>", lambda found: found[1] or "…", shown)
+    signature = unquoted.replace("'", "")
     return ("function" if signature else "value"), signature, _first(inspect.getdoc(value) if signature else "")
 
 
@@ -344,8 +338,7 @@ def _text_beneath(module: str, name: str) -> str:
 
 def _tree(module: str) -> ast.Module:
     found = importlib.util.find_spec(module)
-    assert found is not None
-    assert found.origin is not None
+    assert found is not None and found.origin is not None
     return ast.parse(Path(found.origin).read_text(encoding="utf-8"))
 
 

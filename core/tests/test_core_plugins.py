@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,79 +11,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.plugins import Catalogue
-
-GOOD = """
-from pathlib import Path
-from mleredux import Agent, Competition, Grader, Metric, Ref, hookimpl
-mleredux_contract = 2
-GRADER = Grader(id="{name}-grader", title="G", direction="maximize", score=lambda given: 1.0)
-TASK = Competition(id="{name}-task", title="T", description=Path("d.md"), metric=Metric(grader=GRADER),
-                   direction="maximize", variants={{"odd": lambda task: task, "bad": lambda task: 1 / 0}})
-@hookimpl
-def mleredux_register_tasks():
-    return [TASK]
-@hookimpl
-def mleredux_register_agents():
-    return [Ref("{name}-agent", "{name}:AGENT")]
-AGENT = Agent(id="{name}-agent", title="A", command=("true",))
-"""
-LIST = """
-import json, sys
-from mleredux._core.plugins import Catalogue
-catalogue = Catalogue()
-tasks, agents = list(catalogue.entries("tasks")), list(catalogue.entries("agents"))
-print(json.dumps({"tasks": tasks, "agents": agents, "problems": catalogue.problems(), "modules": sorted(sys.modules),
-                  "states": {plugin.name: plugin.state for plugin in catalogue.plugins}}))
-"""
-
-
-class Site:
-    """A folder of installed distributions, each with one plugin."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.mkdir()
-
-    def install(self, name: str, code: str, *, entry: str | None = None) -> None:
-        package = self.path / name
-        package.mkdir()
-        (package / "__init__.py").write_text(code)
-        info = self.path / f"{name}-1.2.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
-        (info / "entry_points.txt").write_text(f"[mleredux]\n{entry or name} = {name}\n")
-
-    def good(self, name: str) -> None:
-        self.install(name, GOOD.format(name=name))
-
-    def change(self, name: str, old: str, new: str) -> None:
-        """Edit a plugin's source, as its author does."""
-        path = self.path / name / "__init__.py"
-        path.write_text(path.read_text().replace(old, new))
-
-    def python(self, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        # Without the distributions of this environment: only ours and click, pluggy, pydantic of the same folder.
-        ours = "import sys, importlib_metadata as metadata; real = metadata.entry_points\n"
-        ours += "metadata.entry_points = lambda **q: [p for p in real(**q) if p.dist and p.dist.version == '1.2']\n"
-        return subprocess.run(
-            [sys.executable, "-c", ours + code],
-            env={
-                **os.environ,
-                "PYTHONPATH": str(self.path),
-                "XDG_CACHE_HOME": str(self.path.parent / "cache"),
-                "MLEREDUX_BLOCK_PLUGINS": "",
-                **environment,
-            },
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-
-    def listed(self, **environment: str) -> dict[str, Any]:
-        told = self.python(LIST, **environment)
-        assert told.returncode == 0, told.stderr
-        found: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
-        return found
+from mleredux_testing.installed import GOOD, LIST, Site
 
 
 @pytest.fixture
@@ -236,86 +162,10 @@ def test_a_cache_that_can_not_be_written_is_done_without(site: Site) -> None:
     assert found["tasks"] == ["alpha-task"] and found["problems"] == []
 
 
-BROKEN: dict[str, tuple[str, str]] = {
-    "raises": ("raise RuntimeError('boom')", r"can't be imported from broken (RuntimeError: boom, __init__.py line 1)"),
-    "exits": ("import sys; sys.exit(3)", "can't be imported from broken (SystemExit: 3"),
-    "base": ("class Odd(BaseException): pass\nraise Odd('x')", "can't be imported from broken (Odd: x"),
-    "missing": ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
-    "syntax": ("def (", "SyntaxError"),
-    "signature": (
-        "from mleredux import hookimpl\n@hookimpl\ndef mleredux_grade(task, prediction): pass",
-        "violates the contract",
-    ),
-    "hook": (
-        "from mleredux import hookimpl\n@hookimpl\ndef mleredux_dance(): pass",
-        "unknown hooks: mleredux_dance",
-    ),
-    "newer": (
-        "mleredux_contract = 99",
-        "was written for contract 99, this mleredux supports contract 2; install a newer",
-    ),
-    "older": ("mleredux_contract = 0", "install a newer version of broken"),
-    "changed hook": (
-        "from mleredux import hookimpl\nmleredux_contract = 1\n"
-        "@hookimpl\ndef mleredux_run_agent(agent, run, sandbox): pass",
-        "was written for contract 1, this mleredux supports contract 2; install a newer version of broken",
-    ),
-    "wordy": ("mleredux_contract = 'two'", "which is not an integer"),
-    "declaration": (
-        "from mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): return ['a task']",
-        "a str was given instead of a mleredux.plugin.task.Task (or a Ref to one)); fix mleredux_register_tasks",
-    ),
-    "exits later": (
-        "import sys\nfrom mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): sys.exit(1)",
-        "has an invalid declaration of tasks (SystemExit: 1)",
-    ),
-    "invalid": (
-        "from mleredux import hookimpl, Agent\n@hookimpl\ndef mleredux_register_agents():\n"
-        "    return [Agent(id='no spaces', title='', command=())]",
-        "has an invalid declaration of agents (ValidationError",
-    ),
-    "one duplicate": (
-        GOOD.format(name="broken") + "TASK = TASK.model_copy(update={'id': 'alpha-task'})",
-        "'alpha-task' is registered by plugin 'alpha' (alpha) and by 'broken' (broken); rename one, or block one",
-    ),
-}
-
-
-@pytest.mark.parametrize("how", BROKEN)
-def test_a_broken_plugin_is_named_with_the_remedy_and_takes_nobody_along(site: Site, how: str) -> None:
-    code, sentence = BROKEN[how]
-    site.good("alpha")
-    site.install("broken", code)
-    site.good("zeta")
-    found = site.listed()
-    assert {"alpha-task", "zeta-task"} <= set(found["tasks"])
-    assert {"alpha-agent", "zeta-agent"} <= set(found["agents"])
-    assert any(sentence in problem for problem in found["problems"]), found["problems"]
-    assert all("'broken'" in problem for problem in found["problems"])
-
-
-def test_one_wrong_task_does_not_take_the_plugins_others_along(site: Site) -> None:
-    site.install("mixed", GOOD.format(name="mixed").replace("return [TASK]", "return ['wrong', TASK, 7]"))
-    found = site.listed()
-    assert found["tasks"] == ["mixed-task"] and len(found["problems"]) == 2
-
-
-def test_a_plugin_of_an_older_contract_is_loaded_where_no_hook_of_it_changed(site: Site) -> None:
-    assert "mleredux_contract = 2" in GOOD
-    old = GOOD.replace("mleredux_contract = 2", "mleredux_contract = 1")
-    site.install("alpha", old.format(name="alpha"))
-    changed = "@hookimpl\ndef mleredux_run_agent(agent): pass\n"
-    site.install("omega", old.format(name="omega") + changed)
-    for _ in range(2):
-        found = site.listed()
-        assert found["tasks"] == ["alpha-task"]
-        (problem,) = found["problems"]
-        assert "'omega'" in problem and "was written for contract 1" in problem
-
-
 GET = """
 from mleredux.errors import MlereduxError
 from mleredux._core.plugins import Catalogue
+from mleredux_testing.installed import GOOD, LIST, Site
 catalogue = Catalogue()
 for name in sys.argv[1:] or {names!r}:
     try:
@@ -410,6 +260,7 @@ def test_hook_calls_can_be_traced(site: Site) -> None:
     site.good("alpha")
     code = """
 from mleredux._core.plugins import Catalogue
+from mleredux_testing.installed import GOOD, LIST, Site
 catalogue = Catalogue()
 task = catalogue.task("alpha-task")
 catalogue.hook("mleredux_grade").get_hookimpls()

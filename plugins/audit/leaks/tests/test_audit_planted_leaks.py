@@ -319,41 +319,6 @@ def test_a_measure_with_repeated_values_is_no_group(toy: Any) -> None:
     assert not [one for one in toy.audit().findings if one.kind == "groups"]
 
 
-def photograph(rng: np.random.Generator) -> Any:
-    """Structure at all scales, as photographs have it."""
-    from PIL import Image
-
-    layers = [
-        np.asarray(Image.fromarray(rng.integers(256, size=(4 << scale, 4 << scale), dtype=np.uint8)).resize((256, 256)))
-        / 2**scale
-        for scale in range(6)
-    ]
-    return Image.fromarray((sum(layers) / 2).clip(0, 255).astype(np.uint8))
-
-
-@pytest.mark.parametrize("change", ["png", "quality-50", "half-size", "brighter"])
-def test_pictures_that_look_the_same_are_found(change: str, toy: Any) -> None:
-    from PIL import Image
-
-    rng = np.random.default_rng(9)
-    for side in ("train", "test"):
-        (toy.public / side).mkdir(parents=True)
-    for place in range(20):
-        picture = photograph(rng)
-        picture.save(toy.public / "test" / f"{toy.test['id'][place]}.jpg", quality=90)
-        copy = picture if place < 10 else photograph(rng)
-        if change == "half-size":
-            copy = copy.resize((128, 128))
-        if change == "brighter":
-            copy = Image.fromarray((np.asarray(copy) * 1.1).clip(0, 255).astype(np.uint8))
-        ending, quality = ("png", 75) if change == "png" else ("jpg", 50 if change == "quality-50" else 75)
-        copy.save(toy.public / "train" / f"{toy.train['id'][place]}.{ending}", quality=quality)
-    report = toy.audit()
-    found = next(one for one in report.findings if one.kind == "duplicates")
-    assert "looking the same" in found.message
-    assert found.figures["copies"] == 10
-
-
 @pytest.mark.parametrize("plant", [packed_tar, packed_7z], ids=["tar.gz", "7z"])
 def test_in_large_archives_tables_are_read_and_the_rest_is_listed(
     plant: Plant, toy: Any, monkeypatch: pytest.MonkeyPatch

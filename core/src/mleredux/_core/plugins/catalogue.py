@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from mleredux._core.plugins.calls import checked_task, configured
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
-from mleredux.errors import MlereduxError, NotFound, PluginError
+from mleredux.errors import NotFound, PluginError
 
 if TYPE_CHECKING:
     import pluggy
@@ -160,10 +161,10 @@ class Catalogue:
         declared: Task | None = self.get("tasks", base) if plus and base in self.entries("tasks") else None
         make = declared.variants.get(variant) if declared is not None else None
         if make is not None:
-            found = _checked(name, lambda: make(declared), "the variant's function")
+            found = checked_task(name, lambda: make(declared), "the variant's function")
         else:
             fault = "the plugin's `mleredux_find_task`"
-            found = _checked(name, lambda: self.hook("mleredux_find_task")(name=name, base=declared), fault)
+            found = checked_task(name, lambda: self.hook("mleredux_find_task")(name=name, base=declared), fault)
         if found is not None:
             return found
         if declared is None:
@@ -185,7 +186,9 @@ class Catalogue:
         question, _, base = name.partition("@")
         asked, plus, variant = question.partition("+")
         technique, task = self.technique(asked), self.task(base)
-        derived = _checked(name, lambda: technique.derive(task, variant if plus else None), "the technique's `derive`")
+        derived = checked_task(
+            name, lambda: technique.derive(task, variant if plus else None), "the technique's `derive`"
+        )
         assert derived is not None
         return derived
 
@@ -220,7 +223,7 @@ class Catalogue:
             MlereduxError: It has no such option, or the options are invalid.
         """
         found = self._agent(name)
-        return found if options is None else _configured(found, options)
+        return found if options is None else configured(found, options)
 
     def _agent(self, name: str) -> Agent:
         if ":" not in name:
@@ -376,24 +379,6 @@ class Catalogue:
         return f"See `mleredux list {kind}`.{broken}"
 
 
-def _configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
-    """Configure the agent with its options."""
-    if unknown := sorted(set(options) - set(agent.options)):
-        known = ", ".join(sorted(agent.options)) or "none"
-        raise MlereduxError(f"Agent {agent.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
-    if agent.configure is None:
-        return agent
-    try:
-        return agent.configure({**agent.options, **options})
-    except MlereduxError:
-        raise
-    except Exception as error:  # a plugin's code may raise anything
-        raise PluginError(
-            f"Agent {agent.id} fails on its options ({type(error).__name__}: {' '.join(str(error).split())}).",
-            hint="Fix its function `configure`.",
-        ) from error
-
-
 _current: Catalogue | None = None
 
 
@@ -409,19 +394,3 @@ def set_current(catalogue: Catalogue | None) -> None:
     """Replace the catalogue of this process (the command line does, with its options)."""
     global _current
     _current = catalogue
-
-
-def _checked(name: str, make: Callable[[], Task | None], fault: str) -> Task | None:
-    """Return the task that a plugin makes, which must have the id that was asked for: else data would be shared."""
-    try:
-        made = make()
-    except MlereduxError:
-        raise
-    except Exception as error:  # a plugin's code may raise anything
-        raise PluginError(
-            f"The task {name!r} can't be created ({type(error).__name__}: {' '.join(str(error).split())}).",
-            hint=f"Fix {fault}.",
-        ) from error
-    if made is not None and made.id != name:
-        raise PluginError(f"The task {name!r} has the id {made.id!r}.", hint=f"Fix {fault}.")
-    return made

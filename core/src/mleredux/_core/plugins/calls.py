@@ -1,0 +1,45 @@
+"""Calls of functions that plugins give to agents and tasks: whatever they raise is an error of the plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mleredux.errors import MlereduxError, PluginError
+
+if TYPE_CHECKING:
+    from mleredux._core.models import Agent, Task
+
+
+def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
+    """Configure the agent with its options."""
+    if unknown := sorted(set(options) - set(agent.options)):
+        known = ", ".join(sorted(agent.options)) or "none"
+        raise MlereduxError(f"Agent {agent.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
+    if agent.configure is None:
+        return agent
+    try:
+        return agent.configure({**agent.options, **options})
+    except MlereduxError:
+        raise
+    except Exception as error:  # a plugin's code may raise anything
+        raise PluginError(
+            f"Agent {agent.id} fails on its options ({type(error).__name__}: {' '.join(str(error).split())}).",
+            hint="Fix its function `configure`.",
+        ) from error
+
+
+def checked_task(name: str, make: Callable[[], Task | None], fault: str) -> Task | None:
+    """Return the task that a plugin makes, which must have the id that was asked for: else data would be shared."""
+    try:
+        made = make()
+    except MlereduxError:
+        raise
+    except Exception as error:  # a plugin's code may raise anything
+        raise PluginError(
+            f"The task {name!r} can't be created ({type(error).__name__}: {' '.join(str(error).split())}).",
+            hint=f"Fix {fault}.",
+        ) from error
+    if made is not None and made.id != name:
+        raise PluginError(f"The task {name!r} has the id {made.id!r}.", hint=f"Fix {fault}.")
+    return made
