@@ -109,9 +109,12 @@ def mleredux_decide_plan(plan: Plan, runs: Sequence[Path], seeds: int) -> str | 
 @hookimpl
 def mleredux_find_failures(run: Path) -> list[dict[str, Any]]:
     """Failures of a run by the rules, for pages and services."""
-    from mleredux_experiments.sources import read_run
+    from mleredux_experiments.sources import UNREADABLE, read_run
 
-    return [finding.record() for finding in read_run(run, rollouts=True).findings or ()]
+    try:
+        return [finding.record() for finding in read_run(run, rollouts=True).findings or ()]
+    except UNREADABLE:
+        return []
 
 
 @hookimpl

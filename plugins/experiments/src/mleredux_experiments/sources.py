@@ -22,6 +22,8 @@ from mleredux_experiments.results import MEDALS, UNTRUSTED, Facts, Results, Row,
 SPLITS = ("low", "medium", "high")
 PUBLISHED_FOLDER = Path(__file__).parent / "published"
 """Published results that come with this package; its README names the sources."""
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+"""What reading a damaged run raises."""
 _MANY_BYTES = 64 << 20
 TECHNIQUE_USE = "technique_use.json"
 """What `mleredux runs techniques` keeps in a run."""
@@ -68,7 +70,7 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
                 notes.append(f"{folder.name} submitted the answers themselves ({row.agent}) and is left out.")
                 continue
             rows.append(row)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except UNREADABLE as error:
             notes.append(f"{folder.name} can't be read ({type(error).__name__}) and is left out.")
     return Results(tuple(rows), task_facts(), notes=tuple(notes))
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.files import open_below
 
@@ -79,19 +80,31 @@ class Evidence:
         """Columns that the task declares as leaks; none if it is not installed."""
         try:
             declared = current().task(self.row.task).known_leaks
-        except Exception:  # any third party's
+        except MlereduxError:
             return ()
         return tuple(name for leak in declared for name in leak.columns)
 
     @cached_property
-    def log(self) -> list[str]:
-        """The agent's log, or its end."""
+    def _log(self) -> tuple[int, list[str]]:
+        """The number of lines before the end of the agent's log, and the lines of this end."""
         try:
             with open_below(self.folder, "logs/agent.log") as file:
-                file.seek(max(0, file.seek(0, 2) - _LOG_BYTES))
-                return file.read(_LOG_BYTES).decode(errors="replace").splitlines()
+                before, left = 0, file.seek(0, 2) - _LOG_BYTES
+                file.seek(0)
+                while left > 0 and (piece := file.read(min(left, _LOG_BYTES))):
+                    before, left = before + piece.count(b"\n"), left - len(piece)
+                return before, [line.decode(errors="replace") for line in file.read(_LOG_BYTES).split(b"\n")]
         except OSError:
-            return []
+            return 0, []
+
+    @property
+    def log(self) -> list[str]:
+        """The lines of the agent's log, or of its end."""
+        return self._log[1]
+
+    def log_line(self, place: int) -> str:
+        """Where a line of `log` is."""
+        return f"logs/agent.log:{self._log[0] + place + 1}"
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -138,8 +151,8 @@ class Evidence:
         for step in self.steps:
             for line in step.output.splitlines():
                 yield line, f"step {step.number}"
-        for number, line in enumerate(self.log, start=1):
-            yield line, f"logs/agent.log:{number}"
+        for place, line in enumerate(self.log):
+            yield line, self.log_line(place)
 
 
 def _step(number: int, step: dict[str, Any]) -> Step:

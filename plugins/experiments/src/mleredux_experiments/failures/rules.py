@@ -104,7 +104,7 @@ def crash_at_end(evidence: Evidence) -> Iterator[Finding]:
         line = evidence.message or f"version {len(versions)} is invalid"
         yield Finding("crash-at-end", line, f"version {good[-1]} was valid", "submission lost")
     elif evidence.row.cause == "agent_crashed":
-        yield Finding("crash-at-end", _last_error(evidence) or evidence.message, "logs/agent.log", "crash")
+        yield Finding("crash-at-end", *(_last_error(evidence) or (evidence.message, "logs/agent.log")), "crash")
 
 
 def package(evidence: Evidence) -> Iterator[Finding]:
@@ -128,7 +128,8 @@ def submission(evidence: Evidence) -> Iterator[Finding]:
     if row.status == "cancelled":
         return
     if not row.made:
-        yield Finding("no-submission", evidence.message or "There is no submission.", "report.json")
+        line, where = _last_error(evidence) or (evidence.message or "There is no submission.", "report.json")
+        yield Finding("no-submission", line, where)
     elif not row.valid:
         kind = next((name for name, pattern in _KINDS if pattern.search(evidence.message)), "other")
         yield Finding("invalid-submission", evidence.message, "report.json", kind)
@@ -272,10 +273,11 @@ def _first(
         yield shown
 
 
-def _last_error(evidence: Evidence) -> str | None:
-    for line in reversed(evidence.log):
-        if re.match(r"(?:\w+\.)*\w*(?:Error|Exception)\b", line):
-            return line.strip()
+def _last_error(evidence: Evidence) -> tuple[str, str] | None:
+    """The last line of the log that names an error, and where it is."""
+    for place in range(len(evidence.log) - 1, -1, -1):
+        if re.match(r"(?:\w+\.)*\w*(?:Error|Exception)\b", line := evidence.log[place]):
+            return line.strip()[:300], evidence.log_line(place)
     return None
 
 

@@ -1,25 +1,33 @@
-"""Failures, grouped by cause and by the line that matters."""
+"""Failures, grouped by cause and by the line that matters, as `mleredux runs failures` finds them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import CAUSES, Cause, Run
-from mleredux.plugin.command import Record
-from mleredux_artifact_reports.shared import excerpt, terminal_text
+from mleredux.plugin.command import Record, current
 
 from mleredux_view.source import RunQuery, Source
 from mleredux_view.visit import Shown, Visit, page
 
-_RUNS = 2_000
+_RUNS = 500
 _SHOWN = 12
-_LOG_BYTES = 64 << 10
-_ERROR = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Killed)\b.*$", re.MULTILINE)
+_ENDED = frozenset({"done", "failed", "timed_out", "damaged"})
 _PARTICULARS = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?|(?<=['\"/])[^'\"]*(?=['\"])")
+_LOG, _STEP = re.compile(r"(logs/[^:]+):(\d+)"), re.compile(r"steps? (\d+)")
+
+
+class Failed(NamedTuple):
+    """A run that failed or fell short, and the address of what shows it."""
+
+    row: Record
+    place: str
 
 
 @dataclass
@@ -30,55 +38,60 @@ class Group:
     meaning: str
     counts: bool
     line: str
-    rows: list[Record] = field(default_factory=list)
+    runs: list[Failed] = field(default_factory=list)
 
 
 @page("/failures")
 def failures(visit: Visit) -> Shown:
-    """Group the newest failed runs."""
-    wanted = {"status": frozenset({"failed", "timed_out", "damaged"})}
-    table = visit.source.runs(RunQuery(wanted=wanted, limit=_RUNS, search=visit.text("q")[:500]))
-    groups = sorted(_grouped(visit.source, table.rows), key=lambda group: -len(group.rows))
-    return Shown("failures.html.j2", {"groups": groups, "total": table.total, "most": _SHOWN, "read": len(table.rows)})
+    """Group the newest runs that failed or fell short."""
+    table = visit.source.runs(RunQuery(wanted={"status": _ENDED}, limit=_RUNS, search=visit.text("q")[:500]))
+    groups = sorted(_grouped(visit, table.rows), key=lambda group: -len(group.runs))
+    found = sum(len(group.runs) for group in groups)
+    values = {"groups": groups, "total": table.total, "most": _SHOWN, "read": len(table.rows), "found": found}
+    return Shown("failures.html.j2", values)
 
 
-def _grouped(source: Source, rows: list[Record]) -> Iterator[Group]:
+def _grouped(visit: Visit, rows: Iterable[Record]) -> Iterable[Group]:
     groups: dict[tuple[str, str], Group] = {}
     for row in rows:
-        cause = row["cause"] or row["status"]
-        line = _line(source, row)
-        key = (cause, _PARTICULARS.sub("…", line))
+        if (found := _primary(visit.source, row)) is None:
+            continue
+        key = (found["category"], _PARTICULARS.sub("…", found["line"]))
         if key not in groups:
-            policy = CAUSES.get(Cause(cause)) if cause in set(Cause) else None
-            meaning, counts = (policy.meaning, policy.counts) if policy else ("", False)
-            groups[key] = Group(cause, meaning, counts, line)
-        groups[key].rows.append(row)
-    yield from groups.values()
+            policy = CAUSES.get(Cause(row["cause"])) if row["cause"] in set(Cause) else None
+            groups[key] = Group(found["category"], found["title"], policy is None or policy.counts, found["line"])
+        groups[key].runs.append(Failed(row, place_of(visit.link, row["id"], found["where"])))
+    return groups.values()
 
 
-def _line(source: Source, row: Record) -> str:
-    """Return the last error in the agent's log, else why the run failed."""
-    if row["cause"] in ("agent_crashed", "out_of_memory", None):
-        try:
-            run = source.run(row["id"])
-            if found := last_error(run, str(row["updated_at"])):
-                return found
-        except MlereduxError:
-            pass
-    return (row["message"] or "")[:300]
+def _primary(source: Source, row: Record) -> dict[str, Any] | None:
+    """The primary failure of a run; where no plugin finds one, its cause, if it did not end well."""
+    try:
+        found = failures_of(source.run(row["id"]), str(row["updated_at"]))
+    except MlereduxError:
+        found = ()
+    if found or row["status"] == "done":
+        return found[0] if found else None
+    cause = row["cause"] or row["status"]
+    meaning = CAUSES[Cause(cause)].meaning if cause in set(Cause) else ""
+    return {"category": cause, "title": meaning, "line": (row["message"] or "")[:300], "where": ""}
 
 
-def last_error(run: Run, changed: str) -> str:
-    """Return the last line of the agent's log that names an error, or the empty text."""
-    return _last_error(str(run.path), changed)
+def failures_of(run: Run, changed: str) -> tuple[dict[str, Any], ...]:
+    """What the plugins find of why a run fell short, primary one first; kept until it changes."""
+    return _failures_of(run.path, changed)
 
 
 @lru_cache(maxsize=20_000)
-def _last_error(path: str, _changed: str) -> str:
-    from pathlib import Path
+def _failures_of(path: Path, _changed: str) -> tuple[dict[str, Any], ...]:
+    return tuple(current().hook("mleredux_find_failures")(run=path) or ())
 
-    log = excerpt(Path(path), b"logs/agent.log", head=0, tail=_LOG_BYTES)
-    if log is None:
-        return ""
-    found = _ERROR.findall(terminal_text(log.head or log.tail))
-    return found[-1].strip()[:300] if found else ""
+
+def place_of(link: Callable[..., str], run_id: str, where: str) -> str:
+    """The address of the line, step or version that shows a failure; otherwise of the run."""
+    if found := _LOG.fullmatch(where):
+        other = {} if found[1] == "logs/agent.log" else {"name": found[1]}
+        return link("runs", run_id, "log", **other, line=found[2])
+    if found := _STEP.match(where):
+        return link("runs", run_id, "steps", step=found[1])
+    return link("runs", run_id, "versions") if where.startswith("version") else link("runs", run_id)

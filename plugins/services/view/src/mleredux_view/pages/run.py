@@ -10,7 +10,7 @@ from mleredux.plugin.command import current
 from mleredux_artifact_reports.shared import page_of
 
 from mleredux_view.charts import memory_chart, score_chart
-from mleredux_view.pages.failures import last_error
+from mleredux_view.pages.failures import failures_of, place_of
 from mleredux_view.plugins import panels_of
 from mleredux_view.visit import Shown, Visit, page
 
@@ -21,7 +21,7 @@ def overview(visit: Visit) -> Shown:
     run = visit.run
     manifest = run.manifest
     content = page_of(run, manifest.artifacts if manifest else (), with_rollout=False)
-    failed = content.ending.cause is not None
+    error = next(iter(failures_of(run, str(len(run.events()))) if run.state.final else ()), None)
     return Shown(
         "run.html.j2",
         {
@@ -32,7 +32,8 @@ def overview(visit: Visit) -> Shown:
             else None,
             "resources": memory_chart(run.resources()),
             "log_link": visit.link("runs", run.id, "log", at="error"),
-            "error": last_error(run, str(len(run.events()))) if failed else "",
+            "error": error,
+            "error_link": place_of(visit.link, run.id, error["where"]) if error else "",
             "panels": panels_of(visit, run),
         },
     )
