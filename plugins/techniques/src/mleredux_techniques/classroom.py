@@ -69,7 +69,7 @@ def read_class(path: Path, task: str | None) -> list[Student]:
     found: dict[str, Student] = {}
     for number, row in enumerate(rows, start=2):
         name = (row.get("student") or "").strip()
-        if not _NAME.fullmatch(name):
+        if not is_name(name):
             raise MlereduxError(
                 f"Line {number} of {path} has the student {name!r}.",
                 hint="The column `student` has names of letters, digits, `.`, `_`, `@` and `-`, without spaces.",
@@ -90,10 +90,23 @@ def _task_of(row: dict[str, Any], name: str, task: str | None, place: str) -> st
     question, at, base = task.partition("@")
     if not at or "+" in question:
         raise MlereduxError(f"{task!r} is not a plain technique task.", hint="Give one such as `leakage@wine`.")
-    seed = (row.get("seed") or "").strip() or str(seed_of(name, task))
+    seed = (row.get("seed") or "").strip()
+    if not seed:
+        return own_task(name, task)
     if not re.fullmatch(r"0|[1-9][0-9]{0,8}", seed):
         raise MlereduxError(f"{place} has the seed {seed!r}.", hint="A seed is a number from 0 to 999999999.")
     return f"{question}+planted-{seed}@{base}"
+
+
+def own_task(name: str, task: str) -> str:
+    """A person's own variant of a plain technique task: planted, with the seed of their name."""
+    question, _, base = task.partition("@")
+    return f"{question}+planted-{seed_of(name, task)}@{base}"
+
+
+def is_name(name: str) -> bool:
+    """Whether a class list may have this name."""
+    return _NAME.fullmatch(name) is not None
 
 
 def seed_of(name: str, task: str) -> int:

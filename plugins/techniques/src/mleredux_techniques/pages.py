@@ -15,7 +15,7 @@ from mleredux.plugin.command import current
 from mleredux.plugin.page import Visit
 from mleredux.plugin.task import Task
 
-from mleredux_techniques.classroom import RESULTS, questions
+from mleredux_techniques.classroom import RESULTS, is_name, own_task, questions
 from mleredux_techniques.curriculum import collect
 
 _MOST_RUNS = 1_000
@@ -64,7 +64,10 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
     """Of a competition, what technique runs established; of a technique task, its questions."""
     if "@" in task.id:
         rows = visit.rows(_MOST_RUNS, task=[task.id])
-        return {"questions": questions(_answers(visit, rows)), "runs": len(rows), "lessons": None, "offered": []}
+        name = visit.user or visit.text("name")
+        own = own_task(name, task.id) if is_name(name) and "+" not in task.id else None
+        found = {"questions": questions(_answers(visit, rows)), "runs": len(rows), "name": name, "own": own}
+        return {**found, "plain": "+" not in task.id, "lessons": None, "offered": []}
     offered = [
         (f"{name}@{task.id}", str(entry.ref.summary.get("title", name)))
         for name, entry in current().entries("techniques").items()
