@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
@@ -13,9 +14,31 @@ from mleredux.errors import MlereduxError, PluginError
 
 if TYPE_CHECKING:
     from mleredux._core.cli.backend import Record
+    from mleredux._core.models.experiment import Cell, Plan
     from mleredux._core.store import Run
 
 HOOK = "mleredux_register_pages"
+
+
+class StoredExperiment(NamedTuple):
+    """An experiment that a server stores.
+
+    Attributes:
+        id: As in the column `experiment` of its runs.
+        title: Its name, for people.
+        plan: Its design has the id as its name.
+        cells: All its runs, each with `task`, `agent` and `limits`.
+        changes: After its creation, each with `time`, `what` and `results`, the number of runs that had ended.
+        stopped: Why no more runs are started, if a budget or the stopping rule ended it.
+    """
+
+    id: str
+    title: str
+    plan: Plan
+    created_at: datetime
+    cells: Sequence[tuple[Cell, dict[str, Any]]] = ()
+    changes: Sequence[Mapping[str, Any]] = ()
+    stopped: str | None = None
 
 
 class Visit(Protocol):
@@ -46,6 +69,10 @@ class Visit(Protocol):
         """Makes addresses, as in templates: `link("runs", run.id, "log", line=7)`."""
 
     @property
+    def user(self) -> str:
+        """Who signed in; empty where nobody does."""
+
+    @property
     def folder(self) -> Path | None:
         """The directory of runs, if they are in one."""
 
@@ -61,6 +88,9 @@ class Visit(Protocol):
 
     def open(self, run_id: str) -> Run:
         """A run, for reading only; raises `NotFound`."""
+
+    def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
+        """Experiments of a server, newest first, without cells; or the one with this id."""
 
     def say(self, sentence: str) -> None:
         """Show a sentence above the page that the visitor sees next."""

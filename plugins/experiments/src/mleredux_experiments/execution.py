@@ -96,12 +96,27 @@ class Execution:
         """All cells in the order of the plan."""
         return plan_cells(self.catalogue, self.record.plan, self.record.pinned)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of its runs, the newest first."""
+        return [row for row in self.store.rows() if row["experiment"] == self.record.name]
+
+    def ended_rows(self) -> Iterator[dict[str, Any]]:
+        """Those of its runs that have ended."""
+        return (row for row in self.rows() if row["status"] in (*_ENDED, "cancelled"))
+
+    def ended(self) -> Iterator[Run]:
+        """Its runs that have ended."""
+        return (self.store.get(row["id"]) for row in self.ended_rows())
+
+    def is_alive(self, run_id: str) -> bool:
+        """Whether a run that has not ended is executed."""
+        return self.store.is_alive(run_id)
+
     def places(self) -> list[Place]:
         """All cells with their runs, in the order of the plan."""
         found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-        for row in self.store.rows():
-            if row["experiment"] == self.record.name:
-                found.setdefault((row["arm"], row["task"], row["seed"]), []).append(row)
+        for row in self.rows():
+            found.setdefault((row["arm"] or row["agent"], row["task"], row["seed"]), []).append(row)
         places = []
         for cell, fields in self.planned:
             runs = tuple(found.get((cell.arm, fields["task"], cell.seed), ()))
@@ -113,7 +128,7 @@ class Execution:
             return "ended"
         unfinished = [run for run in runs if run["status"] not in _FINAL]
         if unfinished:
-            alive = any(self.store.is_alive(run["id"]) for run in unfinished)
+            alive = any(self.is_alive(run["id"]) for run in unfinished)
             return "running" if alive else "interrupted"
         latest = runs[0] if runs else None
         return "broken" if latest is not None and latest["cause"] != Cause.CANCELLED and latest["cause"] else "missing"
@@ -232,9 +247,8 @@ class Execution:
     def spent(self) -> Spent:
         """What all runs used, those that were replaced included."""
         spent = Spent()
-        for row in self.store.rows():
-            if row["experiment"] == self.record.name and row["status"] in (*_ENDED, "cancelled"):
-                spent.add(self.store.get(row["id"]))
+        for run in self.ended():
+            spent.add(run)
         return spent
 
     def over_budget(self, spent: Spent) -> str | None:
@@ -262,7 +276,7 @@ class Execution:
 
     def results(self) -> int:
         """Number of runs that ended and count."""
-        return sum(_counts(row) for row in self.store.rows() if row["experiment"] == self.record.name)
+        return sum(_counts(row) for row in self.rows())
 
     def status(self) -> dict[str, Any]:
         """How far the experiment is: cells in all and by arm, cost, hours, failures, changes."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,15 +13,15 @@ from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.experiment import Plan
-from mleredux.plugin.page import Visit
+from mleredux.plugin.page import StoredExperiment, Visit
 
 from mleredux_experiments.analysis import Analysis
 from mleredux_experiments.figures import pictures
-from mleredux_experiments.record import FOLDER, RECORD_FILE, Record, open_record
-from mleredux_experiments.results import Row
+from mleredux_experiments.record import FOLDER, RECORD_FILE, Record, digest_of, open_record
+from mleredux_experiments.results import Results, Row
 from mleredux_experiments.tables import analysis_tables, cell
 
-_MOST_RUNS = 5_000
+MOST_RUNS = 5_000
 _STAMPED = ("events.jsonl", "report.json", "rollout.json")
 _lock = threading.Lock()
 Stamps = tuple[tuple[Any, ...], ...]
@@ -48,9 +49,12 @@ def compare(visit: Visit) -> dict[str, Any]:
     """Compare the arms of the runs that the address names: by `run`, `experiment`, `task` and `arm`."""
     wanted = {name: given for name in ("experiment", "task", "agent", "arm") if (given := visit.query.get(name))}
     chosen = visit.query.get("run")
-    ids = chosen or [row["id"] for row in visit.rows(_MOST_RUNS, "", **wanted)]
-    record = record_of(visit, visit.text("experiment")) if "experiment" in wanted and not chosen else None
-    found = analysis_of([visit.open(run).path for run in ids], record)
+    if chosen:
+        record, paths = None, [visit.open(run).path for run in chosen]
+    else:
+        record = record_of(visit, visit.text("experiment")) if "experiment" in wanted else None
+        paths = readable(visit, visit.rows(MOST_RUNS, "", **wanted))
+    found = analysis_of(paths, record)
     return {**shown(found), "experiment": record.name if record else None, "pairs": list(pairs(found)), "cell": cell}
 
 
@@ -78,12 +82,33 @@ def pairs(found: Analysis) -> Iterator[Pair]:
         yield Pair(task, seed, runs, len(medals) > 1)
 
 
+def readable(visit: Visit, rows: Iterable[Mapping[str, Any]]) -> list[Path]:
+    """The directories of runs; those that can't be read yet are left out."""
+    paths = []
+    for row in rows:
+        with suppress(MlereduxError):
+            paths.append(visit.open(row["id"]).path)
+    return paths
+
+
 def record_of(visit: Visit, name: str) -> Record | None:
-    """The record of an experiment of the directory of runs; None if it has none of this name."""
-    if visit.folder is None or Path(name).name != name:
+    """The record of an experiment of the directory of runs, or of the server; None if there is none of this name."""
+    if visit.folder is None:
+        return next((record_from(one) for one in visit.experiments(name)), None)
+    if Path(name).name != name:
         return None
     folder = visit.folder / FOLDER / name
     return open_record(folder) if (folder / RECORD_FILE).is_file() else None
+
+
+def record_from(stored: StoredExperiment) -> Record:
+    """The record of an experiment that a server stores."""
+    return Record.model_validate(
+        {
+            "name": stored.id, "plan": stored.plan, "digest": digest_of(stored.plan), "file_digest": "", "data_dir": "",
+            "created_at": stored.created_at, "changes": stored.changes, "stopped": stored.stopped,
+        }
+    )  # fmt: skip
 
 
 def analysis_of(folders: Sequence[Path], record: Record | None) -> Analysis:
@@ -112,6 +137,14 @@ def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...]) -> Analysis:
     if not results.rows:
         raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents on the list of runs.")
     return analysed(results, Plan.model_validate_json(plan) if plan else None, changes=changes)
+
+
+@lru_cache(maxsize=16)
+def results_of(stamps: Stamps) -> Results:
+    """The table of runs; kept as long as their files do not change."""
+    from mleredux_experiments.sources import load_runs
+
+    return load_runs(path for path, *_ in stamps)
 
 
 def _pictures(found: Analysis) -> list[Shown]:

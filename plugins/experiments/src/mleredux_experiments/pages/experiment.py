@@ -2,29 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import current
-from mleredux.plugin.page import Visit
+from mleredux.plugin.page import StoredExperiment, Visit
 
-from mleredux_experiments.estimate import estimate
+from mleredux_experiments.estimate import Estimate, estimate
 from mleredux_experiments.execution import Execution, Place
-from mleredux_experiments.pages.compare import analysis_of, record_of, shown
+from mleredux_experiments.pages.compare import (
+    MOST_RUNS,
+    analysis_of,
+    readable,
+    record_from,
+    record_of,
+    results_of,
+    shown,
+    stamps_of,
+)
 from mleredux_experiments.record import FOLDER, RECORD_FILE
-from mleredux_experiments.sources import runs_below
+
+_MOST_PAST = 1_000
+
+
+class Stored(Execution):
+    """An experiment of a server, by the runs that a visitor sees: all of them exist, and the server executes them."""
+
+    def __init__(self, visit: Visit, stored: StoredExperiment) -> None:
+        super().__init__(record_from(stored), Path(), RunStore(Path()), current())
+        self.planned = list(stored.cells)
+        self._visit, self._rows = visit, visit.rows(MOST_RUNS, experiment=[stored.id])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of its runs, the newest first."""
+        return self._rows
+
+    def is_alive(self, _run_id: str) -> bool:
+        """Whether a run that has not ended is executed."""
+        return True
+
+    def ended(self) -> Iterator[Run]:
+        """Its runs that have ended and can be read."""
+        return map(Run, readable(self._visit, self.ended_rows()))
 
 
 def experiments(visit: Visit) -> dict[str, Any]:
     """All experiments, by name."""
     folder = visit.folder
+    stored = [(one.id, one.title, record_from(one)) for one in visit.experiments()]
     paths = sorted(folder.glob(f"{FOLDER}/*/{RECORD_FILE}")) if folder else []
-    found, damaged = [], []
+    found, damaged = stored, []
     for path in paths:
         try:
             if record := record_of(visit, path.parent.name):
-                found.append((path.parent.name, record))
+                found.append((path.parent.name, path.parent.name, record))
         except MlereduxError as error:
             damaged.append(error.message)
     return {"experiments": found, "damaged": damaged}
@@ -36,11 +70,8 @@ def experiment(visit: Visit) -> dict[str, Any]:
     Raises:
         NotFound: There is none of this name.
     """
-    record = record_of(visit, visit.parts["name"])
-    if record is None or visit.folder is None:
-        raise NotFound(f"There is no experiment {visit.parts['name']!r}.", hint="See the list of experiments.")
-    store = RunStore(visit.folder)
-    execution = Execution(record, visit.folder / FOLDER / visit.parts["name"], store, current())
+    title, execution = _opened(visit, visit.parts["name"])
+    record = execution.record
     places = execution.places()
     arms, seeds = (list(dict.fromkeys(getattr(one.cell, name) for one in places)) for name in ("arm", "seed"))
     matrix: dict[str, dict[tuple[str, int], Place]] = {}
@@ -50,23 +81,39 @@ def experiment(visit: Visit) -> dict[str, Any]:
     try:
         if visit.text("part") == "runs":
             raise MlereduxError("Only the runs were asked for.")
-        runs = [run["id"] for one in places for run in one.runs]
-        values |= shown(analysis_of([visit.open(run).path for run in runs], record))
+        values |= shown(analysis_of(readable(visit, (run for one in places for run in one.runs)), record))
     except MlereduxError as error:
         values["why"] = error.message
     status = execution.status()
     return {
         "name": visit.parts["name"],
+        "title": title,
         "record": record,
         "status": status,
         "arms": arms,
         "seeds": seeds,
         "matrix": matrix,
         "budget": record.plan.stop,
-        "estimate": estimate(record.plan, execution.planned, runs_below(store.path)),
+        "estimate": _estimate(visit, execution),
         "peeking": record.plan.stop.rule != "sequential" and status["ended"] < status["total"],
         **values,
     }
+
+
+def _opened(visit: Visit, name: str) -> tuple[str, Execution]:
+    """An experiment and its title."""
+    if visit.folder is None:
+        for one in visit.experiments(name):
+            return one.title, Stored(visit, one)
+    elif (record := record_of(visit, name)) is not None:
+        return record.name, Execution(record, visit.folder / FOLDER / name, RunStore(visit.folder), current())
+    raise NotFound(f"There is no experiment {name!r}.", hint="See the list of experiments.")
+
+
+def _estimate(visit: Visit, execution: Execution) -> Estimate:
+    agents = {str(fields["agent"]) for _, fields in execution.planned}
+    past = readable(visit, visit.rows(_MOST_PAST, agent=agents, status=("done", "failed", "timed_out")))
+    return estimate(execution.record.plan, execution.planned, results_of(stamps_of(past)))
 
 
 def panel(visit: Visit, run: Run) -> dict[str, Any] | None:

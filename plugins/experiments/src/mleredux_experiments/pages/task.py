@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from mleredux.plugin.page import Visit
@@ -10,7 +9,7 @@ from mleredux.plugin.task import Task
 
 from mleredux_experiments.inference.errors import mean_interval
 from mleredux_experiments.measures import MEASURES, Measure, cells, deterministic
-from mleredux_experiments.pages.compare import Stamps, stamps_of
+from mleredux_experiments.pages.compare import readable, results_of, stamps_of
 from mleredux_experiments.results import Results, Row
 from mleredux_experiments.tables import cell
 
@@ -36,10 +35,10 @@ class Standing(NamedTuple):
 
 def agents(visit: Visit, task: Task) -> dict[str, Any] | None:
     """The agents with runs on the task, the best first."""
-    found = [visit.open(row["id"]).path for row in visit.rows(_MOST_RUNS, task=[task.id])]
+    found = readable(visit, visit.rows(_MOST_RUNS, task=[task.id]))
     if not found:
         return None
-    results = _results(stamps_of(found))
+    results = results_of(stamps_of(found))
     measures = [MEASURES[name] for name in ("score", "percentile", "any_medal") if task.kind == "competition"]
     measures = measures or [MEASURES["reward"]]
     sign = -1 if task.direction == "minimize" and measures[0].name == "score" else 1
@@ -47,13 +46,6 @@ def agents(visit: Visit, task: Task) -> dict[str, Any] | None:
     order = sorted(means, key=lambda arm: (means[arm] is None, -sign * (means[arm] or 0.0)))
     standings = [_standing(results, arm, measures) for arm in order]
     return {"standings": standings, "titles": [one.title for one in measures], "runs": len(results.rows)}
-
-
-@lru_cache(maxsize=16)
-def _results(stamps: Stamps) -> Results:
-    from mleredux_experiments.sources import load_runs
-
-    return load_runs(path for path, *_ in stamps)
 
 
 def _standing(results: Results, arm: str, measures: list[Measure]) -> Standing:

@@ -52,6 +52,7 @@ class LocalSource:
         self._lock = threading.Lock()
         self._rows: list[Record] = []
         self._texts: dict[str, str] = {}
+        self._sorted: dict[tuple[str, bool], list[Record]] = {}
         self._labels: dict[str, dict[str, str]] = {}
         self._version, self._looked, self._cost = 0, -1e9, 0.0
 
@@ -73,11 +74,12 @@ class LocalSource:
     def runs(self, query: RunQuery, visible: Labels | None = None) -> RunTable:
         """The runs that match, from memory; `visible`: only these, with these labels."""
         self._look()
-        rows = self._rows if visible is None else [row for row in self._rows if row["id"] in visible]
+        rows = self._in_order(query)
+        if visible is not None:
+            rows = [row for row in rows if row["id"] in visible]
         labels = self._labels if visible is None else visible
         rows, facets = self._matching(query, rows, labels)
         total = len(rows)
-        rows.sort(key=lambda row: _key(row, query), reverse=not query.ascending)
         if query.after is not None:
             rows = _rest(rows, query)
         more = len(rows) > query.limit
@@ -90,6 +92,10 @@ class LocalSource:
         if run_id != Path(run_id).name or not (self.store.path / run_id / "run.json").is_file():
             raise NotFound(f"There is no run {run_id!r} in {self.store.path}.", hint="See the list of runs.")
         return Run(self.store.path / run_id)
+
+    def experiments(self, _experiment: str | None = None) -> tuple[()]:
+        """None: they are records in the directory."""
+        return ()
 
     def version(self, run_id: str | None = None) -> str:
         """A number that grows with each change of any run; of one run, the sizes of its files."""
@@ -164,31 +170,39 @@ class LocalSource:
             rows = self.store.rows()
             self._labels = _labels_in(self.store.path)
             if rows != self._rows:
-                self._rows, self._version = rows, self._version + 1
+                self._rows, self._sorted, self._version = rows, {}, self._version + 1
                 self._texts = {row["id"]: "\n".join(str(row[name] or "") for name in _TEXT).lower() for row in rows}
             self._looked = time.monotonic()
             self._cost = self._looked - begun
+
+    def _in_order(self, query: RunQuery) -> list[Record]:
+        """All rows in the order of a query; each order is made once for each change."""
+        with self._lock:
+            order = query.sort, query.ascending
+            if order not in self._sorted:
+                self._sorted[order] = sorted(self._rows, key=lambda row: _key(row, query), reverse=not query.ascending)
+            return self._sorted[order]
 
     def _matching(
         self, query: RunQuery, rows: list[Record], labels: Labels
     ) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
         """Rows, and the counts of facets: a row that only one filter refuses counts for that filter's facet."""
-        words, wanted = query.search.lower().split(), query.wanted.items()
-        found: list[Record] = []
+        texts = self._texts
+        if labels:
+            lines = {run: "".join(f"\n{name}={value}" for name, value in own.items()) for run, own in labels.items()}
+            texts = {**texts, **{run: texts.get(run, "") + text.lower() for run, text in lines.items() if text}}
+        found = list(rows)
+        for word in query.search.lower().split():
+            found = [row for row in found if word in texts[row["id"]]]
         by_one: dict[str, list[Record]] = {name: [] for name in query.wanted}
-        for row in rows if words or wanted else ():
-            if words:
-                text = self._texts[row["id"]]
-                if own := labels.get(row["id"]):
-                    text += "\n".join(f"\n{name}={value}" for name, value in own.items()).lower()
-                if not all(word in text for word in words):
-                    continue
-            refused = [name for name, values in wanted if _text(row[name]) not in values]
-            if not refused:
-                found.append(row)
-            elif len(refused) == 1:
-                by_one[refused[0]].append(row)
-        found = found if words or wanted else list(rows)
+        if query.wanted:
+            matching, found = found, []
+            for row in matching:
+                refused = [name for name, values in query.wanted.items() if _text(row[name]) not in values]
+                if not refused:
+                    found.append(row)
+                elif len(refused) == 1:
+                    by_one[refused[0]].append(row)
         facets = {}
         for name in FACETS:
             counts = Counter(map(itemgetter(name), chain(found, by_one.get(name, ()))))

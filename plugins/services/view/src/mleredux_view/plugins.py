@@ -65,7 +65,7 @@ def selections() -> list[tuple[str, list[str]]]:
 def panels_of(visit: Visit, shown: Run | Task) -> list[Section]:
     """The panels of a run or a task; one that fails says so instead."""
     place = "task" if isinstance(shown, Task) else "run"
-    found = [one for one in added() if isinstance(one.item, Panel) and one.item.place == place]
+    found = [one for one in (*added(), *visit.also) if isinstance(one.item, Panel) and one.item.place == place]
     panels = ((one.item.title, _panel(one, visit, shown, place)) for one in found if isinstance(one.item, Panel))
     return [Section(title, html) for title, html in panels if html is not None]
 

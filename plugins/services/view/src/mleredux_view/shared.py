@@ -11,7 +11,7 @@ from mleredux_view.guard import HEADERS, from_here
 from mleredux_view.local import LocalSource
 from mleredux_view.site import make_site, sign_in_page
 from mleredux_view.source import Launch, RunQuery, RunTable, Source
-from mleredux_view.visit import Visit
+from mleredux_view.visit import Visit, say
 
 __all__ = [
     "HEADERS",
@@ -23,5 +23,6 @@ __all__ = [
     "Visit",
     "from_here",
     "make_site",
+    "say",
     "sign_in_page",
 ]

@@ -52,7 +52,7 @@ def make_site(
     Args:
         source_of: What the visitor of a request may see.
         root: The path below which it is mounted.
-        also: Pages that only this site has.
+        also: Pages and panels that only this site has.
         actions: Whether actions of plugins are answered.
     """
     add_templates(one.package for one in also)
@@ -62,9 +62,9 @@ def make_site(
         Route("/live", partial(_live, source_of)),
     ]
     pages = [one for one in all_pages(also) if actions or one.method == "GET" or one.registered is None]
-    routes += [Route(one.path, partial(_answer, source_of, one, root), methods=[one.method]) for one in pages]
+    routes += [Route(one.path, partial(_answer, source_of, one, root, also), methods=[one.method]) for one in pages]
     compressed = [Middleware(GZipMiddleware, minimum_size=2000, compresslevel=3)]
-    nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root)
+    nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root, also)
 
     async def missed(request: Request, _error: Exception) -> Response:
         return await nowhere(request)
@@ -111,7 +111,9 @@ def sign_in_page(root: str, problem: str = "") -> str:
     return environment().get_template("sign_in.html.j2").render(link=served(root), problem=problem)
 
 
-async def _answer(source_of: Callable[[Request], Source], one: Declared, root: str, request: Request) -> Response:
+async def _answer(
+    source_of: Callable[[Request], Source], one: Declared, root: str, also: Sequence[Registered], request: Request
+) -> Response:
     form: dict[str, list[str]] = {}
     files: dict[str, Path] = {}
     session = str(request.scope.get("session_secret", ""))
@@ -131,28 +133,24 @@ async def _answer(source_of: Callable[[Request], Source], one: Declared, root: s
             return Response(f"The address has more than {_FIELDS:,} values; select fewer runs.\n", 414)
         source = await run_in_threadpool(source_of, request)
         boosted = request.headers.get("hx-request") == "true" and "hx-history-restore-request" not in request.headers
-        visit = Visit(source, request.path_params, query, served(root), False, boosted, form, files, session)
+        visit = Visit(source, request.path_params, query, served(root), False, boosted, form, files, session, also)
         return await run_in_threadpool(answer, one, visit)
 
 
 def answer(one: Declared, visit: Visit) -> Response:
     """Return the response of a page; an error is a page too."""
-    status = 200
-    error: Exception
+    status, vary = 200, {"Vary": "HX-Request"}
     try:
         shown = one.function(visit)
-        if isinstance(shown, Response):
-            return shown
-        text = rendered(shown, visit)
-    except Exception as failure:  # a plugin's template may raise anything
+        return shown if isinstance(shown, Response) else HTMLResponse(rendered(shown, visit), status, vary)
+    except MlereduxError as failure:
         error = failure
-        if not isinstance(error, MlereduxError):
-            if one.registered is None:
-                raise
-            error = one.registered.failed(error)
-        status = 404 if isinstance(error, NotFound) else 409
-        text = rendered(Shown("problem.html.j2", {"problem": error}), visit)
-    return HTMLResponse(text, status, {"Vary": "HX-Request"})
+    except Exception as failure:  # a plugin's template may raise anything
+        if one.registered is None:
+            raise
+        error = one.registered.failed(failure)
+    text = rendered(Shown("problem.html.j2", {"problem": error}), visit)
+    return HTMLResponse(text, 404 if isinstance(error, NotFound) else 409, vary)
 
 
 def _nowhere(_visit: Visit) -> Shown:

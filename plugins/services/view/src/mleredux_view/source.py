@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.command import Record
+from mleredux.plugin.page import StoredExperiment
 
 FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
 """Columns by whose values runs are filtered."""
@@ -94,6 +95,9 @@ class Source(Protocol):
 
     def run(self, run_id: str) -> Run:
         """A run, for reading only."""
+
+    def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
+        """Experiments that are not records in `folder`, newest first, without cells; or the one with this id."""
 
     def version(self, run_id: str | None = None) -> str:
         """A text that changes when something of a run does, or of any run; cheap enough to ask each second."""

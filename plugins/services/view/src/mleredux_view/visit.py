@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from markupsafe import Markup
 from mleredux.errors import NotFound
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.command import Record
-from mleredux.plugin.page import Registered
+from mleredux.plugin.page import Registered, StoredExperiment
 from starlette.responses import Response
 
 from mleredux_view.source import RunQuery, Source
@@ -38,6 +38,7 @@ class Visit:
         form: Of an action: for each name of a field the values.
         files: Of an action: the files that were uploaded, by their fields.
         session: A secret of the visitor's session, which every form of the pages has; empty: there are no forms.
+        also: Pages and panels that only this site has.
     """
 
     source: Source
@@ -49,6 +50,7 @@ class Visit:
     form: Mapping[str, list[str]] = field(default_factory=dict)
     files: Mapping[str, Path] = field(default_factory=dict)
     session: str = ""
+    also: Sequence[Registered] = ()
 
     @property
     def csrf(self) -> Markup:
@@ -57,9 +59,7 @@ class Visit:
 
     def say(self, sentence: str) -> None:
         """Show a sentence above the page that the visitor sees next."""
-        _said.setdefault(self.session, []).append(sentence[:1000])
-        while len(_said) > _SESSIONS:
-            _said.popitem(last=False)
+        say(self.session, sentence)
 
     def said(self) -> list[str]:
         """What was said since the last page."""
@@ -84,6 +84,11 @@ class Visit:
         return self.source.run(self.parts["run_id"])
 
     @property
+    def user(self) -> str:
+        """Who signed in; empty where nobody does."""
+        return self.source.columns()["user"] or ""
+
+    @property
     def folder(self) -> Path | None:
         """The directory of runs, if they are in one."""
         return self.source.folder
@@ -101,6 +106,10 @@ class Visit:
     def open(self, run_id: str) -> Run:
         """A run, for reading only."""
         return self.source.run(run_id)
+
+    def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
+        """Experiments of a server, newest first, without cells; or the one with this id."""
+        return self.source.experiments(experiment)
 
 
 class Shown(NamedTuple):
@@ -120,6 +129,13 @@ class Declared(NamedTuple):
 
 
 _F = TypeVar("_F", bound=Callable[[Visit], Any])
+
+
+def say(session: str, sentence: str) -> None:
+    """Show a sentence above the page that the visitor of a session sees next."""
+    _said.setdefault(session, []).append(sentence[:1000])
+    while len(_said) > _SESSIONS:
+        _said.popitem(last=False)
 
 
 def page(path: str) -> Callable[[_F], _F]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import FINAL, Run
+from mleredux.plugin.page import StoredExperiment
 from mleredux_view.shared import Launch, LocalSource, RunQuery, RunTable
 from pydantic import ValidationError
 from sqlalchemy import select
@@ -23,6 +24,7 @@ from mleredux_server.scheduler.actions import cancel_runs, label_run, retry_run
 from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.security import Caller
 from mleredux_server.service import Service
+from mleredux_server.web.experiments import stored_experiments
 
 
 class Refused(MlereduxError):
@@ -57,6 +59,7 @@ class ServerSource:
     @property
     def data_dir(self) -> Path | None:
         """The server's prepared data."""
+        self._needs("read")
         return self.service.data.path
 
     def runs(self, query: RunQuery) -> RunTable:
@@ -78,6 +81,11 @@ class ServerSource:
                 hint=f"Until then, `mleredux logs {run_id} --follow` shows its log with secrets masked.",
             )
         return Run(seen.path)
+
+    def experiments(self, experiment: str | None = None) -> list[StoredExperiment]:
+        """The newest experiments of the user's projects, or the one with this id."""
+        self._needs("read")
+        return stored_experiments(self.service, self.caller, experiment)
 
     def version(self, run_id: str | None = None) -> str:
         """A text that changes when something of a run does, or of any run."""

@@ -1,0 +1,53 @@
+"""The experiments that a user may see, as the pages of experiments show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mleredux.plugin.agent import Limits
+from mleredux.plugin.experiment import Cell, Plan
+from mleredux.plugin.page import StoredExperiment
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from mleredux_server.database.tables import Experiment, RunRow
+from mleredux_server.runs import matrix_of
+from mleredux_server.schemas.runs import ExperimentRequest
+from mleredux_server.security import Caller
+from mleredux_server.service import Service
+
+_SHOWN = 200
+
+
+def stored_experiments(service: Service, caller: Caller, experiment: str | None) -> list[StoredExperiment]:
+    """The newest experiments, without cells; or the one with this id, if the caller may see it."""
+    query = select(Experiment).order_by(Experiment.created_at.desc(), Experiment.id.desc()).limit(_SHOWN)
+    if not caller.all_projects:
+        query = query.where(Experiment.project_id.in_(caller.projects))
+    if experiment is not None:
+        query = query.where(Experiment.id == experiment)
+    with service.database.reading() as session:
+        return [_stored(session, row, experiment is not None) for row in session.scalars(query)]
+
+
+def _stored(session: Session, row: Experiment, with_cells: bool) -> StoredExperiment:
+    given = {name: value for name, value in row.request.items() if name in ExperimentRequest.model_fields}
+    asked = ExperimentRequest.model_validate(given)
+    plan = asked.plan or matrix_of(asked)
+    plan = plan.model_copy(update={"experiment": plan.experiment.model_copy(update={"name": row.id})})
+    cells = list(_cells(session, row.id, plan).items()) if with_cells else []
+    changes, stopped = row.request.get("changes", []), row.request.get("stopped")
+    return StoredExperiment(row.id, row.name, plan, row.created_at, cells, changes, stopped)
+
+
+def _cells(session: Session, experiment: str, plan: Plan) -> dict[Cell, dict[str, Any]]:
+    """The cells by their runs, which all exist from the beginning; without a plan, an arm is an agent."""
+    names = (RunRow.arm, RunRow.agent, RunRow.task, RunRow.seed, RunRow.limits)
+    query = select(*names).where(RunRow.experiment_id == experiment).order_by(RunRow.created_at, RunRow.id)
+    arms, cells = plan.all_arms(), dict[Cell, dict[str, Any]]()
+    for run in session.execute(query):
+        arm = run.arm or run.agent
+        variant = f"+{arms[arm].variant}" if arm in arms and arms[arm].variant else ""
+        fields = {"task": run.task, "agent": run.agent, "limits": Limits.model_validate(run.limits)}
+        cells.setdefault(Cell(arm, run.task.removesuffix(variant), run.seed), fields)
+    return cells
