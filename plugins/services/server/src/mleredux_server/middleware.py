@@ -18,7 +18,7 @@ from mleredux_server.security import authenticate
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
-_UPLOADS = frozenset({"/v1/submissions", "/v1/validations"})
+_UPLOADS = frozenset({"/v1/submissions", "/v1/validations", "/ui/submissions"})
 """Their bodies are limited where they are received."""
 _MOST_HEADERS = 100
 _MOST_HEADER_BYTES = 32 * 1024

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hmac
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from fastapi import FastAPI, Request
-from mleredux.plugin.page import Page, Registered
-from mleredux_view.shared import HEADERS, LocalSource, from_here, make_site, sign_in_page
+from mleredux.errors import MlereduxError
+from mleredux.plugin.page import Page, Panel, Registered
+from mleredux_view.shared import HEADERS, LocalSource, from_here, make_site, say, sign_in_page
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mleredux_server.files.masks import Masks
+from mleredux_server.files.uploads import received
 from mleredux_server.identity import hash_of
 from mleredux_server.problems import Problem
 from mleredux_server.security import Caller, Tokens, caller_of
 from mleredux_server.service import Service
+from mleredux_server.submissions import check_form, is_prepared, make_submission
 from mleredux_server.web.sessions import Session, Sessions
 from mleredux_server.web.source import ServerSource
 
@@ -25,8 +28,18 @@ ROOT = "/ui"
 """The path below which the pages are."""
 _COOKIE = "mleredux-session"
 _FORM_BYTES = 10_000
+_WHERE = "mleredux_server.web"
 _OWN = [
-    Registered(Page(path="/server", template="server.html.j2", function="mleredux_server.web.page:server"), "server")
+    Registered(item, "server")
+    for item in (
+        Page(path="/server", template="server.html.j2", function=f"{_WHERE}.page:server"),
+        Page(
+            path="/submissions/{submission_id}",
+            template="submission.html.j2",
+            function=f"{_WHERE}.submissions:submission",
+        ),
+        Panel(title="Submit", template="submit.html.j2", function=f"{_WHERE}.submissions:on_task", place="task"),
+    )
 ]
 
 
@@ -90,6 +103,8 @@ class SignedIn:
             return _form() if request.method in ("GET", "HEAD") else _form(Problem("unauthenticated", "Sign in again."))
         if path == "/sign-out" and request.method == "POST":
             return await self._sign_out(request, cookie, session)
+        if path == "/submissions" and request.method == "POST":
+            return await self._submit(request, caller, session)
         request.scope["caller"], request.scope["session_secret"] = caller, session.form_secret
         return self._pages
 
@@ -102,6 +117,29 @@ class SignedIn:
         if caller is not None:
             self._app.state.limits.count_request(request, caller.token_id)
         return caller
+
+    async def _submit(self, request: Request, caller: Caller, session: Session) -> Response:
+        """Receive predictions as the API does; their form is checked at once, if the task is prepared."""
+        service: Service = self._app.state.service
+        task = shown = ""
+        try:
+            if not caller.may("grade"):
+                raise Problem("forbidden", "The token lacks the scope grade.", hint="Sign in with a token that has it.")
+            async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
+                if not hmac.compare_digest(upload.fields.get("csrf", "").encode(), session.form_secret.encode()):
+                    return PlainTextResponse("The form was not made by this site.\n", 403)
+                task = service.catalogue.task(upload.text("task")).id
+                if await run_in_threadpool(is_prepared, service, service.catalogue.task(task)):
+                    verdict = await run_in_threadpool(check_form, service, upload)
+                    say(session.form_secret, f"{'Valid' if verdict.valid else 'Not valid'}: {verdict.message}")
+                    if not verdict.valid:
+                        return RedirectResponse(_task_page(task), 303)
+                shown = (await run_in_threadpool(make_submission, service, caller, upload, None)).id
+        except Problem as problem:
+            say(session.form_secret, " ".join(filter(None, (problem.detail, problem.hint))))
+        except MlereduxError as error:
+            say(session.form_secret, error.message)
+        return RedirectResponse(f"{ROOT}/submissions/{shown}" if shown else _task_page(task), 303)
 
     async def _sign_in(self, request: Request) -> Response:
         token = (await _fields(request)).get("token", [""])[-1].strip()
@@ -120,6 +158,10 @@ class SignedIn:
         answer = RedirectResponse(f"{ROOT}/", 303)
         answer.delete_cookie(_COOKIE, path=ROOT)
         return answer
+
+
+def _task_page(task: str) -> str:
+    return f"{ROOT}/tasks/{quote(task, safe='')}" if task else f"{ROOT}/tasks"
 
 
 async def _fields(request: Request) -> dict[str, list[str]]:

@@ -82,11 +82,12 @@ def task(visit: Visit) -> Shown:
 def download(visit: Visit) -> Response:
     """The files that the task gives to agents, and its description."""
     found = current().task(visit.parts["task"])
-    if visit.static or visit.folder is None or (public := _public(visit, found)) is None:
+    if visit.static or (public := _public(visit, found)) is None:
         raise NotFound(f"The files of {found.id} are not here.", hint=f"`mleredux prepare {found.id}` prepares them.")
     paths = [path for path in sorted(public.rglob("*")) if path.is_file() and not path.is_symlink()]
     if sum(path.stat().st_size for path in paths) > _ZIP_BYTES:
-        raise MlereduxError(f"The files of {found.id} are too large to download.", hint=f"They are in {public}.")
+        where = f"They are in {public}." if visit.folder else "Ask the server's administrator for them."
+        raise MlereduxError(f"The files of {found.id} are too large to download.", hint=where)
     packed = tempfile.TemporaryFile()  # noqa: SIM115 (closed when it was sent)
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path in paths:
@@ -112,8 +113,7 @@ def _files(visit: Visit, task: Task) -> dict[str, Any]:
     paths = [path for path in sorted(public.rglob("*")) if path.is_file()]
     names = [readable_path(os.fsencode(path.relative_to(public))) for path in paths[:_FILES]]
     files = [(name, size(path.stat().st_size)) for name, path in zip(names, paths, strict=False)]
-    here = visit.folder is not None and not visit.static
-    return {"files": files, "more": len(paths) - len(files), "unprepared": "", "can_download": here}
+    return {"files": files, "more": len(paths) - len(files), "unprepared": "", "can_download": not visit.static}
 
 
 def _leaderboard(visit: Visit, task: Task) -> tuple[list[float], str]:

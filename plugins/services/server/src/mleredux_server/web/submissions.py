@@ -1,0 +1,49 @@
+"""Pages for people who submit predictions: the form on a task's page, and the grade of a submission."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from mleredux.errors import NotFound
+from mleredux.plugin.task import Task
+from mleredux_view.shared import Visit
+from sqlalchemy import select
+
+from mleredux_server.database.tables import Submission, User
+from mleredux_server.lookup import seen
+from mleredux_server.problems import Problem
+from mleredux_server.schemas.submissions import SubmissionView
+from mleredux_server.submissions import is_prepared
+from mleredux_server.views import as_view
+from mleredux_server.web.source import ServerSource
+
+_SHOWN = 50
+
+
+def on_task(visit: Visit, task: Task) -> dict[str, Any]:
+    """The form, and the newest submissions to the task that the visitor may see."""
+    source = cast("ServerSource", visit.source)
+    caller, service = source.caller, source.service
+    query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(Submission.task == task.id)
+    if not caller.all_projects:
+        query = query.where(Submission.project_id.in_(caller.projects))
+    with service.database.reading() as session:
+        rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_SHOWN)).all()
+    views = [as_view(SubmissionView, row, user=name) for row, name in rows]
+    return {"submissions": views, "may": caller.may("grade"), "prepared": is_prepared(service, task)}
+
+
+def submission(visit: Visit) -> dict[str, Any]:
+    """A submission, with its report once it is graded.
+
+    Raises:
+        NotFound: The visitor can see no such submission.
+    """
+    source = cast("ServerSource", visit.source)
+    try:
+        row, name = seen(source.service, source.caller, Submission, visit.parts["submission_id"])
+    except Problem as problem:
+        raise NotFound(problem.detail, hint="See the page of its task.") from None
+    view = as_view(SubmissionView, row, user=name)
+    parts = view.report.details.get("facts", {}).get("parts", []) if view.report else []
+    return {"one": view, "parts": parts, "final": view.status in ("done", "failed")}
