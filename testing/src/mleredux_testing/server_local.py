@@ -91,15 +91,21 @@ class LocalServer:
             **asked,
         }
         run = self.service.store.create(self.service.store.new_id(task, agent, 12), **fields)
+        self.adopt(run, user)
+        return run
+
+    def adopt(self, run: Run, user: str = "admin") -> None:
+        """Give a user a run of the store that the database does not have."""
+        state, spec = run.state, run.spec
         with self.service.database.writing() as session:
             owner = session.scalars(select(User).where(User.name == user)).one()
             project = session.scalars(select(Project).where(Project.name == user)).one()
             both: dict[str, Any] = {"id": run.id, "project_id": project.id, "user_id": owner.id}
-            said = {name: fields[name] for name in ("task", "agent", "sandbox", "seed", "network", "options")}
-            limits = fields["limits"].model_dump(mode="json")
-            session.add(Job(**both, kind="run", state="started"))
-            session.add(RunRow(**both, **said, limits=limits, labels={}, request={}))
-        return run
+            names = {"task", "agent", "sandbox", "seed", "network", "options", "arm", "limits"}
+            session.add(Job(**both, kind="run", state="ended" if state.final else "started"))
+            row = RunRow(**both, **spec.model_dump(mode="json", include=names), labels={}, request={})
+            row.status, row.experiment_id, row.ended_at = str(state), spec.experiment, now() if state.final else None
+            session.add(row)
 
     def execute(self, run: Run) -> Run:
         """Bring a run to its end, and settle it."""

@@ -85,6 +85,15 @@ def test_runs_are_found_by_facets_search_and_sorting_and_the_address_has_it_all(
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("width", [360, 400])
+def test_scores_are_seen_whole_on_a_phone(watched: Any, width: int) -> None:
+    watched.page.set_viewport_size({"width": width, "height": 900})
+    page = watched.open("/")
+    right = "(found) => Math.max(...found.map((one) => one.getBoundingClientRect().right))"
+    table, scores = (page.locator(one).evaluate_all(right) for one in (".card-table", "thead .right, #rows .score"))
+    assert scores <= table
+
+
 def test_rows_follow_what_happens_on_disk(watched: Any) -> None:
     page = watched.open("/?q=" + watched.site.ids["live"])
     page.locator("#live:not([hidden])").wait_for()
@@ -151,8 +160,10 @@ def test_names_of_close_medals_stay_apart_and_the_axes_have_labels(watched: Any)
 def test_a_failed_run_leads_to_its_error(watched: Any) -> None:
     page = watched.open("/failures")
     group = page.locator("section", has_text=re.compile("KeyError|ValueError|MemoryError")).first
+    line = group.locator("pre").inner_text()
     group.locator("a.chip").first.click()
-    assert texts(page, ".lines .at span") == ["Traceback (most recent call last):"]
+    assert texts(page, ".lines .at span") == [line]
+    assert "Traceback (most recent call last):" in texts(page, ".lines .trace span")
 
 
 def test_a_long_log_opens_at_its_end_and_is_searched(watched: Any) -> None:

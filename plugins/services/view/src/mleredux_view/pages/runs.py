@@ -13,6 +13,7 @@ from mleredux_view.visit import Shown, Visit, action, page
 
 _OPEN = ("status", "task", "agent")
 _VALUES = 30
+_SHOWN = 50
 _EXPORTED = 5_000
 _MOST_SELECTED = 500
 _TITLES = {
@@ -86,7 +87,7 @@ def query_of(visit: Visit) -> RunQuery:
         sort=sort if sort in SORTED else SORTED[0],
         ascending=visit.text("up") == "1",
         after=visit.text("after") or None,
-        limit=_EXPORTED if visit.static else 100,
+        limit=_EXPORTED if visit.static else _SHOWN,
     )
 
 
