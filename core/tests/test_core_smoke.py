@@ -42,3 +42,15 @@ def test_an_agent_that_hands_in_nothing_fails_before_its_real_run(toy: Any, asks
     assert not run.submissions() and smoked(toy, run)
     again = toy.run("idle")
     assert again.cause is Cause.AGENT_CRASHED, "what failed is not remembered as passed"
+
+
+def test_the_next_start_ends_the_smoke_run_of_a_killed_program(toy: Any, until: Any) -> None:
+    program = toy.start("toy", "--agent", "smoked", XDG_CACHE_HOME=str(toy.home / "cache"))
+    until(lambda: any(b"ready" in log.read_bytes() for log in toy.store.path.glob("*/.smoke/*/logs/agent.log")))
+    program.kill()
+    program.wait()
+    run = toy.only_run()
+    assert run.state is State.BUILDING and toy.processes(run)
+    assert toy.run("copy").state is State.DONE
+    assert not toy.processes(run) and not (run.path / ".smoke").exists()
+    assert str(toy.home) not in Path("/proc/self/mounts").read_text()

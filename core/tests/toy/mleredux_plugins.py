@@ -20,6 +20,7 @@ from mleredux import (
     Thresholds,
     hookimpl,
 )
+from mleredux.plugin.agent import Smoke
 
 ROWS = 100
 HERE = Path(__file__).parent
@@ -121,7 +122,8 @@ def mleredux_register_agents() -> list[Agent]:
     import toy_agents
 
     slow = agent("slow-build", toy_agents.COPY, build=Build(packages=("toy_slow.inner",)))
-    return [slow, *(agent(name, code, **more) for name, (code, more) in toy_agents.AGENTS.items())]
+    smoked = agent("smoked", toy_agents.AGENTS["sleeper"][0], smoke=Smoke(task="toy"))
+    return [slow, smoked, *(agent(name, code, **more) for name, (code, more) in toy_agents.AGENTS.items())]
 
 
 @hookimpl

@@ -25,6 +25,8 @@ VARIABLE = "MLEREDUX_DISK_LIMIT"
 """`walk`: never mount a file system of a run's own."""
 MAX_FILES = 250_000
 """Files and folders that a run may have on its disk."""
+INNER = (".smoke", ".verify")
+"""Folders of a run directory with runs within the run, while these are executed."""
 EnforcedBy = Literal["volume", "walk"]
 _IMAGE, _PLACE, _CLOSING, _DATA = ".volume.img", ".volume", ".volume.closing", ".data"
 _REFUSED = ".volume.full"
@@ -242,8 +244,8 @@ def close_disk(path: Path) -> None:
 
 
 def left_disks(runs: Path) -> list[Path]:
-    """The run directories of a runs directory whose disks are open."""
-    return sorted({found.parent for name in (_IMAGE, _DATA) for found in runs.glob(f"*/{name}")})
+    """The run directories of a runs directory whose disks, or those of runs within the run, are open."""
+    return sorted({found.parent for name in (_IMAGE, _DATA, *INNER) for found in runs.glob(f"*/{name}")})
 
 
 def drop_disk(path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,7 +12,8 @@ from mleredux._core.models import Agent, Task
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Built, Sandbox
 from mleredux._core.sandboxes.slots import Slots
-from mleredux._core.store import Run
+from mleredux._core.store import Run, RunStore
+from mleredux._core.store.trees import remove_tree
 from mleredux.errors import Cancelled
 
 
@@ -57,6 +59,23 @@ class StageContext:
     def sandbox(self) -> Sandbox:
         """The run's sandbox."""
         return self.catalogue.sandbox(self.run.spec.sandbox)
+
+    @contextmanager
+    def inner_store(self, folder: str) -> Iterator[RunStore]:
+        """A store for runs within this run, with its id and owner, so that sweeping ends what a killed program left.
+
+        Args:
+            folder: One of `INNER`.
+        """
+        for _ in self.sandbox.sweep(self.owner, lambda run_id: run_id != self.run.id):
+            continue
+        store = RunStore(self.run.path / folder, owner=self.owner)
+        remove_tree(store.path)
+        store.path.mkdir()
+        try:
+            yield store
+        finally:
+            remove_tree(store.path)
 
     def say(self, message: str) -> None:
         """Tell progress, and stop here where somebody asked to.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +36,8 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
     if smoke is None or (passed := _record(context.agent, built)).exists():
         return
     context.say(f"smoke run on {smoke.task}")
-    with tempfile.TemporaryDirectory(prefix="mleredux-smoke-") as folder:
-        run = _execute(context, pipeline, Path(folder))
+    with context.inner_store(".smoke") as store:
+        run = _execute(context, pipeline, store)
         shutil.copytree(run.logs_dir, context.run.logs_dir / "smoke", dirs_exist_ok=True)
         if run.cause is Cause.CANCELLED:
             raise Cancelled("A user cancelled the run.")
@@ -56,7 +55,7 @@ def _record(agent: Agent, built: Built) -> Path:
     return cache_dir() / "smoke" / digest[:32]
 
 
-def _execute(context: StageContext, pipeline: Pipeline, folder: Path) -> Run:
+def _execute(context: StageContext, pipeline: Pipeline, store: RunStore) -> Run:
     from mleredux._core.plans import plan
 
     spec, smoke = context.run.spec, context.agent.smoke
@@ -72,8 +71,7 @@ def _execute(context: StageContext, pipeline: Pipeline, folder: Path) -> Run:
         network=spec.network,
         grants=spec.grants,
     )
-    store = RunStore(folder / "runs")
-    run = store.create(**asked, data_dir=str(context.data.path))
+    run = store.create(context.run.id, **asked, data_dir=str(context.data.path))
     inner = type(pipeline)(
         store,
         context.catalogue,
@@ -83,7 +81,8 @@ def _execute(context: StageContext, pipeline: Pipeline, folder: Path) -> Run:
         smoke=False,
         cancelled=context.cancelled,
     )
-    return inner.execute([run])[0]
+    inner.go_on(run)
+    return run
 
 
 def _why(run: Run) -> str:

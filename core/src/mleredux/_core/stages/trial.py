@@ -19,12 +19,10 @@ from mleredux._core.stages.grade import Job, ask_child, make_report
 from mleredux._core.stages.halves import halves
 from mleredux._core.stages.run_agent import run_agent
 from mleredux._core.store import Run, RunStore
-from mleredux._core.store.trees import remove_tree
 from mleredux.errors import Cancelled, MlereduxError
 
 HALVES = 24
 """Half samples of the test rows that the standard error of a score is estimated from."""
-_FOLDER = ".verify"
 
 
 @dataclass
@@ -65,15 +63,15 @@ class Trial:
             SandboxError: The environment broke.
         """
         context, spec = self._context, self.run.spec
-        store = RunStore(self.folder)
+        store = RunStore(self.folder / f"run-{len(list(self.folder.glob('run-*')))}", owner=context.owner)
         fields = spec.model_dump(exclude={"id", "created_at", "limits", "network", "grants", "verify"})
-        again = store.create(**fields, limits=spec.limits, network="none")
+        again = store.create(spec.id, **fields, limits=spec.limits, network="none")
         fill(again.output_dir)
         agent = context.agent.model_copy(
             update={"command": command, "network": "none", "env": {**context.agent.env, **env}}
             | dict.fromkeys(("pass_env", "secrets"), ())
         )
-        inner = replace(context, run=again, owner=store.owner, smoke=None)
+        inner = replace(context, run=again, smoke=None)
         inner.agent = agent
         try:
             outcome, submitted = run_agent(inner, self._built, replace(self._prepared, public=public))
@@ -147,19 +145,13 @@ def verify(context: StageContext, built: Built, prepared: Prepared, report: Repo
     if not report.valid_submission or report.score is None:
         return Verification(status="not attempted", why="There is no submission with a score.")
     context.say("executing the final code again")
-    place = RunStore(context.run.path / _FOLDER)
-    for _ in context.sandbox.sweep(place.owner, lambda _run: False):
-        continue
-    remove_tree(place.path)  # of a program that was killed
-    place.path.mkdir()
-    trial = Trial(context.run, context.task, prepared.public, place.path, context, prepared, built)
     try:
-        found: Verification | None = context.catalogue.hook("mleredux_verify")(trial=trial, report=report)
+        with context.inner_store(".verify") as place:
+            trial = Trial(context.run, context.task, prepared.public, place.path, context, prepared, built)
+            found: Verification | None = context.catalogue.hook("mleredux_verify")(trial=trial, report=report)
     except Cancelled:
         raise
     except MlereduxError as error:  # the environment broke; the grade remains
         return Verification(status="not attempted", why=f"The code could not be executed again: {error}")
-    finally:
-        remove_tree(place.path)
     why = "No installed plugin executes code again; `pip install mleredux-artifact-notes`."
     return found or Verification(status="not attempted", why=why)

@@ -44,15 +44,17 @@ class RunStore:
 
     Args:
         path: The directory; made when the first run is. A relative one is that of now, wherever the process goes.
+        owner: The owner of the store that it is a part of.
     """
 
-    def __init__(self, path: Path | str | None = None) -> None:
+    def __init__(self, path: Path | str | None = None, owner: str | None = None) -> None:
         self.path = Path(path if path is not None else default_runs_dir()).absolute()
+        self._owner = owner
 
     @property
     def owner(self) -> str:
         """Identity of this store, put as a label on everything its sandboxes create."""
-        return hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:16]
+        return self._owner or hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:16]
 
     def new_id(self, task: str, agent: str, digits: int = 6, *, obfuscated: bool = False) -> str:
         """An id for a run that is not made yet: the time, the task, the agent, and `digits` random ones.
@@ -210,12 +212,14 @@ class RunStore:
         Args:
             alive: Whether a run of an id may still be executed, or resumed with its agent.
         """
-        from mleredux._core.sandboxes.volume import close_disk, left_disks
+        from mleredux._core.sandboxes.volume import INNER, close_disk, left_disks
 
         for path in left_disks(self.path):
             lock = FileLock(path / ".lock")
             if alive(path.name) or not lock.acquire():
                 continue
+            for name in INNER:
+                remove_tree(path / name)
             with contextlib.suppress(OSError):  # it stays as it is until the run is resumed or deleted
                 close_disk(path)
             lock.release()
