@@ -32,13 +32,18 @@ AREAS = {
     "screening of requests": "plugins/services/gateway/tests/test_gateway_screening.py",
     "repositories": "plugins/agents/repo/tests/test_repo_attacks.py plugins/agents/repo/tests/test_repo_sources.py",
     "grants": "plugins/agents/repo/tests/test_repo_grants.py plugins/services/server/tests/test_server_grants.py",
-    "builds": "tests/containers/test_container_build.py tests/containers/test_container_egress.py",
+    "builds": (
+        "tests/containers/test_container_build.py tests/containers/test_container_egress.py "
+        "tests/containers/test_container_layers.py"
+    ),
+    "networks by host": "core/tests/test_core_egress.py",
+    "obfuscation": "tests/containers/test_container_obfuscation.py",
     "secrets": "core/tests/test_core_masking.py",
     "conduct": "plugins/audit/conduct/tests",
     "bundles": "plugins/audit/bundle/tests",
     "report page": "plugins/artifacts/reports/tests/test_reports_page.py",
     "server": "plugins/services/server/tests/test_server_security_hostile.py",
-    "web pages": "plugins/services/view/tests/test_view_guard.py",
+    "web pages": "plugins/services/view/tests/test_view_guard.py plugins/services/server/tests/test_server_web.py",
     "verification": (
         "plugins/artifacts/notes/tests/test_verify.py plugins/artifacts/notes/tests/test_verify_ids.py "
         "tests/test_verdicts.py"
