@@ -36,6 +36,9 @@ def test_the_declaration_is_checked_before_anything_is_prepared(name: str, why: 
         ("encoding@photos", "its tables have no features"),
         ("scaling@photos", "no numeric feature"),
         ("missing@wine", "no feature of its training table has missing values"),
+        ("eda@photos", "its tables have no features in common"),
+        ("metric@photos", "its tables have no features in common"),
+        ("ensembling@photos", "its tables have no features in common"),
     ],
 )
 def test_the_data_is_checked_when_it_is_prepared(name: str, why: str, prepared: Callable[[str], Prepared]) -> None:

@@ -30,6 +30,7 @@ def calibrated(**changes: Any) -> dict[str, Any]:
     return {"model": "forest", **figures, "verdict": "overconfident", "classes": [], "method": "none", **changes}
 
 
+COLUMN = {"column": "crest", "type": "number", "distinct": 9}
 CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("imbalance", {"imbalance_ratio": 9.0, "severity": "moderate"}, "imbalance_ratio contradicts"),
     ("imbalance", {"minority_class": "gentoo"}, "contradicts class_counts"),
@@ -47,6 +48,9 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("cv", {"problem": "regression"}, "smallest_class"),
     ("scaling", {"spread": 2.0}, "spread contradicts"),
     ("scaling", {"not_needed_for": ["svm", "svm"]}, "twice"),
+    ("eda", {"columns": [{**COLUMN, "actions": ["to_number"]}]}, "not number_as_text"),
+    ("eda", {"columns": [{**COLUMN, "actions": ["mark_missing"]}]}, "has no sentinel"),
+    ("eda", {"columns": [{**COLUMN, "relation": "nonmonotone", "actions": ["add_distance"]}]}, "no center"),
     ("metric", {"constant": {"adelie": 1.0}}, "constant contradicts asks"),
     ("metric", {"steps": ["none", "round"]}, "none goes with no other step"),
     ("ensembling", {"copies": [["forest", "pine"]]}, "not among models"),

@@ -11,6 +11,7 @@ from mleredux_techniques._kit.columns import class_name, is_free_text
 from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge, undecided
 from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Instance, Kind, Problem, load
 from mleredux_techniques._kit.description import example
+from mleredux_techniques._kit.discovery import has_table
 from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 from mleredux_techniques._kit.encoders import DropFeature, Encoding
 from mleredux_techniques._kit.grader import combined, grade, score
@@ -26,7 +27,7 @@ from mleredux_techniques._kit.recommendation import by_choice, spelled
 from mleredux_techniques._kit.results import Efficacy, Facts, Figure
 from mleredux_techniques._kit.scalers import Scaler
 from mleredux_techniques._kit.scorer import Scorer, scorer
-from mleredux_techniques._kit.spec import WITH_TABLES, TechniqueSpec, has_table
+from mleredux_techniques._kit.spec import WITH_TABLES, TechniqueSpec
 from mleredux_techniques._kit.splits import Pool, Split, pool
 
 __all__ = [

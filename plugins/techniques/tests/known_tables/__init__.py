@@ -25,7 +25,7 @@ from technique_documents import TECHNIQUES, read
 Array = np.ndarray[Any, Any]
 Rng = np.random.Generator
 ROWS, TEST = 2_400, 0.3
-NAMES = ("leakage", "cv", "missing", "encoding", "scaling", "imbalance", "metric", "calibration")
+NAMES = ("leakage", "cv", "missing", "encoding", "scaling", "imbalance", "metric", "calibration", "eda")
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Known:
         right, wrong: What documents claim, as their technique's module understands it.
         fields: Of the declaration of the competition.
         executed: Whether data can't judge the wrong claim, only its effect.
+        files: Further public files.
     """
 
     rows: pd.DataFrame
@@ -47,6 +48,7 @@ class Known:
     metric: str = "roc-auc"
     fields: dict[str, Any] = field(default_factory=dict)
     executed: bool = False
+    files: dict[str, bytes] = field(default_factory=dict)
 
 
 def kinds(technique: str) -> dict[str, Callable[[Rng], Known]]:
@@ -67,6 +69,8 @@ def dataset_of(known: Known, folder: Path) -> tuple[Dataset, Competition]:
     private.mkdir()
     rows = known.rows if "id" in known.rows else known.rows.assign(id=np.arange(len(known.rows)))
     train, test = rows[~known.test], rows[known.test]
+    for name, content in known.files.items():
+        (public / name).write_bytes(content)
     train.to_csv(public / "train.csv", index=False)
     test.drop(columns="y").to_csv(public / "test.csv", index=False)
     test[["id", "y"]].to_csv(private / "answers.csv", index=False)

@@ -9,6 +9,7 @@ import pandas as pd
 from mleredux_techniques.kit import Dataset
 
 from known_tables import ROWS, Array, Known, Rng, base, random_test
+from known_tables.pictures import CV
 
 RANDOM: dict[str, Any] = {}
 
@@ -183,5 +184,6 @@ KINDS = {
     for kind in (
         *(at_random, by_text, by_number, by_late_numbers, by_prefix, by_suffix, by_two_columns, by_coordinates),
         *(by_cycle, by_epoch, by_date, by_week_numbers, by_id, by_group_and_time, last_of_each),
+        *CV,
     )
 }

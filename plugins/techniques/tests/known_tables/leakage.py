@@ -9,6 +9,7 @@ import pandas as pd
 from mleredux_techniques.kit import Dataset
 
 from known_tables import ROWS, Array, Known, Rng, base, random_test
+from known_tables.pictures import LEAKAGE
 
 ROW_LEAK = "rows"
 
@@ -90,6 +91,23 @@ def word_of_notes(rng: Rng) -> Known:
         return " ".join(told)
 
     return _leak(rng, "binary", lambda y, r: [note(v, r) for v in y])
+
+
+def _prose(rng: Rng, told: Array) -> list[str]:
+    """Notes that hold one of many rare names, of other ones for either class."""
+    words = np.array([f"word{place}" for place in range(400)])
+    names = rng.integers(0, 150, len(told)) + 150 * np.asarray(told, dtype=int)
+    return [" ".join([*rng.choice(words, 9), f"name{name}", *rng.choice(words, 3)]) for name in names]
+
+
+def many_rare_words(rng: Rng) -> Known:
+    """No single word is frequent enough to tell much: who is named tells the target in the training table only."""
+    return _leak(rng, "binary", lambda y, r: _prose(r, y))
+
+
+def honest_prose(rng: Rng) -> Known:
+    rows = base(rng)
+    return Known(_with(rows, "prose", _prose(rng, rows["y"].to_numpy())), random_test(rng), [], [["prose"], ["f0"]])
 
 
 def last_digit(rng: Rng) -> Known:
@@ -328,6 +346,6 @@ KINDS = {
             persisting,
         ),
         *(honest_threshold, honest_text, honest_new_customers, honest_drift, honest_shift, honest_rare_in_test),
-        honest_pair,
+        *(honest_pair, many_rare_words, honest_prose, *LEAKAGE),
     )
 }

@@ -21,7 +21,7 @@ from mleredux_techniques._kit.seeds import Seed
 if TYPE_CHECKING:
     import pandas as pd
 
-REVISION = "1"
+REVISION = "2"
 """Part of the version of all planted tasks; increased whenever equal seeds give other data."""
 TRAIN, TEST, SAMPLE, ANSWERS, BOARD = (
     "train.csv", "test.csv", "sample_submission.csv", "answers.csv", "leaderboard.csv"
@@ -144,10 +144,10 @@ def _frame(columns: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def write_tables(dataset: Dataset, public: Path) -> None:
+def write_tables(dataset: Dataset, public: Path, train: str = TRAIN, test: str | None = TEST) -> None:
     """Write the training and the test table; booleans are written as True and False."""
     booleans = [name for name, kind in dataset.kinds.items() if kind == "boolean"]
-    for path, frame in ((TRAIN, dataset.train), (TEST, dataset.test.drop(columns=list(dataset.targets)))):
+    for path, frame in ((train, dataset.train), (test or TEST, dataset.test.drop(columns=list(dataset.targets)))):
         told = frame.assign(**{column: frame[column].map({1.0: "True", 0.0: "False"}) for column in booleans})
         told.to_csv(public / path, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 

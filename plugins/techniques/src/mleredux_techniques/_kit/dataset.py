@@ -81,6 +81,7 @@ class Dataset:
         sample: One sentence on the sample; empty if all rows are used.
         known_leaks: Leaks that the base task declares: `{"columns": […], "explanation": …}`.
         planted: The truth of a planted variant (`{}` otherwise): `{"kinds": […], …}`.
+        thumbnail: The features by which images are compared, if the rows are described images.
     """
 
     task: str
@@ -102,6 +103,7 @@ class Dataset:
     sample: str = ""
     planted: dict[str, Any] = field(default_factory=dict)
     known_leaks: list[dict[str, Any]] = field(default_factory=list)
+    thumbnail: tuple[str, ...] = ()
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -151,7 +153,7 @@ def load(folder: Path) -> Dataset:
 
     meta = json.loads((folder / "dataset.json").read_bytes())
     meta["group"] = GroupColumn(**meta["group"]) if meta["group"] else None
-    for name in ("targets", "ids", "features", "outputs"):
+    for name in ("targets", "ids", "features", "outputs", "thumbnail"):
         meta[name] = tuple(meta[name])
     texts = {name: object for name, kind in meta["kinds"].items() if kind == "text"}
     if meta["problem"] != "regression":

@@ -10,7 +10,8 @@ from typing import Any
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.columns import REGRESSION_METRICS
-from mleredux_techniques._kit.spec import TechniqueSpec, has_table
+from mleredux_techniques._kit.discovery import has_table
+from mleredux_techniques._kit.spec import TechniqueSpec
 
 Reason = Callable[[Task, bool], str | None]
 PARTS = {

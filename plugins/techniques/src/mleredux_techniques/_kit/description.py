@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mleredux.errors import TaskBroken
 
+from mleredux_techniques._kit.discovery import has_table
 from mleredux_techniques._kit.reference import NAMES
 
 if TYPE_CHECKING:
@@ -28,6 +29,16 @@ _PLANTED = """
 The tables were generated from those of the competition described below: columns may have been added, changed or
 removed, and rows removed, added or split differently. Some changes matter for the question, others are deliberately
 harmless. The changes are known and are the truth. Files other than the two tables are not provided.
+"""
+
+_IMAGES = """
+If a column of the tables names images among the files, `question.json` names two tables of (a sample of) the rows, in
+which further columns describe each image: `image bytes` (of the file), `image width` and `image height`, `image format`
+(of file and colors), `image metadata` (camera, software and texts that the file contains), the means `image red`,
+`image green` and `image blue` from 0 to 1, `image contrast` (the standard deviation of gray), and `image pixel ROW
+COLUMN`, means of gray in 8 by 8 parts. All facts and recommendations are about these tables and their columns. Images
+are nearly equal if these 64 pixels are, whatever their size and format. Columns that are alike for all images are not
+there.
 """
 
 _FORM = """\
@@ -94,11 +105,12 @@ def compose(task: TechniqueTask, *, obfuscated: bool = False) -> str:
     if base is None:
         raise TaskBroken(f"Task {task.id} has no base.")
     better = "higher" if base.direction == "maximize" else "lower"
+    described = technique.images and not has_table(base)
     efficacy = efficacy.replace("{measure}", _MEASURE.format(metric=base.metric.id, better=better))
     return "\n".join(
         [
             question.rstrip() + "\n",
-            _DATA.format(planted=_PLANTED if "planted" in task.tags else ""),
+            _DATA.format(planted=_PLANTED if "planted" in task.tags else _IMAGES if described else ""),
             _FORM.format(
                 file=task.submission.file,
                 schema=json.dumps(technique.document.model_json_schema(), indent=1),

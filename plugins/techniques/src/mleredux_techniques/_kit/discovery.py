@@ -20,6 +20,7 @@ from mleredux_techniques._kit.columns import (
     same_spelling,
 )
 from mleredux_techniques._kit.dataset import Dataset, Problem
+from mleredux_techniques._kit.images import with_images
 from mleredux_techniques._kit.structure import structure_of
 from mleredux_techniques._kit.tables import columns_of, find_tables, read_table, stem
 
@@ -27,20 +28,33 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
+
+
+def has_table(task: Task) -> bool:
+    """Whether a task may have a table with features of all kinds, by its category."""
+    return not task.category.startswith(_WITHOUT_TABLES)
+
+
 @dataclass(frozen=True)
 class Source:
-    """The sources of a dataset: paths relative to the public folder; `test` is None if there is no test table."""
+    """The sources of a dataset: paths relative to the public folder; `test` is None if there is no test table.
+
+    `described`: whether these tables are to be written, with the descriptions of images.
+    """
 
     train: str
     test: str | None
+    described: bool = False
 
 
-def discover(task: Task, prepared: Path) -> tuple[Dataset, Source]:
-    """Load the data of a competition, all rows.
+def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Dataset, Source]:
+    """Load the data of a competition, all rows (of images, a sample).
 
     Args:
         task: The competition.
         prepared: Its folder with `public` and `private`.
+        images: Whether images beside the table are described by further columns, if the task is about images.
 
     Raises:
         NotApplicable: It has no table with a target, or its answers lack labels for rows; the message says which.
@@ -52,7 +66,9 @@ def discover(task: Task, prepared: Path) -> tuple[Dataset, Source]:
     train = read_table(path)
     answers = _answers(task, prepared)
     test = read_table(test_path) if test_path else answers[[c for c in answers.columns if c not in (*targets, *wanted)]]
-    target = targets[0]
+    target, thumbnail = targets[0], tuple[str, ...]()
+    if images and not has_table(task):
+        train, test, thumbnail = with_images(public, train, test)
     ids = _ids(task, train, test)
     labels = _labels(task, test, answers, targets, wanted, ids)
     features = tuple(c for c in train.columns if c in test.columns and c not in targets and c not in ids)
@@ -92,13 +108,14 @@ def discover(task: Task, prepared: Path) -> tuple[Dataset, Source]:
         direction=task.direction,
         train_rows=len(frames[0]),
         test_rows=len(frames[1]),
+        thumbnail=thumbnail,
     )
     found = structure_of(draft)
     declared = [leak.model_dump(mode="json") for leak in task.known_leaks]
-    return (
-        replace(draft, group=found.group, time=found.time, known_leaks=declared),
-        Source(str(path.relative_to(public)), str(test_path.relative_to(public)) if test_path else None),
-    )
+    source = Source(str(path.relative_to(public)), str(test_path.relative_to(public)) if test_path else None)
+    if thumbnail:
+        source = Source("described_train.csv", "described_test.csv", described=True)
+    return replace(draft, group=found.group, time=found.time, known_leaks=declared), source
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:

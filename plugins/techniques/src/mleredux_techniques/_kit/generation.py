@@ -60,7 +60,7 @@ def generated(dataset: Dataset, rng: np.random.Generator, *, rows: int = TRAIN_R
     frames = [part.reset_index(drop=True) for part in (frame.iloc[:cut], frame.iloc[cut:])]
     return replace(
         dataset, train=frames[0], test=frames[1], ids=(), features=tuple(features), kinds=kinds, group=None, time=None,
-        train_rows=cut, test_rows=rows - cut, sample="",
+        train_rows=cut, test_rows=rows - cut, sample="", thumbnail=(),
     )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 NEAR = 0.05
 """Rows are nearly equal below this share of the typical distance of neighbours."""
+NEAR_IMAGES = 0.2
+"""The same of images, by their thumbnails: the same picture may be stored in another size or quality."""
 CHANCE = 0.01
 """Expected number of rows that are so near by chance; it makes the share smaller where columns are few."""
 LEAST = 0.005
@@ -30,6 +32,7 @@ MAX_COLUMNS = 100
 MAX_SEARCHED = 10
 SAMPLED = 1_000
 _FREQUENT = 100
+_STEP = 7
 
 
 def duplicates(dataset: Dataset) -> tuple[int, int]:
@@ -68,16 +71,19 @@ def _near(dataset: Dataset) -> tuple[Array, Array]:
 
     repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
     measured = [name for name in dataset.of_kind("number") if _is_measured(dataset.train[name])][:MAX_COLUMNS]
+    if dataset.thumbnail:
+        measured = [name for step in range(_STEP) for name in dataset.thumbnail[step::_STEP]]
     if len(measured) < 2 or max(len(dataset.train), len(dataset.test)) > MAX_ROWS or len(dataset.train) < 20:
         return repeated, shared
     ours, theirs = _scaled(dataset, measured)
     some = ours[:, :MAX_SEARCHED]
     tree = cKDTree(some)
     typical = float(np.median(tree.query(some[:SAMPLED], k=2)[0][:, 1]))
-    near = min(NEAR, (CHANCE / len(ours)) ** (1 / len(measured))) * typical
+    share = NEAR_IMAGES if dataset.thumbnail else min(NEAR, (CHANCE / len(ours)) ** (1 / len(measured)))
+    near = share * typical
     if near <= 0:
         return repeated, shared
-    others = [name for name in dataset.features if name not in measured]
+    others = [name for name in dataset.features if name not in measured and not dataset.thumbnail]
     bound = near * np.sqrt(len(measured) / some.shape[1])
     pairs = tree.query_pairs(near, output_type="ndarray")
     pairs = pairs[np.linalg.norm(ours[pairs[:, 0]] - ours[pairs[:, 1]], axis=1) <= bound]
@@ -95,7 +101,7 @@ def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
     Resemblance and Containment of Documents", 1997).
     """
     repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
-    prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])][:1]
+    prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])]
     if not prose or max(len(dataset.train), len(dataset.test)) > MAX_ROWS:
         return repeated, shared
     others = [name for name in dataset.features if name not in prose]
@@ -111,7 +117,7 @@ def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
         return None
 
     for frame, marks in ((dataset.train, repeated), (dataset.test, shared)):
-        for row, text in enumerate(frame[prose[0]].fillna("").astype(str)):
+        for row, text in enumerate(frame[prose].fillna("").astype(str).agg(" ".join, axis=1)):
             words = re.findall(r"\w+", text.lower())
             own = {crc32(" ".join(words[k : k + 3]).encode()) for k in range(len(words) - 2)}
             twin = most_alike(own)

@@ -65,11 +65,12 @@ def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = 
     told = sorted((name, repr(how)) for name, how in plan.items())
     key = f"losses {len(one.frame)} {[split.seed for split in one.splits]} {models} {told}"
     return remembered(
-        one.dataset, key, lambda: np.array([_loss(instance, one, split, plan, models) for split in one.splits])
+        one.dataset, key, lambda: np.array([loss(instance, one, split, plan, models) for split in one.splits])
     )
 
 
-def _loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> float:
+def loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> float:
+    """Return the mean loss of the models for one split."""
     trained, judged = matrices(rows_of(one, split, plan))
     return split_loss(
         instance,
@@ -95,7 +96,7 @@ def split_loss(instance: Instance, one: Pool, split: Split, predicted: Sequence[
         if one.dataset.problem == "regression":
             known = one.codes[split.train]
             told = np.clip(told * (one.codes.std() + 1e-12) + one.codes.mean(), known.min(), known.max())
-        found.append(scorer(one.dataset, instance.base).loss(frame, truth, told))
+        found.append(scorer(instance.dataset, instance.base).loss(frame, truth, told))
     return float(np.mean(found))
 
 

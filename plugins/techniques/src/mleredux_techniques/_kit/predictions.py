@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.memory import remembered
@@ -40,7 +41,15 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
     """Return rows of the (sampled) training table, and the predictions of each reference model: model → values.
 
     Values are rounded as in the public file.
+
+    Raises:
+        NotApplicable: The models have nothing to learn from.
     """
+    if not dataset.features:
+        raise NotApplicable(
+            f"The question does not apply to {dataset.task}: it is about predictions of reference models, and its "
+            "tables have no features in common."
+        )
 
     def find() -> dict[str, Any]:
         small = sampled(dataset)

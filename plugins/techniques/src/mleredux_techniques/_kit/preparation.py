@@ -47,7 +47,7 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
     dataset = kept(raw)
     source = Source(TRAIN, TEST)
     if dataset is None:
-        dataset, source = discover(base, raw)
+        dataset, source = discover(base, raw, images=technique.images)
     else:
         dataset = replace(dataset, task=base.id)
         refuse_undecided(dataset, technique.id)
@@ -63,6 +63,8 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
         write_tables(dataset, public)
     else:
         _share(raw / "public", public)
+    if source.described:
+        write_tables(dataset, public, source.train, source.test)
     for name, text in (technique.files(dataset) if technique.files else {}).items():
         (public / name).write_text(text, encoding="utf-8")
     _write_question(dataset, source, public / QUESTION_FILE, technique.id)

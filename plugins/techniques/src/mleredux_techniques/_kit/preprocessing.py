@@ -1,7 +1,7 @@
 """Convert a table to a matrix of finite numbers, with a treatment per column; others get the default treatment.
 
 Fitted on the training rows alone. By default, numbers are imputed by their median and standardized; texts of up to
-`PLAIN_CATEGORIES` values are one-hot encoded, others are dropped.
+`PLAIN_CATEGORIES` values are one-hot encoded, prose by its most frequent words, others are dropped.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mleredux_techniques._kit.columns import is_free_text
 from mleredux_techniques._kit.dataset import Kind
 from mleredux_techniques._kit.encoders import (
     MAX_COLUMNS,
@@ -40,6 +41,7 @@ _MEDIAN = SimpleImputer(name="SimpleImputer", strategy="median")
 _CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
 _STANDARD = StandardScaler(name="StandardScaler")
 _FEW = OneHotEncoder(name="OneHotEncoder", max_categories=PLAIN_CATEGORIES)
+_WORDS = TfidfVectorizer(name="TfidfVectorizer")
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ def _is_dropped(rows: Rows, name: str, how: Preprocessing) -> bool:
         return False
     # models can't use raw texts
     many = how.encoding is None and rows.train[name].nunique() > PLAIN_CATEGORIES
+    many = many and not is_free_text(rows.train[name])
     return many or isinstance(how.encoding, NoEncoding)
 
 
@@ -154,7 +157,7 @@ def _steps(rows: Rows, train: pd.DataFrame, wanted: dict[str, Preprocessing]) ->
             varies = isinstance(scaler, NoScaler) or np.ptp(train[name].to_numpy()) > 0
             scaled.setdefault(scaler if varies else None, []).append(name)
             continue
-        encoding = encoding or _FEW
+        encoding = encoding or (_WORDS if is_free_text(rows.train[name]) else _FEW)
         tool = encoder_of(encoding, rows.codes, classes=rows.classes, seed=rows.seed, most=_most(rows))
         steps.append((f"encoded {len(steps)}", tool, name if isinstance(encoding, TfidfVectorizer) else [name]))
     return [*steps, *((f"scaled {place}", scaler_of(how), names) for place, (how, names) in enumerate(scaled.items()))]

@@ -122,6 +122,46 @@ class Judge:
         rows = np.ones(len(told), dtype=bool) if seen is None else seen
         weights = _shift(view, rows)
         inside = raw if weights is None else np.minimum(raw, self.inside(view, folds, weights))
+        count = len(self.y) if weights is None else weights.sum() ** 2 / (weights**2).sum()
+        return self._lost(view, inside, told, rows, count)
+
+    def skill_of_prose(self, train: Any, test: Any) -> Skill:
+        """Compare the skill of all words together: the mean of their smoothed means of the target, from other folds.
+
+        Args:
+            train, test: The texts, of shape (rows,).
+        """
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        tool = HashingVectorizer(n_features=1 << 18, binary=True, norm="l2", alternate_sign=False)
+        ours, theirs = (tool.transform(texts) for texts in (train, test))
+        folds, apart = self.folds, self.y - self.prior
+
+        def told(known: Array, asked: Any) -> Array:
+            sums, sizes = ours[known].T @ apart[known], np.asarray((ours[known] > 0).sum(axis=0)).ravel()
+            return np.asarray(asked @ (sums / (sizes[:, None] + SMOOTH)))
+
+        first = int(self.ahead)
+        made = np.zeros(self.y.shape)
+        for fold in range(first, FOLDS):
+            made[folds == fold] = told(folds < fold if self.ahead else folds != fold, ours[folds == fold])
+        weights, usable = np.ones(len(folds)), folds >= first
+        inside = _correlations(
+            _within(made, folds, weights)[usable], _within(self.y, folds, weights)[usable], weights[usable]
+        )
+        everyone = np.ones(len(self.y), dtype=bool)
+        nothing = View("all words", folds[:0], folds[:0], 0, flat=False)
+        return self._lost(nothing, inside, told(everyone, theirs), np.ones(len(self.asked), dtype=bool), len(self.y))
+
+    def _lost(self, view: View, inside: Array, told: Array, rows: Array, count: float) -> Skill:
+        """Return the skill of the output that loses most on the test.
+
+        Args:
+            inside: Cross-validated, of each output.
+            told: Predictions of the test rows.
+            rows: The test rows to judge.
+            count: The effective number of training rows.
+        """
         groups = group_codes(self.dataset, self.dataset.test)[rows]
         held = self.weights[rows]
         found = np.array(
@@ -131,7 +171,6 @@ class Judge:
         if inside[worst] - found[worst] < NOTABLE:
             return Skill(view, float(inside[worst]), float(found[worst]), np.inf, worst)
         error = _error(told[rows, worst], self.asked[rows, worst], held[:, worst], groups)
-        count = len(self.y) if weights is None else weights.sum() ** 2 / (weights**2).sum()
         error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))
         return Skill(view, float(inside[worst]), float(found[worst]), error, worst)
 

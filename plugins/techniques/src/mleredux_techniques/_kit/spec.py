@@ -24,7 +24,6 @@ from mleredux_techniques._kit.seeds import parse
 
 WITH_TABLES = ("Tabular", "Text Classification", "Text (Other)", "Forecasting", "Training LLMs", "Signal Processing")
 """Categories of tasks with a table of features of all kinds."""
-_WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
 VARIANTS = ("planted-SEED", "planted-public-SEED")
 
 
@@ -58,6 +57,8 @@ class TechniqueSpec(Technique):
     prepared."""
     files: Callable[[Dataset], dict[str, str]] | None = None
     """`files(dataset)`: further public files, name → text, besides the tables and `question.json`."""
+    images: bool = False
+    """Whether the question can be asked about images, each described by columns of its file, colors and thumbnail."""
     private_parts: tuple[str, ...] = ()
     """Components of `assess` whose truth uses the labels of private test rows in data that is not planted: they are not
     passed on to runs that are graded by these labels."""
@@ -90,11 +91,6 @@ class TechniqueTask(Task):
             TaskBroken: A description file is missing.
         """
         return compose(self, obfuscated=obfuscated)
-
-
-def has_table(base: Task) -> bool:
-    """Whether a task may have a table with features of all kinds, by its category."""
-    return not base.category.startswith(_WITHOUT_TABLES)
 
 
 def _derive(technique: TechniqueSpec, base: Task, variant: str | None) -> Task:

@@ -14,8 +14,9 @@ def _recommend(document: CvAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="3",
+    version="4",
     title="Cross-validation: an estimate that the private test confirms",
     document=CvAnalysis,
+    images=True,
     recommend=_recommend,
 )

@@ -14,9 +14,10 @@ def _recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="3",
+    version="4",
     title="Class imbalance: severity and countermeasures",
     document=ImbalanceAnalysis,
+    images=True,
     recommend=_recommend,
     reason=of_numbers,
 )

@@ -62,12 +62,12 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     """
     repeated, shared = duplicates(dataset)
     told = strengths(dataset)
-    if not (told or repeated or shared or dataset.planted.get("leaks")):
+    found, unjudged = leaks(dataset, told, shared)
+    if not (told or repeated or shared or found):
         raise NotApplicable(
-            f"leakage does not apply to {dataset.task}: its tables have no numeric column and no repeated row.",
+            f"leakage does not apply to {dataset.task}: its tables have no numeric column, repeated row or leak.",
             hint=f"Try leakage+planted-1@{dataset.task}.",
         )
-    found, unjudged = leaks(dataset, told, shared)
     return {
         "duplicate_rows": repeated,
         "shared_rows": shared,

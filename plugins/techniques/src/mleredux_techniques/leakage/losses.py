@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mleredux_techniques._kit.columns import is_free_text
 from mleredux_techniques._kit.dataset import Dataset
 from mleredux_techniques._kit.skill import Judge, Skill, overlap
 from mleredux_techniques._kit.views import View, in_bins, of_values, views_of
@@ -30,6 +31,9 @@ MANY = 20
 MORE = 0.1
 """A pair tells more than its columns by at least this."""
 MUCH_MORE = 0.3
+MUCH_MORE_FREQUENT = 1.5
+SAME_VALUES = 0.8
+"""The test has other values of a column if the effective share of training rows with its values is smaller."""
 MAX_PAIRED = 24
 OVERLAP = 0.2
 """Columns of a pair have values of the test in at least this share of the training rows: else they are out of range."""
@@ -58,7 +62,9 @@ def losses(dataset: Dataset) -> Losses:
     judge = Judge(dataset)
     found = {name: _skills(judge, name) for name in (*dataset.ids, *dataset.features) if name != dataset.time}
     best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in found.items() if skills}
-    kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= TELLING}
+    least = max(TELLING, SURE / np.sqrt(len(judge.y)))  # of many columns, some seem to tell something by chance
+    kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= least}
+    kept = kept if _drifts(judge) else {}  # else nothing but a leak loses skill, and one leak may be in many columns
     leaks = []
     for name, skills in found.items():
         retention = _retention([share for other, share in kept.items() if other != name])
@@ -76,6 +82,15 @@ def losses(dataset: Dataset) -> Losses:
     pairs = list(_pairs(judge, singles, alone, retention))
     paired = {name for finding in pairs for name in finding.columns}
     return Losses((*(leak for leak in leaks if leak.columns[0] not in paired), *pairs), tuple(holding))
+
+
+def _drifts(judge: Judge) -> bool:
+    """Whether the test has other values of some column, other shares of classes, or other groups or times."""
+    data = judge.dataset
+    if data.time is not None or data.group is not None or judge.weights.max() > MUCH_MORE_FREQUENT:
+        return True
+    views = (_coarse(data, name) for name in data.features)
+    return any(overlap(view) < SAME_VALUES for view in views if view.count <= 2 * _GRID and not view.flat)
 
 
 def leaking(skill: Skill, retention: float) -> bool:
@@ -107,7 +122,10 @@ def _skills(judge: Judge, name: str) -> list[Skill]:
         elif not known.all() and known.any():
             seen = known
     telling = (view for view in views_of(train, test, data.kinds[name]) if judge.inside(view, folds).max() >= TELLING)
-    return [judge.skill(view, folds, seen) for view in telling]
+    found = [judge.skill(view, folds, seen) for view in telling]
+    if data.kinds[name] == "text" and is_free_text(train):
+        found.append(judge.skill_of_prose(*(values.fillna("").astype(str) for values in (train, test))))
+    return found
 
 
 def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], retention: float) -> Iterator[Finding]:

@@ -18,9 +18,10 @@ def _recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:
 
 technique = declared(
     __package__,
-    version="3",
+    version="4",
     title="Leakage: why a score is too good to be true",
     document=LeakageAnalysis,
     private_parts=("risks", "mitigations"),
+    images=True,
     recommend=_recommend,
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.dataset import Dataset, Instance
@@ -52,8 +53,17 @@ def files(dataset: Dataset) -> dict[str, str]:
 
 
 def reference(instance: Instance) -> dict[str, Any]:
-    """Return the predictions, the facts, and the best of several sequences of steps."""
+    """Return the predictions, the facts, and the best of several sequences of steps.
+
+    Raises:
+        NotApplicable: The metric can't be computed for predictions of single rows.
+    """
     known, metric = _known(instance)
+    if metric.substitute:
+        raise NotApplicable(
+            f"metric does not apply to {instance.base.id}: its metric {instance.base.metric.id} can't be computed for "
+            "predictions of rows of its training table."
+        )
     return {
         KEY: predictions(instance.dataset),
         **describe(known, metric),

@@ -1,0 +1,64 @@
+"""What columns hold and tell, by rules of thumb: usual marks, rank correlations, equal distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import ks_2samp, rankdata
+
+from mleredux_agent_analyst.tables import Array, Tables, is_date
+
+MARKS = (-1.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
+AMOUNT = r"^[$€£]?[-+]?[\d,]+(?:\.\d+)?\s*[A-Za-z%]*$"
+RELATED, ALIKE, DISTANT = 0.15, 0.9, 0.1
+
+
+def analyse(tables: Tables) -> dict[str, Any]:
+    """Return the document: usual marks are missing values, and relations are monotone."""
+    numbers = [name for name in tables.of_kind("number") if tables.train[name].nunique() > 1]
+    related = tables.train[numbers].corr(method="spearman").abs()
+    columns = []
+    for name in tables.features:
+        values = tables.train[name]
+        told = {"column": name, "type": _type(values, tables.kinds[name]), "distinct": int(values.nunique())}
+        told["actions"] = ["to_number"] if told["type"] == "number_as_text" else []
+        if name in numbers:
+            held = values.to_numpy(dtype=float)
+            for end in (float(np.nanmin(held)), float(np.nanmax(held))):
+                if end in MARKS and (held == end).sum() > 4:
+                    told |= {"sentinel": end, "actions": ["mark_missing"]}
+            told["relation"] = "monotone" if _tells(tables, held) > RELATED else "none"
+            others = related[name].drop(name)
+            told["like"] = str(others.idxmax()) if others.max() > ALIKE else None
+            if tables.test is not None and name in tables.test:
+                apart = ks_2samp(values.dropna(), tables.test[name].dropna())
+                told["drift"] = float(apart.statistic) if apart.statistic > DISTANT and apart.pvalue < 0.001 else None
+        columns.append(told)
+    return {"columns": columns}
+
+
+def _type(values: pd.Series[Any], kind: str) -> str:
+    known = values.dropna().astype(str)
+    if values.nunique() <= 1:
+        return "constant"
+    if kind != "text":
+        return kind
+    if is_date(values):
+        return "date"
+    if known.str.contains(AMOUNT, regex=True).mean() > 0.95 and known.nunique() >= 10:
+        return "number_as_text"
+    return "text" if known.nunique() > 0.5 * len(known) and known.str.count(r"\s").mean() >= 4 else "category"
+
+
+def _tells(tables: Tables, values: Array) -> float:
+    """Return the largest |rank correlation| with the target, or with one class against the rest."""
+    known = ~np.isnan(values)
+    if tables.classes:
+        labels = tables.labels.to_numpy(dtype=str)[known]
+        outputs = [(labels == label).astype(float) for label in np.unique(labels)]
+    else:
+        outputs = [rankdata(tables.train[tables.target].to_numpy(dtype=float)[known])]
+    ranks = rankdata(values[known])
+    return max((abs(float(np.corrcoef(ranks, one)[0, 1])) for one in outputs if one.std() and ranks.std()), default=0.0)

@@ -1,0 +1,160 @@
+"""Images beside a table, described by numbers: what their files say, their colors, and a small gray thumbnail.
+
+So questions about tables can be asked about images. Nothing is learned: equal files have equal descriptions.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = np.ndarray[Any, Any]
+Place = tuple[Path, str | None]
+"""A file, or an archive and its member."""
+
+ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+SIDE = 8
+MAX_IMAGES = {"train": 4_000, "test": 2_000}
+"""Of larger tables, this number of rows is drawn at random."""
+MAX_BYTES = 1 << 26
+NAMED = 0.9
+"""Share of a column's values that name images, if it does."""
+_SAMPLE = 200
+_TAGS = (271, 272, 305, 315)
+"""Maker, model, software and artist, in Exif data."""
+THUMBNAIL = tuple(f"image pixel {row} {column}" for row in range(SIDE) for column in range(SIDE))
+_FILE, _COLORS = ("bytes", "width", "height", "format", "metadata"), ("red", "green", "blue", "contrast")
+COLUMNS = (*(f"image {name}" for name in (*_FILE, *_COLORS)), *THUMBNAIL)
+
+
+def with_images(
+    public: Path, train: pd.DataFrame, test: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Return (at most `MAX_IMAGES`) rows of both tables with the descriptions of their images, and the columns of the
+    thumbnail; the tables as they are, if no column of both names images that can be read.
+
+    Descriptions that are alike for all images are left out.
+    """
+    import pandas as pd
+
+    places = _index(public)
+    shared = [name for name in train.columns if places and name in test.columns]
+    named = next((name for name in shared if _names_images([train[name], test[name]], places)), None)
+    if named is None:
+        return train, test, ()
+    found = []
+    for table, frame in (("train", train), ("test", test)):
+        rows = np.sort(np.random.default_rng(0).permutation(len(frame))[: MAX_IMAGES[table]])
+        frame = frame.iloc[rows].reset_index(drop=True)
+        told = _descriptions([_place(places, value, table) for value in frame[named]])
+        found.append(pd.concat([frame, pd.DataFrame(told, index=frame.index, columns=COLUMNS)], axis=1))
+    both = pd.concat(found)[list(COLUMNS)]
+    if both[THUMBNAIL[0]].notna().mean() < NAMED:
+        return train, test, ()
+    plain = [name for name in COLUMNS if name not in THUMBNAIL and both[name].nunique(dropna=False) == 1]
+    return found[0].drop(columns=plain), found[1].drop(columns=plain), THUMBNAIL
+
+
+def _index(public: Path) -> dict[str, list[Place]]:
+    """Return the places of all images, also in archives: by name and by name without its ending, in lower case."""
+    found: dict[str, list[Place]] = defaultdict(list)
+
+    def add(name: str, place: Place) -> None:
+        stem, _, ending = name.rpartition("/")[2].lower().rpartition(".")
+        if f".{ending}" in ENDINGS:
+            found[stem].append(place)
+            found[f"{stem}.{ending}"].append(place)
+
+    for path in sorted(public.rglob("*")):
+        if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                for name in archive.namelist():
+                    add(name, (path, name))
+        else:
+            add(path.name, (path, None))
+    return found
+
+
+def _key(value: Any) -> str:
+    return str(value).rpartition("/")[2].lower()
+
+
+def _names_images(columns: list[pd.Series[Any]], places: dict[str, list[Place]]) -> bool:
+    heads = [values.dropna().head(_SAMPLE) for values in columns]
+    return all(len(head) and np.mean([_key(value) in places for value in head]) >= NAMED for head in heads)
+
+
+def _place(places: dict[str, list[Place]], value: Any, table: str) -> Place | None:
+    """Return the place of an image; of several of one name, that in the folder or archive of the table."""
+    found = places.get(_key(value), [])
+    own = [place for place in found if table in f"{place[0].parent.name} {place[0].stem} {place[1]}".lower()]
+    return next(iter([*own, *found]), None)
+
+
+def _descriptions(places: list[Place | None]) -> list[dict[str, Any]]:
+    with ExitStack() as opened:
+        archives: dict[Path, zipfile.ZipFile] = {}
+        found = []
+        for place in places:
+            content = b""
+            if place is not None and place[1] is not None:
+                if place[0] not in archives:
+                    archives[place[0]] = opened.enter_context(zipfile.ZipFile(place[0]))
+                if archives[place[0]].getinfo(place[1]).file_size <= MAX_BYTES:
+                    content = archives[place[0]].read(place[1])
+            elif place is not None and place[0].stat().st_size <= MAX_BYTES:
+                content = place[0].read_bytes()
+            found.append(describe(content) if content else {})
+    return found
+
+
+def describe(content: bytes) -> dict[str, Any]:
+    """Return the description of an image file; only its size if it can't be read.
+
+    `image bytes`, `image width`, `image height` (pixels), `image format` (of the file, and of its colors),
+    `image metadata` (who or what made it; texts in the file), `image red`, `image green`, `image blue` (means from 0 to
+    1), `image contrast` (standard deviation of gray), and `image pixel ROW COLUMN`: gray means of 8 by 8 parts.
+    """
+    from PIL import Image
+
+    told: dict[str, Any] = {"image bytes": len(content)}
+    try:
+        with Image.open(io.BytesIO(content)) as image:
+            told |= {"image width": image.width, "image height": image.height}
+            told |= {"image format": f"{image.format} {image.mode}"}
+            told |= {"image metadata": " ".join(_metadata(image)) or None}
+            image.draft("RGB", (16 * SIDE, 16 * SIDE))  # JPEG files are decoded at a smaller size
+            deep = image.mode.startswith(("I", "F"))
+            colors = Image.fromarray(_leveled(np.asarray(image, dtype=float))) if deep else image
+            small = np.asarray(colors.convert("RGB").resize((2 * SIDE, 2 * SIDE), Image.Resampling.BOX), float) / 255
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return told
+    gray = small.mean(axis=2)
+    pixels = gray.reshape(SIDE, 2, SIDE, 2).mean(axis=(1, 3)).ravel()
+    figures = [*small.mean(axis=(0, 1)), gray.std(), *pixels]
+    return told | {name: round(float(value), 4) for name, value in zip(COLUMNS[-len(figures) :], figures, strict=True)}
+
+
+def _leveled(values: Array) -> Array:
+    """Return deep gray values in eight bits, by the range of the image's type."""
+    top = 255.0 if values.max(initial=0) <= 255 else 65_535.0
+    return np.asarray(np.clip(255 * values / top, 0, 255), dtype=np.uint8)
+
+
+def _metadata(image: Any) -> Iterator[str]:
+    for tag, value in sorted(image.getexif().items()):
+        if tag in _TAGS:
+            yield str(value)[:100]
+    for name, value in sorted(image.info.items()):
+        if isinstance(value, str) and len(value) <= 100:
+            yield f"{name} {value}"

@@ -1,0 +1,1 @@
+"""Exploratory analysis: the technique `eda`."""

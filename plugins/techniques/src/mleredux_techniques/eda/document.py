@@ -1,0 +1,66 @@
+"""`eda_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
+
+ColumnType = Literal["constant", "boolean", "number", "number_as_text", "date", "text", "category"]
+Action = Literal["mark_missing", "to_number", "add_distance"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+"""In the order in which they are carried out."""
+
+
+class Column(Part):
+    """What one feature holds, what it tells, and what to change."""
+
+    column: Name
+    type: ColumnType = Field(
+        description="constant: at most one different value; boolean: true and false; number_as_text: at least ten "
+        "different texts, nearly each one number with at most a currency before or a unit after it; text: prose; "
+        "category: other texts."
+    )
+    distinct: Count = Field(description="Different values in the training table, without missing ones.")
+    sentinel: float | None = Field(
+        default=None, description="The number that stands for a missing value: repeated, and far from all others."
+    )
+    relation: Literal["none", "monotone", "nonmonotone", "values"] = Field(
+        default="none",
+        description="How the column alone tells the target. Numbers: monotone if their order tells about as much as "
+        "their ranges do, nonmonotone if much less. Booleans and texts: by their values, parts, words or lengths.",
+    )
+    like: Name | None = Field(
+        default=None, description="Another numeric feature, if the rank correlation with it is beyond 0.9."
+    )
+    drift: Share | None = Field(
+        default=None,
+        description="The distance of the distributions in the training and the test table, if they differ. Of numbers, "
+        "dates, and the length of prose, the largest difference of the share of values up to one (Kolmogorov-Smirnov); "
+        "of others, of the share of one value.",
+    )
+    actions: list[Action] = Field(default=[], max_length=3, description="Changes before training.")
+    center: float | None = Field(default=None, description="For add_distance.")
+
+
+class EdaAnalysis(Document):
+    """What the tables hold, what tells the target, what differs in the test, and what to change before training."""
+
+    columns: list[Column] = Field(max_length=MAX_ITEMS, description="All features.")
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> EdaAnalysis:
+        once((one.column for one in self.columns), "columns")
+        for one in self.columns:
+            name = one.column[:60]
+            once(one.actions, f"actions of {name}")
+            if one.sentinel is None and "mark_missing" in one.actions:
+                raise ValueError(f"mark_missing of {name!r}, which has no sentinel")
+            if one.type != "number_as_text" and "to_number" in one.actions:
+                raise ValueError(f"to_number of {name!r}, whose type is not number_as_text")
+            if (one.relation != "nonmonotone" or one.center is None) and "add_distance" in one.actions:
+                raise ValueError(f"add_distance of {name!r}, which has no nonmonotone relation or no center")
+        return self

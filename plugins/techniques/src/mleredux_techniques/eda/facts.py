@@ -1,0 +1,120 @@
+"""Facts of `eda`: what columns hold, what they tell of the target and of one another, and what differs in the test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mleredux.errors import NotApplicable
+
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.marks import component, facts_of, finding, listing, shortened, soft_f1, versus
+from mleredux_techniques._kit.results import Facts
+from mleredux_techniques._kit.sample import sampled
+from mleredux_techniques._kit.skill import Judge
+from mleredux_techniques.eda import profile
+from mleredux_techniques.eda.document import EdaAnalysis
+
+NEAR = 0.03
+ALIKE = (0.85, 0.9, 0.95)
+FIRST = 200
+PARTS = (
+    ("sentinel", 0.2, "Numbers that stand for missing values"),
+    ("relation", 0.25, "Columns that tell the target"),
+    ("like", 0.1, "Numbers that are alike"),
+    ("drift", 0.3, "Columns that differ in the test"),
+)
+TOLERANCES = """\
+- `type` and `distinct` (weight 0.15): F1 of the features with both, exactly
+- `sentinel` (0.2): F1 of the columns with such a number: the smallest or largest of more than ten, in at least 0.5 % of
+  the rows, farther from all others than these from one another. Either answer is correct if it is farther than a tenth
+  of that, or the only negative one
+- `relation` (0.25): F1 of the columns that tell the target, with the form. Their skill is the correlation of the target
+  (the class told best against the rest; the rank of numbers) with its mean by ranges of the column, or by values, parts
+  and words, in other folds, and above 0.15 (either answer is correct from 0.1 to 0.2); monotone if the correlation of
+  the ranks with the target is more than 0.7 of the skill (either from 0.6 to 0.8)
+- `like` (0.1): F1 among the first 200 numbers; either answer is correct from 0.85 to 0.95
+- `drift` (0.3): F1 of the columns whose distance is above 0.1, beyond chance (p < 0.00001; groups count once); half if
+  the distance is off by more than 0.03. Either answer is correct from 0.08 to 0.12, for less certain differences, and
+  for names of which most are new in the test
+- of the last four, only columns whose `type` and `distinct` are correct count, and one where there is nothing to find
+  has a twentieth of its weight unless something is claimed"""
+
+
+def truth(dataset: Dataset) -> dict[str, Any]:
+    """Return the facts of each feature; `open` names those where either answer is right.
+
+    Raises:
+        NotApplicable: There are no features.
+    """
+    if not dataset.features:
+        raise NotApplicable(f"eda does not apply to {dataset.task}: its tables have no features in common.")
+    judge = Judge(sampled(dataset))
+    columns: dict[str, dict[str, Any]] = {}
+    for name in dataset.features:
+        values = dataset.train[name]
+        kind = profile.type_of(values, dataset.kinds[name])
+        distance, differs, unsure = profile.drift(dataset, name, kind)
+        told: dict[str, Any] = {"type": kind, "distinct": int(values.nunique()), "sentinel": [], "relation": []}
+        open_ = {"drift": unsure}
+        if kind == "number":
+            told["sentinel"], open_["sentinel"] = profile.sentinels(values.to_numpy(dtype=float))
+        if kind != "constant":
+            skill, forms, told["center"] = profile.relation(judge, name)
+            told["relation"] = forms if skill > sum(profile.TELLING) / 2 else []
+            open_["relation"] = profile.TELLING[0] < skill < profile.TELLING[1]
+        told |= {"like": [], "drift": distance if differs else None}
+        columns[name] = {**told, "open": [part for part, is_open in open_.items() if is_open]}
+    _alike(dataset, columns)
+    return {"columns": columns}
+
+
+def _alike(dataset: Dataset, columns: dict[str, dict[str, Any]]) -> None:
+    names = [name for name, told in columns.items() if told["type"] == "number"][:FIRST]
+    found = profile.correlations(dataset, names) if len(names) > 1 else np.zeros((0, 0))
+    low, bound, high = ALIKE
+    for place, row in enumerate(found):
+        others = {names[k]: value for k, value in enumerate(row) if k != place and value >= low}
+        columns[names[place]]["like"] = [name for name, value in others.items() if value >= bound]
+        if others and max(others.values()) < high:
+            columns[names[place]]["open"].append("like")
+
+
+def assess(document: EdaAnalysis, truth: dict[str, Any]) -> Facts:
+    """Compare the document with the tables."""
+    true: dict[str, dict[str, Any]] = truth["columns"]
+    given = {one.column: one for one in document.columns}
+    right = {
+        n
+        for n, one in given.items()
+        if n in true and (one.type, one.distinct) == (true[n]["type"], true[n]["distinct"])
+    }
+    types = shortened({name: [told["type"], told["distinct"]] for name, told in true.items()})
+    share = 2 * len(right) / (len(given) + len(true))
+    parts = [component("columns", 0.15, share, shortened(types), f"{len(right)} of {len(true)} columns were correct.")]
+    for part, weight, what in PARTS:
+        are = {name: told[part] for name, told in true.items() if told[part] and part not in told["open"]}
+        claims = {
+            name: getattr(one, part) for name, one in given.items() if part not in true.get(name, {"open": ()})["open"]
+        }
+        claims = {name: claim for name, claim in claims.items() if claim not in (None, "none")}
+        credit = sum(_worth(claims[name], are[name]) for name in right & set(claims) & set(are))
+        shown = listing(f"{name} ({_told(value)})" for name, value in are.items())
+        score = soft_f1(credit, len(claims), len(are))
+        parts.append(
+            finding(
+                part, weight, score, versus(shortened(claims), shortened(are)), f"{what}: {shown}.",
+                true=len(are), given=len(claims),
+            )
+        )  # fmt: skip
+    return facts_of(parts)
+
+
+def _worth(claim: Any, true: Any) -> float:
+    if isinstance(true, float):
+        return 1.0 if abs(claim - true) <= NEAR else 0.5
+    return float(claim in true)
+
+
+def _told(value: Any) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else " or ".join(str(one) for one in value)

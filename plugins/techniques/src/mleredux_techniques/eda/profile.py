@@ -1,0 +1,135 @@
+"""What a column holds: its type, numbers that stand for missing values, the form of its relation, and its drift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mleredux_techniques._kit.association import ranks
+from mleredux_techniques._kit.columns import is_free_text
+from mleredux_techniques._kit.dataset import Dataset
+from mleredux_techniques._kit.skill import Judge
+from mleredux_techniques._kit.splits import group_codes
+from mleredux_techniques._kit.structure import in_time, looks_like_time
+from mleredux_techniques._kit.views import in_bins, views_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mleredux_techniques.eda.document import ColumnType
+
+Array = np.ndarray[Any, Any]
+AMOUNT = r"^[^\w.+-]*([-+]?\d[\d ,']*(?:\.\d+)?)\s*([^\d\s]*)$"
+UNITS, MANY = 5, 10
+REPEATED, APART = 0.005, 0.1
+"""A sentinel fills this share of the rows; in this share of the others' range from them it may be one."""
+TELLING = (0.1, 0.2)
+BENT, STRAIGHT = 0.6, 0.8
+DRIFTS = (0.08, 0.12)
+CHANCE, CHANCE_SURE = 1e-2, 1e-5
+
+
+def type_of(values: pd.Series[Any], kind: str) -> ColumnType:
+    """Return the type of a column of the training table."""
+    if values.nunique() <= 1:
+        return "constant"
+    if kind != "text":
+        return "boolean" if kind == "boolean" else "number"
+    if looks_like_time(values):
+        return "date"
+    found = values.dropna().astype(str).str.extract(AMOUNT)
+    if found[0].notna().mean() > 0.95 and found[1].nunique() <= UNITS and found[0].nunique() >= MANY:
+        return "number_as_text"
+    return "text" if is_free_text(values) else "category"
+
+
+def amounts(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the numbers of texts; NaN where there is none."""
+    import pandas as pd
+
+    found = values.astype("string").str.extract(AMOUNT)[0].str.replace(r"[ ,']", "", regex=True)
+    return pd.to_numeric(found, errors="coerce").astype(float)
+
+
+def sentinels(values: Array) -> tuple[list[float], bool]:
+    """Return numbers that stand for missing values, and whether there may be others: a repeated smallest or largest
+    one, farther from all others than these from one another.
+    """
+    known, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    found, unsure = [], False
+    if len(known) > MANY:
+        for end, near, others in ((0, 1, known[1:]), (-1, -2, known[:-1])):
+            gap, reach = abs(known[end] - known[near]), np.ptp(others)
+            if counts[end] >= max(5, REPEATED * counts.sum()):
+                found += [float(known[end])] if gap > reach else []
+                unsure |= APART * reach < gap <= reach or bool(known[end] < 0 <= others[0] and gap <= reach)
+    return found, unsure
+
+
+def relation(judge: Judge, name: str) -> tuple[float, list[str], float | None]:
+    """Return the skill of a column, the forms of its relation with the target that are right, and for a number that is
+    not monotone the best center of a distance.
+    """
+    data = judge.dataset
+    ours, theirs = data.train[name], data.test[name]
+    outputs = 1 if data.problem == "regression" else judge.y.shape[1]
+    if data.kinds[name] != "number":
+        told = [float(judge.inside(view)[:outputs].max()) for view in views_of(ours, theirs, data.kinds[name])]
+        return max(told), ["values"], None
+    values = ours.to_numpy(dtype=float)
+    by_output = judge.inside(in_bins("value", values, theirs.to_numpy(dtype=float)))[:outputs]
+    known = ~np.isnan(values)
+    skill, y, held = float(by_output.max()), judge.y[known, int(by_output.argmax())], values[known]
+    share = _by_order(held, y) / max(skill, 1e-9)
+    if share > STRAIGHT:
+        return skill, ["monotone"], None
+    center = max(np.quantile(held, np.linspace(0.1, 0.9, 17)), key=lambda place: _by_order(np.abs(held - place), y))
+    return skill, ["nonmonotone"] if share < BENT else ["monotone", "nonmonotone"], float(center)
+
+
+def _by_order(values: Array, y: Array) -> float:
+    ranked = ranks(values)
+    return abs(float(np.corrcoef(ranked, y)[0, 1])) if ranked.std() and y.std() else 0.0
+
+
+def correlations(dataset: Dataset, names: list[str]) -> Array:
+    """Return the |rank correlations| of numbers that vary; missing values have the mean rank."""
+    ranked = dataset.train[names].rank()
+    told = np.atleast_2d(np.corrcoef(ranked.fillna(ranked.mean()).to_numpy(dtype=float), rowvar=False))
+    return np.asarray(np.abs(told))
+
+
+def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, bool]:
+    """Return the distance of a column's distributions in both tables, whether they differ, and whether that is open.
+
+    The chance of a distance is that of the two-sample Kolmogorov-Smirnov test (N. Smirnov, "Table for Estimating the
+    Goodness of Fit of Empirical Distributions", 1948), or of the difference of two shares (Bonferroni); rows of a group
+    count once.
+    """
+    from scipy.stats import kstwobign, norm
+
+    frames = dataset.train, dataset.test
+    sizes = [len(np.unique(group_codes(dataset, frame))) for frame in frames]
+    count = sizes[0] * sizes[1] / sum(sizes)
+    if kind in ("number", "date", "text"):
+        columns = [frame[name].dropna() for frame in frames]
+        columns = [one.astype(str).str.len() if kind == "text" else in_time(one).dropna() for one in columns]
+        ours, theirs = (np.sort(one.to_numpy(dtype=float)) for one in columns)
+        if not len(ours) or not len(theirs):
+            return 0.0, False, True
+        places = np.concatenate([ours, theirs])
+        below = [np.searchsorted(one, places, "right") / len(one) for one in (ours, theirs)]
+        distance = float(np.abs(below[0] - below[1]).max())
+        chance = float(kstwobign.sf(distance * np.sqrt(count)))
+    else:
+        mine, other = (frame[name].fillna("").astype(str).value_counts(normalize=True) for frame in frames)
+        if other[~other.index.isin(mine.index)].sum() > 0.5 and kind != "constant":
+            return 0.0, False, True  # names, as those of groups
+        both, apart = mine.add(other, fill_value=0.0) / 2, mine.sub(other, fill_value=0.0).abs()
+        error = np.sqrt((both * (1 - both)).clip(lower=1e-9) / count)
+        distance = float(apart.max())
+        chance = float(2 * norm.sf(float((apart / error).max()))) * len(apart)
+    differs = distance > sum(DRIFTS) / 2 and chance < CHANCE
+    certain = distance < DRIFTS[0] or chance > CHANCE or (distance > DRIFTS[1] and chance < CHANCE_SURE)
+    return round(distance, 4), differs, not certain
