@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux import hookimpl
 from mleredux._core.models import Cause, Smoke, State
 
 
@@ -28,11 +29,19 @@ def smoked(toy: Any, run: Any) -> bool:
 
 
 def test_an_agent_passes_once_and_is_not_asked_again(toy: Any, asks_for_smoke: Any) -> None:
+    class Tracker:
+        @hookimpl
+        def mleredux_run_event(self, run: Any) -> None:
+            tracked.add(run.path)
+
+    tracked: set[Path] = set()
+    toy.catalogue.manager.register(Tracker(), "tracker")
     name = asks_for_smoke("copy")
     first, second = toy.run(name), toy.run(name)
     assert (first.state, second.state) == (State.DONE, State.DONE)
     assert smoked(toy, first) and not smoked(toy, second)
     assert sorted(toy.store.ids()) == sorted([first.id, second.id]), "the smoke run is none of the user's runs"
+    assert tracked == {first.path, second.path}
 
 
 def test_an_agent_that_hands_in_nothing_fails_before_its_real_run(toy: Any, asks_for_smoke: Any) -> None:

@@ -41,6 +41,7 @@ class Pipeline:
         progress: Called with a run and a progress message.
         smoke: Whether smoke runs that agents declare are executed.
         cancelled: Whether cancellation of all runs was requested elsewhere.
+        tracked: Whether plugins are told of the runs' events.
     """
 
     store: RunStore
@@ -51,6 +52,7 @@ class Pipeline:
     progress: Progress = lambda _run, _message: None
     smoke: bool = True
     cancelled: Callable[[], bool] = lambda: False
+    tracked: bool = True
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -102,7 +104,8 @@ class Pipeline:
             return False
         if run.state is State.CANCELLED:
             run.forget_cancel()
-        run.observers.append(self._notify_plugins)
+        if self.tracked:
+            run.observers.append(self._notify_plugins)
         context = StageContext(
             run=run,
             owner=self.store.owner,

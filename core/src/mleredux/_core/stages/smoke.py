@@ -79,6 +79,7 @@ def _execute(context: StageContext, pipeline: Pipeline, store: RunStore) -> Run:
         base_image=context.base_image,
         progress=lambda _run, message: context.progress(f"smoke run on {smoke.task}: {message}"),
         smoke=False,
+        tracked=False,
         cancelled=context.cancelled,
     )
     inner.go_on(run)
