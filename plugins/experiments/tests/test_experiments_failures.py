@@ -27,7 +27,7 @@ from mleredux_experiments.sources import load
 from mleredux_scripted_llm import ScriptedLlm
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))
-from scenarios import LEAKY, PACKED, labels
+from scenarios import LEAKY, PACKED, labels, perform
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +47,18 @@ def test_the_set_has_sixty_runs_of_three_kinds_of_agents(found: dict[str, list[F
 
 
 def test_precision_and_recall(found: dict[str, list[Finding]]) -> None:
-    """At least 0.95 and 0.9, over all pairs of a run and a category."""
+    """At least 0.95 and 0.9: over all pairs of a run and a category, and within each category."""
     said = {(run, finding.category) for run, each in found.items() for finding in each}
     true = {(run, label) for run, each in labels().items() for label in each}
-    wrong, missed = sorted(said - true), sorted(true - said)
-    assert len(said & true) >= 0.95 * len(said), wrong
-    assert len(said & true) >= 0.9 * len(true), missed
+    for names in (set(CATEGORIES), *({name} for name in CATEGORIES)):
+        told, right = ({one for one in every if one[1] in names} for every in (said, true))
+        assert len(told & right) >= 0.95 * len(told), sorted(told - right)
+        assert len(told & right) >= 0.9 * len(right), sorted(right - told)
+
+
+def test_the_packed_runs_are_what_the_scenarios_still_do(found: dict[str, list[Finding]], tmp_path: Path) -> None:
+    again = find(Run(perform("package", "shell", tmp_path)))
+    assert [one.category for one in again] == [one.category for one in found["package-shell"]]
 
 
 def test_the_primary_one_is_right(found: dict[str, list[Finding]]) -> None:
@@ -74,7 +80,7 @@ def test_each_finding_shows_its_line(found: dict[str, list[Finding]]) -> None:
 def test_counts_compare_arms(found: dict[str, list[Finding]]) -> None:
     counts = counts_by_arm((run.rpartition("-")[2], each) for run, each in found.items())
     assert set(counts) == {"search", "shell", "script"}
-    assert counts["search"]["debug-loop"] == 1
+    assert counts["search"]["debug-loop"] == 3
     assert counts["script"]["debug-loop"] == 0
     assert sum(sum(each.values()) for each in counts.values()) == len(found)
 

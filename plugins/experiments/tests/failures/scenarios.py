@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from mleredux_scripted_llm import ScriptedLlm
+from variants import STYLES, VARIANTS
 
 PACKED, LEAKY = Path(__file__).with_name("runs.tar.xz"), Path(__file__).with_name("leaky.py")
 FILES = ("run.json", "events.jsonl", "report.json", "scores.json", "rollout.json", "logs/agent.log")
-STYLES = ("search", "shell", "script")
 
 HELPERS = '''
 import csv, json, os, pathlib, sys, time
@@ -313,6 +313,7 @@ SCENARIOS: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, float], s
         "step('model.fit(x, y); model.predict(test)', 'done'); code('model.fit(x, y)\\nmodel.predict(test)'); submit(predictions(0.5))",
     ),
 }
+SCENARIOS |= VARIANTS
 
 PLUGIN = """
 from mleredux.plugin import hookimpl
@@ -345,7 +346,8 @@ def labels() -> dict[str, tuple[str, ...]]:
     return {f"{name}-{style}": found for name, (styles, found, _, _) in SCENARIOS.items() for style in styles}
 
 
-def _perform(name: str, style: str, folder: Path) -> Path:
+def perform(name: str, style: str, folder: Path) -> Path:
+    """Run a scenario for real; return the run's directory."""
     import json
     import subprocess
 
@@ -380,7 +382,7 @@ def main() -> None:
     ]
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(6) as pool, ScriptedLlm({"rules": rules}) as llm:
         os.environ.update(llm.environment())
-        runs = list(pool.map(lambda each: _perform(*each, Path(scratch)), wanted))
+        runs = list(pool.map(lambda each: perform(*each, Path(scratch)), wanted))
         target = PACKED if not only else Path("runs.tar.xz")
         with tarfile.open(target, "w:xz") as archive:
             for (name, style), run in zip(wanted, runs, strict=True):

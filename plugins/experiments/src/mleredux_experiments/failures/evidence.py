@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,25 +20,44 @@ _LOG_BYTES = 4 << 20
 _CODE_BYTES = 1 << 20
 _STEP_CHARS = 200_000
 _ERROR = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Interrupt|Warning|Exit))\b:?.*$", re.MULTILINE)
+_COMMAND = re.compile(
+    r"^.*(?:command not found|\btimed out\b.*)$|^(?:[\w./-]+: )*(?:ERROR|error|fatal): (?=[A-Za-z'\"]).*$", re.MULTILINE
+)
+"""What shells and commands print that failed; each has one of `_FAILED`."""
+_FAILED = ("command not found", "timed out", "ERROR: ", "error: ", "fatal: ")
 _PARTICULARS = re.compile(r"0x[0-9a-f]+|\d+|'[^']*'|\"[^\"]*\"|/[\w./-]+")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the rollout in which the agent acted."""
+    """One step of the rollout in which the agent acted; its texts are taken from the document when a rule asks."""
 
     number: int
-    action: str
-    output: str
+    told: Mapping[str, Any]
     buggy: bool | None
     validation: float | None
     lower_is_better: bool | None
 
+    @cached_property
+    def action(self) -> str:
+        """What it did: the arguments of its tool calls."""
+        return _texts(self.told.get("tool_calls"), "arguments")
+
+    @cached_property
+    def output(self) -> str:
+        """What came of it."""
+        observation = self.told.get("observation")
+        return _texts(observation.get("results"), "content") if isinstance(observation, dict) else ""
+
     @property
     def error(self) -> str | None:
-        """The line of the exception that ended it."""
-        found = list(_ERROR.finditer(self.output)) if "Traceback" in self.output or self.buggy else []
-        return found[-1].group().strip() if found else None
+        """The line of the exception that ended it, or of the command that failed."""
+        found: list[re.Match[str]] = []
+        if self.buggy or "Traceback" in self.output:
+            found += _ERROR.finditer(self.output)
+        if any(map(self.output.__contains__, _FAILED)):
+            found += _COMMAND.finditer(self.output)
+        return max(found, key=re.Match.start).group().strip() if found else None
 
     @property
     def same_error(self) -> str | None:
@@ -48,9 +66,9 @@ class Step:
 
     @property
     def code(self) -> str | None:
-        """Hash of the action, without blanks; None where it is too short to mean anything."""
-        text = re.sub(r"\s+", "", self.action)
-        return hashlib.sha256(text.encode(errors="replace")).hexdigest() if len(text) >= 40 else None
+        """The action without blanks; None where it is too short to mean anything."""
+        text = "".join(self.action.split())
+        return text if len(text) >= 40 else None
 
 
 @dataclass(frozen=True)
@@ -155,19 +173,16 @@ class Evidence:
             yield line, self.log_line(place)
 
 
-def _step(number: int, step: dict[str, Any]) -> Step:
+def _step(number: int, step: Mapping[str, Any]) -> Step:
     extra = step.get("extra") or {}
-    calls = step.get("tool_calls") or []
-    results = (step.get("observation") or {}).get("results") or []
     value = extra.get("validation_metric")
-    return Step(
-        number=number,
-        action="\n".join(_text(call.get("arguments")) for call in calls)[:_STEP_CHARS],
-        output="\n".join(_text(result.get("content")) for result in results)[:_STEP_CHARS],
-        buggy=extra.get("is_buggy"),
-        validation=float(value) if is_number(value) else None,
-        lower_is_better=extra.get("lower_is_better"),
-    )
+    measured = float(value) if is_number(value) else None
+    return Step(number, step, extra.get("is_buggy"), measured, extra.get("lower_is_better"))
+
+
+def _texts(parts: Any, key: str) -> str:
+    found = [_text(part.get(key)) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return "\n".join(found)[:_STEP_CHARS]
 
 
 def _text(value: Any) -> str:

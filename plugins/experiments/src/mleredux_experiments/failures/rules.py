@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
@@ -13,22 +13,37 @@ from mleredux_experiments.results import MEDALS, Version
 
 Rule = Callable[[Evidence], Iterator[Finding]]
 
-_PACKAGE = re.compile(
-    r"ModuleNotFoundError|ImportError: |No matching distribution found|Could not find a version|DistributionNotFound"
-    r"|VersionConflict|No module named"
-)
-_MEMORY = re.compile(
-    r"CUDA out of memory|OutOfMemoryError|^\s*MemoryError|std::bad_alloc|Unable to allocate [\d.]+ [KMGT]iB|"
-    r"Cannot allocate memory",
-    re.MULTILINE,
-)
-_DISK = re.compile(r"No space left on device|Disk quota exceeded")
-_API = re.compile(r"\b429\b.*(?:Too Many|rate)|RateLimitError|rate.?limit.*exceeded|insufficient_quota", re.IGNORECASE)
+_Signs = Mapping[str, str]
+"""What a line contains that shows a failure → a regular expression that it must match, too; empty: none."""
+_PACKAGE: _Signs = dict.fromkeys(
+    ("ModuleNotFoundError", "ImportError: ", "No module named", "No matching distribution found", "VersionConflict",
+     "Could not find a version", "DistributionNotFound", "PackagesNotFoundError", "ResolutionImpossible",
+     "UnsatisfiableError", "Failed building wheel", "Could not build wheel", "AttributeError: module '",
+     "cannot open shared object file", "there is no package called", "Cannot find module"), ""
+)  # fmt: skip
+_MEMORY: _Signs = {
+    **dict.fromkeys(("OutOfMemoryError", "std::bad_alloc", "Cannot allocate memory", "not enough memory"), ""),
+    **dict.fromkeys(("OOM when allocating", "insufficient shared memory"), ""),
+    "out of memory": r"(?i)(?:error|cuda|alloc|killed|\bran\b).*out of memory",
+    "MemoryError": r"^\s*MemoryError",
+    "Unable to allocate": r"allocate [\d.]+ [KMGT]iB",
+    "Killed": r"^\s*Killed\s*$",
+}
+_DISK: _Signs = dict.fromkeys(("No space left on device", "Disk quota exceeded", "disk is full"), "")
+_PROCESSES: _Signs = dict.fromkeys(("can't start new thread", "Resource temporarily unavailable"), "")
+_API: _Signs = {
+    **dict.fromkeys(("RateLimitError", "insufficient_quota", "context_length_exceeded", "overloaded_error"), ""),
+    **dict.fromkeys(("authentication_error", "ThrottlingException", "oo many requests", "oo Many Requests"), ""),
+    **dict.fromkeys(("ate limit", "ate_limit", "ateLimit"), "(?i)rate.?limit.*exceeded"),
+    **{f"{name}.": rf"^\W*{name}\.[\w.]*Error" for name in ("openai", "anthropic", "litellm")},
+    "429": r"(?i)\b429\b.*(?:rate|quota)",
+}
 _VALIDATION = re.compile(
     r"train_test_split|cross_val|KFold|ShuffleSplit|TimeSeriesSplit|GridSearchCV|RandomizedSearchCV|validation|"
     r"\bval_|_val\b|\bvalid_|hold.?out|eval_set|\boof\b|early_stopping",
     re.IGNORECASE,
 )
+_TRAINED = re.compile(r"\.fit\(|\.train\(|fit_predict")
 _DROPPED = re.compile(r"drop|exclude|ignore|remove|\bdel\b|\bpop\b|!=|not in")
 """Lines that name a column in order not to use it."""
 _KINDS = (
@@ -63,7 +78,7 @@ def api(evidence: Evidence) -> Iterator[Finding]:
     elif (llm.get("failed") or 0) >= max(_SAME, 0.5 * (llm.get("calls") or 0)):
         yield Finding("api", f"{llm['failed']} of {llm.get('calls')} calls failed.", "ledger", "failed")
     else:
-        yield from _first(evidence, _API, "api", "rate limit", unless_valid=True)
+        yield from _last_line(evidence, _API, "api", "error")
 
 
 def time_out(evidence: Evidence) -> Iterator[Finding]:
@@ -80,18 +95,12 @@ def time_out(evidence: Evidence) -> Iterator[Finding]:
 
 
 def resources(evidence: Evidence) -> Iterator[Finding]:
-    """Memory or disk ran out."""
-    cause, limit = evidence.row.cause, evidence.limit
-    for kind, found, pattern in (
-        ("memory", cause == "out_of_memory" or limit == "memory", _MEMORY),
-        ("disk", cause == "out_of_disk" or limit == "disk", _DISK),
-    ):
-        if found:
+    """Memory, disk or processes ran out."""
+    for kind, signs in (("memory", _MEMORY), ("disk", _DISK), ("processes", _PROCESSES)):
+        if evidence.limit == kind or evidence.row.cause == f"out_of_{kind}":
             yield Finding("resources", evidence.message, "events.jsonl", kind)
         else:
-            yield from _first(evidence, pattern, "resources", kind, unless_valid=True)
-    if limit == "processes":
-        yield Finding("resources", evidence.message, "events.jsonl", "processes")
+            yield from _last_line(evidence, signs, "resources", kind)
 
 
 def crash_at_end(evidence: Evidence) -> Iterator[Finding]:
@@ -109,7 +118,7 @@ def crash_at_end(evidence: Evidence) -> Iterator[Finding]:
 
 def package(evidence: Evidence) -> Iterator[Finding]:
     """A package was missing, and what came after it did not get over it."""
-    yield from _first(evidence, _PACKAGE, "package", "missing package", unless_valid=True)
+    yield from _last_line(evidence, _PACKAGE, "package", "missing package")
 
 
 def debug_loop(evidence: Evidence) -> Iterator[Finding]:
@@ -203,10 +212,10 @@ def selection(evidence: Evidence) -> Iterator[Finding]:
 
 def repetition(evidence: Evidence) -> Iterator[Finding]:
     """The same code three times or more."""
-    counts = Counter(step.code for step in evidence.steps if step.code is not None)
-    if not counts or evidence.row.medal:
+    if evidence.row.medal or len(evidence.steps) < _SAME:
         return
-    code, most = counts.most_common(1)[0]
+    counts = Counter(step.code for step in evidence.steps if step.code is not None)
+    code, most = counts.most_common(1)[0] if counts else (None, 0)
     if most >= _SAME:
         same = [step for step in evidence.steps if step.code == code]
         yield Finding(
@@ -234,12 +243,16 @@ def under_use(evidence: Evidence) -> Iterator[Finding]:
 def no_validation(evidence: Evidence) -> Iterator[Finding]:
     """Code that trains, and measures nothing."""
     row = evidence.row
-    measured = any(step.validation is not None for step in evidence.steps)
-    trained = re.search(r"\.fit\(|\.train\(|fit_predict", evidence.code)
-    if row.made and not row.above_median and row.median is not None and trained and not measured:
-        acted = "\n".join([evidence.code, *(step.action for step in evidence.steps)])
-        if not _VALIDATION.search(acted):
-            yield Finding("no-validation", trained.group(), "output/code")
+    if (
+        not row.made
+        or row.above_median
+        or row.median is None
+        or any(one.validation is not None for one in evidence.steps)
+    ):
+        return
+    acted = "\n".join([evidence.code, *(step.action for step in evidence.steps)])
+    if (trained := _TRAINED.search(evidence.code)) and not _VALIDATION.search(acted):
+        yield Finding("no-validation", trained.group(), "output/code")
 
 
 RULES: tuple[Rule, ...] = (
@@ -259,18 +272,18 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: order.index(finding.category)))
 
 
-def _first(
-    evidence: Evidence, pattern: re.Pattern[str], category: str, kind: str, *, unless_valid: bool
-) -> Iterator[Finding]:
-    """The last line that a pattern finds; none if the run came to a valid submission all the same."""
-    if (unless_valid and evidence.row.valid) or not pattern.search(evidence.text):
+def _last_line(evidence: Evidence, signs: _Signs, category: str, kind: str) -> Iterator[Finding]:
+    """The last line with a sign, warnings aside; none if the run came to a valid submission all the same."""
+    if evidence.row.valid or not any(map(evidence.text.__contains__, signs)):
         return
-    shown = None
-    for line, where in evidence.lines():
-        if pattern.search(line):
-            shown = Finding(category, line.strip()[:300], where, kind)
-    if shown is not None:
-        yield shown
+    found = [(line, where) for line, where in evidence.lines() if _shows(line, signs) and "arning" not in line]
+    if found:
+        line, where = found[-1]
+        yield Finding(category, line.strip()[:300], where, kind)
+
+
+def _shows(line: str, signs: _Signs) -> bool:
+    return any(sign in line and re.search(pattern, line) for sign, pattern in signs.items())
 
 
 def _last_error(evidence: Evidence) -> tuple[str, str] | None:
