@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import replace
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -14,10 +15,10 @@ from pydantic_core import from_json
 from mleredux_experiments.results import Version
 
 
-def read_rollout(path: Path) -> Any:
+def read_rollout(path: Path | str) -> Any:
     """The content of a rollout; None if there is none that can be read."""
     try:
-        with path.open("rb") as file:
+        with FileIO(str(path)) as file:
             content = file.read(MAX_BYTES + 1)
         return from_json(content) if len(content) <= MAX_BYTES else None
     except (OSError, ValueError):

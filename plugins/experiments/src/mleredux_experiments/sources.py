@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,11 +104,16 @@ def locate(argument: str, runs_dir: str | None = None) -> Path:
     return folder
 
 
-def _object(path: Path) -> dict[str, Any]:
-    content = from_json(path.read_bytes())
+def _object(path: Path | str) -> dict[str, Any]:
+    content = from_json(_content(path))
     if not isinstance(content, dict):
         raise ValueError(f"{path} is not an object")
     return content
+
+
+def _content(path: Path | str) -> bytes:
+    with FileIO(str(path)) as file:
+        return file.readall()
 
 
 def _is_oracle(folder: Path) -> bool:
@@ -120,10 +128,11 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     Args:
         rollouts: Read the agent's own measurements, costs over time and failures too.
     """
-    record = _object(folder / "run.json")
-    happened = _happened(folder / "events.jsonl")
+    place = f"{folder}{os.sep}"  # joining paths takes longer than reading the files
+    record = _object(place + "run.json")
+    happened = _happened(place + "events.jsonl")
     try:
-        report = _object(folder / "report.json")
+        report = _object(place + "report.json")
     except FileNotFoundError:
         report = {}
     versions: tuple[Version, ...] = ()
@@ -131,7 +140,7 @@ def read_run(folder: Path, rollouts: bool) -> Row:
         try:
             versions = tuple(
                 Version(float(one["seconds"]), _number(one["score"]), bool(one["valid"]))
-                for one in from_json((folder / SCORES_FILE).read_bytes())
+                for one in from_json(_content(place + SCORES_FILE))
             )
         except FileNotFoundError:
             versions = ()
@@ -139,7 +148,7 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     if rollouts:
         from mleredux_experiments.rollouts import read_rollout, with_rollout
 
-        trace = read_rollout(folder / "rollout.json")
+        trace = read_rollout(place + "rollout.json")
         versions, validation = with_rollout(trace, versions)
     row = row_of(
         record["spec"],
@@ -153,8 +162,8 @@ def read_run(folder: Path, rollouts: bool) -> Row:
         use=record.get("use") or {},
         findings=() if rollouts else None,
     )
-    if (folder / TECHNIQUE_USE).is_file():
-        row = replace(row, technique_use=_number(_object(folder / TECHNIQUE_USE).get("reward")))
+    with suppress(FileNotFoundError):
+        row = replace(row, technique_use=_number(_object(place + TECHNIQUE_USE).get("reward")))
     return _with_findings(row, folder, happened, report, trace) if rollouts else row
 
 
@@ -251,18 +260,12 @@ class _Happened(NamedTuple):
     llm: Mapping[str, Any] | None = None
 
 
-def _happened(path: Path) -> _Happened:
-    found: dict[bytes, bytes] = {}
+def _happened(path: str) -> _Happened:
     try:
-        with path.open("rb") as file:
-            for line in file:
-                for mark in _MARKS:
-                    if mark in line[:160]:
-                        found[mark] = line
+        events = _content(path)
     except FileNotFoundError:
         return _Happened()
-    data = {mark: from_json(line)["data"] for mark, line in found.items()}
-    state, running, used = data.get(_STATE) or {}, data.get(_RUNNING) or {}, data.get(_GATEWAY) or {}
+    state, running, used = (_last_event(events, mark) for mark in _MARKS)
     outcome, llm = running.get("outcome") or {}, used.get("use")
     seconds = _number(outcome.get("seconds")) or _number(running.get("seconds"))
     status = str(state.get("state", "queued"))
@@ -270,8 +273,20 @@ def _happened(path: Path) -> _Happened:
     return _Happened(status, state.get("cause"), state.get("message"), seconds, outcome, llm)
 
 
-_STATE, _RUNNING, _GATEWAY = b'"type":"state"', b'"data":{"stage":"running"', b'"type":"gateway"'
-_MARKS = (_STATE, _RUNNING, _GATEWAY)
+def _last_event(events: bytes, mark: bytes) -> dict[str, Any]:
+    """The data of the last line that has the mark near its start; empty if there is none."""
+    at = events.rfind(mark)
+    while at >= 0:
+        start = events.rfind(b"\n", 0, at) + 1
+        if at - start < 160:
+            end = events.find(b"\n", at)
+            data: dict[str, Any] = from_json(events[start : end if end > 0 else None])["data"] or {}
+            return data
+        at = events.rfind(mark, 0, start)
+    return {}
+
+
+_MARKS = (b'"type":"state"', b'"data":{"stage":"running"', b'"type":"gateway"')
 
 
 def task_facts(catalogue: Catalogue | None = None) -> dict[str, Facts]:
