@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from mleredux.errors import MlereduxError
 from mleredux_experiments.analysis import analyse
 from mleredux_experiments.attempts import attempts, pass_all, pass_at
 from mleredux_experiments.curves import medals_per_dollar, over_time, time_to_medal
+from mleredux_experiments.failures import Finding
 from mleredux_experiments.inference.ranking import interquartile_mean, profile, ranking
-from mleredux_experiments.measures import MEASURES
-from mleredux_experiments.results import Row, Version
+from mleredux_experiments.measures import MEASURES, measure
+from mleredux_experiments.results import Results, Row, Version
 from mleredux_experiments.selection import selection
 from mleredux_experiments.sources import load
 
@@ -61,6 +63,39 @@ def test_medals_over_time_and_the_time_to_the_first() -> None:
     assert survival is not None
     assert (survival.medals, survival.runs, survival.hours[0], survival.share[0]) == (1, 2, 0.5, 50)
     assert survival.median == 0.5
+
+
+def test_submissions_of_unknown_time_are_not_taken_for_failures() -> None:
+    unknown = row("a", 0, 0.95, hours=2.0)
+    assert [measure(f"any_medal@{time}").of(unknown) for time in ("1h", "2h")] == [None, 100]
+    known = row("b", 0, 0.95, hours=2.0, versions=(Version(1800, 0.95, True),))
+    assert over_time([unknown, known]) == over_time([known]) and time_to_medal([unknown, known]) == time_to_medal(
+        [known]
+    )
+
+
+def test_variants_of_a_competition_are_its_triple() -> None:
+    """Published, repaired and re-split: paired by competition, in differences, ranks and failures."""
+    names = {"": "published", "+fixed": "fixed", "+private": "private"}
+    fell = (Finding("overfitting", "measured 0.9, scored 0.1", "report.json"),)
+    rows = [
+        replace(
+            row(f"{task}{variant}", seed, 0.4 if variant == "+private" else 0.95, findings=fell if variant else ()),
+            arm=arm,
+        )
+        for variant, arm in names.items()
+        for task in ("digits", "wine", "diabetes")
+        for seed in range(2)
+    ]
+    found = analyse(Results(tuple(rows)), arms=list(names.values()))
+    assert [(one.b, one.difference, len(one.tasks)) for one in found.comparisons] == [
+        ("fixed", 0, 3),
+        ("private", -100, 3),
+    ]
+    assert [(one.failures[0].category, one.failures[0].difference) for one in found.comparisons] == [
+        ("overfitting", 100)
+    ] * 2
+    assert [(one.arm, one.rank) for one in found.ranking] == [("published", 1), ("fixed", 1), ("private", 3)]
 
 
 def test_selection_measures_optimism_and_regret() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,10 @@ def test_equivalence_is_asked_first_where_it_is_the_question(add_run: AddRun, tm
         for margin, asked in ((3, False), (3, True), (0.5, True), (1.1, True))
     }
     assert verdicts == {(3, False): "better", (3, True): "equivalent", (0.5, True): "better", (1.1, True): "undecided"}
+    alike = results.where(["agent=v1"])
+    both = alike.keep([*alike.rows, *(replace(row, arm="v2") for row in alike.rows)])
+    same = compare(both, "v1", "v2", "percentile", margin=3, equivalence=True)  # (1 - 0.03)^99 < 0.05
+    assert (same.verdict, same.needed and same.needed.tasks) == ("undecided", 99)
     with pytest.raises(MlereduxError, match="needs a margin"):
         compare(results, "v1", "v2", equivalence=True)
 

@@ -46,6 +46,10 @@ def test_every_arm_meets_each_task_and_seed_once_and_arms_alternate(tmp_path: Pa
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
 
 
+def test_the_primary_measure_may_be_that_after_a_time(tmp_path: Path) -> None:
+    check_plan(read_plan(written(tmp_path, PLAN.replace("any_medal", "any_medal@2h")), current()), current())
+
+
 def test_a_grid_makes_an_arm_for_each_combination(tmp_path: Path) -> None:
     grid = "\n[arms.v1.grid]\nlimits.time_limit = ['1h', '2h']\nobfuscated = [false, true]\n[arms.v2]"
     arms = read_plan(written(tmp_path, PLAN.replace("[arms.v2]", grid)), current()).all_arms()
@@ -66,7 +70,7 @@ def test_a_grid_makes_an_arm_for_each_combination(tmp_path: Path) -> None:
         ('"2g"', '"2x"', "arms.v2.limits.memory_mb: '2x' is not a valid size"),
         ("margin = 3.0", 'analysis = "equivalence"', 'analysis = "equivalence" needs a margin above 0'),
         ("margin = 3.0", "margin = -1", "experiment.margin: it must be greater than or equal to 0, not -1."),
-        ("any_medal", "any_medl", "experiment.primary: there is no measure 'any_medl'. Did you mean any_medal?"),
+        ("any_medal", "any_medl", "experiment.primary: There is no measure 'any_medl'. Did you mean any_medal?"),
         ("[limits]", "[limts]", "no field limts. Did you mean limits?"),
         ("tasks =", "tsks =", "no field experiment.tsks. Did you mean experiment.tasks?"),
         ('agent = "dummy"', 'agent = "dummy"\ncontext = "no.md"', "arms.v1.context: "),

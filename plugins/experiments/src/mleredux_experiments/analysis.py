@@ -17,7 +17,7 @@ from mleredux_experiments.inference.errors import holm
 from mleredux_experiments.inference.ranking import Rank, ranking
 from mleredux_experiments.measures import MEASURES, Estimate, cells, deterministic, estimate, measure, summarise
 from mleredux_experiments.outcomes import counts
-from mleredux_experiments.results import Results
+from mleredux_experiments.results import Results, pairing
 from mleredux_experiments.selection import Selection, selection
 from mleredux_experiments.uniformity import check_arms
 
@@ -179,7 +179,8 @@ def analyse(
             notes.append(str(error))
     sign = -1.0 if what.lower else 1.0
     share = what.unit == "%" and what.name != "percentile"
-    table = {arm: {task: sign * one for task, one in cells(rows[arm], what).items()} for arm in order}
+    key = pairing(rows.values())
+    table = {arm: {task: sign * one for task, one in cells(rows[arm], what, key).items()} for arm in order}
     ranks = ranking(table, share) if what.averaged else []
     return Analysis(
         name=name,

@@ -61,7 +61,7 @@ def over_time(rows: Sequence[Row], *, most: float | None = None, seed: int = 0) 
     Returns:
         None if no run has versions.
     """
-    known = [row for row in rows if row.counts and row.hours is not None]
+    known = _with_versions(rows)
     if not any(row.versions for row in known):
         return None
     end = most or max(row.hours or 0 for row in known)
@@ -96,7 +96,7 @@ def _curve(rows: Sequence[Row], end: float, place: Callable[[Version], float], s
 
 def time_to_medal(rows: Sequence[Row]) -> Survival | None:
     """The time to the first version that earns a medal; None if no run has versions."""
-    known = [row for row in rows if row.counts and row.hours is not None]
+    known = _with_versions(rows)
     if not any(row.versions for row in known):
         return None
     from scipy import stats
@@ -117,6 +117,11 @@ def time_to_medal(rows: Sequence[Row]) -> Survival | None:
     hours, share, below, above = (tuple(float(value) for value in column) for column in columns)
     median = float(function.quantiles[half[0]]) if len(half) else None
     return Survival(hours, share, below, above, median, len(events), len(known))
+
+
+def _with_versions(rows: Sequence[Row]) -> list[Row]:
+    """The runs of which it is known when they submitted what."""
+    return [row for row in rows if row.counts and row.hours is not None and (row.versions or not row.valid)]
 
 
 def _first_medal(row: Row) -> float | None:

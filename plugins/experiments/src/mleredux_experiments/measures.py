@@ -113,16 +113,12 @@ def measure(name: str) -> Measure:
     if amount is None:
         raise MlereduxError(f"{time!r} is not a time.", hint="Write it as any_medal@90m or any_medal@2h.")
     seconds = float(amount[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[amount[2]]
-    return Measure(
-        name,
-        f"{found.title} after {time}",
-        found.unit,
-        lambda row: found.of(row.at(seconds)),
-        found.bounds,
-        found.failure,
-        found.lower,
-        found.averaged,
-    )
+
+    def then(row: Row) -> float | None:
+        known = row.versions or not row.valid or (row.hours is not None and row.hours * 3600 <= seconds)
+        return found.of(row.at(seconds)) if known else None
+
+    return replace(found, name=name, title=f"{found.title} after {time}", value=then)
 
 
 def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:

@@ -73,12 +73,14 @@ def check_measure(plan: Plan) -> None:
     Raises:
         MlereduxError: There is not.
     """
-    from mleredux_experiments.measures import MEASURES
+    from mleredux_experiments.measures import MEASURES, measure
 
-    if plan.experiment.primary not in MEASURES:
-        near = difflib.get_close_matches(plan.experiment.primary, MEASURES, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"Measures are {', '.join(MEASURES)}."
-        raise MlereduxError(f"experiment.primary: there is no measure {plan.experiment.primary!r}.", hint=hint)
+    with _field("experiment.primary"):
+        try:
+            measure(plan.experiment.primary)
+        except MlereduxError as error:
+            near = difflib.get_close_matches(plan.experiment.primary, MEASURES, n=1)
+            raise MlereduxError(error.message, hint=f"Did you mean {near[0]}?" if near else error.hint) from None
 
 
 def check_plan(plan: Plan, catalogue: Catalogue) -> None:

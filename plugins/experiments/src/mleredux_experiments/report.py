@@ -37,7 +37,7 @@ _WORDS = {
     "one agent is better than another.",
     "These tasks again": "how the figure would vary if exactly these tasks were run again. Published tables give this "
     "one (±).",
-    "95 %": "intervals made in this way contain the true value in about 95 of 100 experiments.",
+    "Interval of 95 %": "intervals made in this way contain the true value in about 95 of 100 experiments.",
     "p": "how often chance alone gives a difference at least as large, if both agents are equally good.",
     "Point": "one in a hundred: from 40 % to 43 % are three points.",
     "Shrunken": "the difference on one task as estimated with all tasks; a single task's own is mostly luck.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -145,6 +145,12 @@ def source(task: str) -> str:
     """
     base = re.sub(r"\+.*", "", task.rpartition("@")[2])
     return re.sub(r"-(19|20)\d\d(?=-|$)|-fgvc\d+$", "", base) or base
+
+
+def pairing(arms: Iterable[Sequence[Row]]) -> Callable[[Row], str]:
+    """How tasks of arms are matched: by name; by competition if the arms have variants of the same ones."""
+    common = set.intersection(*({row.task for row in rows} for rows in arms))
+    return (lambda row: row.task) if common else (lambda row: row.base)
 
 
 @dataclass(frozen=True)

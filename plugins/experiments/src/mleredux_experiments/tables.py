@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mleredux_experiments.failures import CATEGORIES
+from mleredux_experiments.inference.difference import Comparison, level
 from mleredux_experiments.measures import MEASURES, Estimate, measure
 
 if TYPE_CHECKING:
     from mleredux_experiments.analysis import Analysis
-    from mleredux_experiments.inference.difference import Comparison
     from mleredux_experiments.leaderboard import Standing
 
 
@@ -214,7 +214,11 @@ def analysis_tables(found: Analysis) -> list[Table]:
             intervals.append((arm.name, one.mean, one.low, one.high, one.se_tasks, one.se_sources, one.tasks, one.runs))
     heads = ("arm", "mean", "low", "high", "SE by task", "SE by source", "tasks", "runs")
     optional = ("SE by source", "SE by task", "runs", "tasks")
-    tables.append(Table(f"{title.capitalize()}, tasks like these: 95 % interval", heads, tuple(intervals), optional))
+    tables.append(
+        Table(
+            f"{title.capitalize()}, tasks like these: {level(found.alpha)} interval", heads, tuple(intervals), optional
+        )
+    )
     for kind in ("splits", "categories"):
         groups = list(dict.fromkeys(name for arm in found.arms for name in getattr(arm, kind)))
         if len(groups) > 1:

@@ -61,8 +61,8 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
         return
     name, question, primary = (record[key] for key in ("name", "question", "primary"))
     click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
-    sizes = [len(record[key]) for key in ("arms", "tasks", "seeds")]
-    click.echo("{} arms × {} tasks × {} seeds = {} runs.\n".format(*sizes, record["runs"]))
+    sizes = [f"{len(record[key])} {key[:-1] if len(record[key]) == 1 else key}" for key in ("arms", "tasks", "seeds")]
+    click.echo(f"{' × '.join(sizes)} = {record['runs']} runs.\n")
     print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))
     hours, cost, basis = record["hours"], record["cost_usd"], record["basis"]
     took = "{mean:.3g} hours (80 %: {low:.3g} to {high:.3g}), from {past} past runs"
@@ -78,7 +78,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
             "at most": f"{record['most_hours']:.3g} hours, by the time limits",
             "cost": "${mean:.2f} (80 %: {low:.2f} to {high:.2f})".format(**cost) if cost else None,
             "detects": smallest if record["detectable"] is not None else basis,
-            "budget": {key: value for key, value in record["stop"].items() if value is not None},
+            "stop": {key: value for key, value in record["stop"].items() if value is not None},
         }
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,18 +93,26 @@ class FailureDifference:
 
 
 def failure_differences(
-    a: Sequence[Row], b: Sequence[Row], tasks: Iterable[str], alpha: float = 0.05, seed: int = 0
+    a: Sequence[Row],
+    b: Sequence[Row],
+    tasks: Iterable[str],
+    key: Callable[[Row], str],
+    alpha: float = 0.05,
+    seed: int = 0,
 ) -> tuple[FailureDifference, ...]:
     """Compare two arms by each category that occurs, over the tasks that they have in common.
+
+    Args:
+        key: The name of a run's task among `tasks`.
 
     Returns:
         The largest difference first; empty if the failures of some counted run are not known.
     """
     common = set(tasks)
-    own = [[row for row in rows if row.counts and row.task in common] for rows in (a, b)]
+    own = [[row for row in rows if row.counts and key(row) in common] for rows in (a, b)]
     if any(row.findings is None for rows in own for row in rows):
         return ()
-    having = [_by_task(rows) for rows in own]
+    having = [_by_task(rows, key) for rows in own]
     shared = sorted(having[0].keys() & having[1].keys())
     categories = {name for side in having for task in shared for run in side[task] for name in run}
     found = []
@@ -123,8 +131,8 @@ def failure_differences(
     return tuple(sorted(told, key=lambda one: -abs(one.difference)))
 
 
-def _by_task(rows: Iterable[Row]) -> Mapping[str, list[set[str]]]:
+def _by_task(rows: Iterable[Row], key: Callable[[Row], str]) -> Mapping[str, list[set[str]]]:
     found: dict[str, list[set[str]]] = {}
     for row in rows:
-        found.setdefault(row.task, []).append({finding.category for finding in row.findings or ()})
+        found.setdefault(key(row), []).append({finding.category for finding in row.findings or ()})
     return found

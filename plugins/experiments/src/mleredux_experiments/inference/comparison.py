@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from mleredux_experiments.inference.errors import Array, Interval, benjamini_hoc
 from mleredux_experiments.inference.power import Variance, needed
 from mleredux_experiments.inference.resampling import shuffled, sign_flip, two_level, variance_of
 from mleredux_experiments.measures import Measure, cells, check_metrics, deterministic, measure
-from mleredux_experiments.results import Results, Row, source
+from mleredux_experiments.results import Results, Row, pairing, source
 from mleredux_experiments.uniformity import check_arms, check_limits
 
 _TIE = 1e-12
@@ -52,9 +52,10 @@ def compare(
     both = results.keep([*rows["a"], *rows["b"]])
     check_arms(both)
     notes = check_limits(both)
-    pairs, left_out = _paired(both, rows["a"], rows["b"], what)
+    key = pairing(rows.values())
+    pairs, left_out = _paired(both, rows["a"], rows["b"], what, key)
     tasks = list(pairs)
-    reversed_ = what.lower or (not what.averaged and any(row.lower_is_better for row in both.rows if row.task in pairs))
+    reversed_ = what.lower or (not what.averaged and any(row.lower_is_better for row in both.rows if key(row) in pairs))
     sign = -1.0 if reversed_ else 1.0
     cells_a, cells_b = [sign * pairs[task][0] for task in tasks], [sign * pairs[task][1] for task in tasks]
     differences = means_of(cells_b) - means_of(cells_a)
@@ -69,10 +70,15 @@ def compare(
     goal = margin - abs(difference) if equivalence else abs(difference)
     goal = abs(goal) if abs(goal) > _TIE else margin
     lacking = needed(goal, parts, len(tasks), seeds, alpha, power) if goal and len(tasks) > 1 else None
-    if lacking and verdict == "undecided" and not equivalence:
+    rare = _rare(differences, margin, reach) if margin and np.ptp(differences) < _TIE else 0.0
+    if lacking and verdict == "undecided" and rare:
+        lacking = lacking.at_least(
+            math.ceil(math.log(alpha) / math.log1p(-rare)) - len(tasks), len(tasks), seeds_help=False
+        )
+    elif lacking and verdict == "undecided" and not equivalence:
         # A sign-flip test of fewer tasks that differ never reaches alpha, whatever the seeds.
         least, differing = math.ceil(1 - math.log2(alpha)), int(np.sum(np.abs(differences) > _TIE))
-        lacking = lacking.at_least(max(least - differing, 1), seeds_help=len(tasks) >= least)
+        lacking = lacking.at_least(max(least - differing, 1), len(tasks), seeds_help=len(tasks) >= least)
     told = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
     return Comparison(
         a=a,
@@ -93,27 +99,25 @@ def compare(
         needed=lacking,
         variance=parts,
         seeds=seeds,
-        bounds=_bounds(rows["a"], rows["b"], what),
+        bounds=_bounds(rows["a"], rows["b"], what, key),
         deterministic=tuple(name for name, own in ((a, rows["a"]), (b, rows["b"])) if deterministic(own)),
         left_out=left_out,
         notes=notes,
         tasks=told,
         places=tuple(_places(results, told, alpha, reach)),
-        failures=failure_differences(rows["a"], rows["b"], tasks, alpha, seed),
+        failures=failure_differences(rows["a"], rows["b"], tasks, key, alpha, seed),
     )
 
 
 def _paired(
-    both: Results, a: Sequence[Row], b: Sequence[Row], what: Measure
+    both: Results, a: Sequence[Row], b: Sequence[Row], what: Measure, key: Callable[[Row], str]
 ) -> tuple[dict[str, tuple[Array, Array]], dict[str, int]]:
-    """Values of both arms by task; by competition where the arms have variants of the same ones."""
+    """Values of both arms by task."""
     left_out = both.left_out
     tainted = sum(row.verdict in ("tainted", "not reproducible") for row in both.rows)
     if tainted:
         left_out["not trusted, counted as failures"] = tainted
-    found_a, found_b = cells(a, what), cells(b, what)
-    if not set(found_a) & set(found_b):
-        found_a, found_b = (cells(rows, what, lambda row: row.base) for rows in (a, b))
+    found_a, found_b = (cells(rows, what, key) for rows in (a, b))
     common = sorted(set(found_a) & set(found_b))
     names = a[0].arm, b[0].arm
     if not common:
@@ -123,7 +127,7 @@ def _paired(
         )
     if alone := len(set(found_a) ^ set(found_b)):
         left_out["tasks of one arm only"] = alone
-    check_metrics(what, [row for row in both.rows if row.task in common])
+    check_metrics(what, [row for row in both.rows if key(row) in common])
     return {task: (found_a[task], found_b[task]) for task in common}, left_out
 
 
@@ -178,11 +182,15 @@ def _equivalence(differences: Array, margin: float, reach: float | None) -> floa
         return None
     from scipy.special import stdtr
 
-    outside = margin - abs(float(differences.mean()))
     if se < _TIE:
-        unseen = outside / (reach - margin + outside) if reach and reach > margin else 1.0
-        return float((1 - unseen) ** len(differences)) if outside > 0 else 1.0
-    return float(stdtr(len(differences) - 1, -outside / se))
+        return float((1 - _rare(differences, margin, reach)) ** len(differences))
+    return float(stdtr(len(differences) - 1, -(margin - abs(float(differences.mean()))) / se))
+
+
+def _rare(differences: Array, margin: float, reach: float | None) -> float:
+    """If all tasks differ alike: the share of tasks with the opposite difference that would reach the margin."""
+    outside = margin - abs(float(differences.mean()))
+    return max(outside, 0.0) / (reach - margin + outside) if reach and reach > margin else float(outside > 0)
 
 
 def _verdict(
@@ -247,10 +255,10 @@ def _places(results: Results, told: Sequence[TaskDifference], alpha: float, reac
     return found
 
 
-def _bounds(a: Sequence[Row], b: Sequence[Row], what: Measure) -> Interval | None:
+def _bounds(a: Sequence[Row], b: Sequence[Row], what: Measure, key: Callable[[Row], str]) -> Interval | None:
     """The difference over all tasks and seeds of either arm if missing runs were the worst or the best for B."""
-    found = [cells(rows, what) for rows in (a, b)]
-    if what.bounds is None or not set(found[0]) & set(found[1]):
+    found = [cells(rows, what, key) for rows in (a, b)]
+    if what.bounds is None:
         return None
     ends, lacking = [], 0
     for rows, values in zip((a, b), found, strict=True):

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from mleredux_experiments.failures.counts import FailureDifference
     from mleredux_experiments.figures import Picture
 
+
+def level(alpha: float) -> str:
+    """The level of an interval as text: `95 %`."""
+    return f"{100 * (1 - alpha):.4g} %"
+
+
 Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided"]
 
 
@@ -116,7 +122,7 @@ class Comparison:
         """An interval as text: `95 % −1.2 to 19.0`."""
         if interval is None:
             return "no interval from one task"
-        return f"{100 * (1 - self.alpha):g} % {self.amount(interval.low)} to {self.amount(interval.high)}"
+        return f"{level(self.alpha)} {self.amount(interval.low)} to {self.amount(interval.high)}"
 
     def _told(self) -> str:
         match self.verdict:

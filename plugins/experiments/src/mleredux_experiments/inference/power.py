@@ -55,13 +55,12 @@ class Needed:
     detectable: float
     floor: float
 
-    def at_least(self, more_tasks: int, *, seeds_help: bool) -> Needed:
-        """The same with at least so many more tasks, or one more seed."""
+    def at_least(self, more_tasks: int, present: int, *, seeds_help: bool) -> Needed:
+        """The same with at least so many tasks more than are present, or one more seed."""
         more = max(more_tasks, self.more_tasks)
         seeds = max(self.more_seeds or 0, 1) if seeds_help and self.more_seeds is not None else None
         all_seeds = None if seeds is None or self.seeds is None else self.seeds + seeds - (self.more_seeds or 0)
-        tasks = self.tasks + more - self.more_tasks
-        return replace(self, more_tasks=more, tasks=tasks, more_seeds=seeds, seeds=all_seeds)
+        return replace(self, more_tasks=more, tasks=present + more, more_seeds=seeds, seeds=all_seeds)
 
     def sentence(self, *, separated: bool = True) -> str:
         """What would decide."""
