@@ -7,7 +7,8 @@ declares.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
 
 _OURS = "MLEREDUX_"
+_SEARCHING = re.compile(
+    r"(?i)(^|[/:@._-])(online|sonar|perplexity|search|deep-?research|compound|preset|auto)([/:@._-]|$)"
+)
+"""Names of models that search the web by themselves, or that stand for others."""
+_WILDCARDS = frozenset("*?[")
 
 
 def asks_of(agent: Agent) -> Grants:
@@ -114,8 +120,17 @@ def within(wanted: Grants, allowed: Grants) -> Grants:
         build_hosts=tuple(name for name in wanted.build_hosts if _reaches(allowed.build_hosts, name)),
         images=tuple(name for name in wanted.images if _named(allowed.images, name)),
         llm_fields=tuple(name for name in wanted.llm_fields if _named(allowed.llm_fields, name)),
-        llm_models=tuple(name for name in wanted.llm_models if _named(allowed.llm_models, name)),
+        llm_models=tuple(
+            name
+            for name in wanted.llm_models
+            if name in allowed.llm_models or (not _WILDCARDS & set(name) and includes_model(allowed.llm_models, name))
+        ),
     )
+
+
+def includes_model(names: Collection[str], model: str) -> bool:
+    """Whether names or patterns include a language model; one that searches the web must be named exactly."""
+    return model in names or (not _SEARCHING.search(model) and any(fnmatchcase(model, name) for name in names))
 
 
 def joined(*grants: Grants) -> Grants:
@@ -183,7 +198,7 @@ def _reaches(allowed: Iterable[str], name: str) -> bool:
 
 
 def _named(patterns: Iterable[str], name: str) -> bool:
-    return name in patterns or (not set(name) & set("*?[") and any(fnmatchcase(name, one) for one in patterns))
+    return name in patterns or (not _WILDCARDS & set(name) and any(fnmatchcase(name, one) for one in patterns))
 
 
 def _is_protected(name: str, protected: Iterable[str]) -> bool:

@@ -83,6 +83,7 @@ def test_a_run_gets_what_its_user_grants_and_the_administrator_allows(local: Loc
         {"llm_fields": ["tools.web_fetch"]},
         {"llm_models": ["big-1", "bigger"]},
         {"llm_models": ["*"]},
+        {"llm_models": ["big-search-1"]},  # must be named exactly
     ],
 )  # fmt: skip
 def test_nothing_beyond_what_the_administrator_allows_is_granted(

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from mleredux.errors import SandboxError
+from mleredux.plugin.gateway import includes_model
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 CONFIG_VARIABLE = "MLEREDUX_GATEWAY_CONFIG"
 Family = Literal["openai", "anthropic"]
-SEARCHING = re.compile(
-    r"(?i)(^|[/:@._-])(online|sonar|perplexity|search|deep-?research|compound|preset|auto)([/:@._-]|$)"
-)
-"""Names of models that search the web by themselves, or that stand for others."""
 _README = "See the README of mleredux-gateway."
 
 
@@ -101,7 +96,7 @@ class Upstream:
         """Return whether agents may request this model here; one that searches the web must be named exactly."""
         if model in self.config.rename:
             return True
-        return _matches(model, self.config.models)
+        return includes_model(self.config.models, model)
 
     def url(self, path: str) -> str:
         """Return the URL of an endpoint.
@@ -146,12 +141,7 @@ class GatewayConfig:
         """Return the first upstream of a protocol that offers a model; for one that the run was granted, the first."""
         possible = [one for one in self.upstreams if one.config.protocol == family]
         offered = (one for one in possible if one.offers(model))
-        return next(offered, possible[0] if possible and _matches(model, self.granted) else None)
-
-
-def _matches(model: str, names: tuple[str, ...]) -> bool:
-    """Return whether names or patterns include a model; one that searches the web must be named exactly."""
-    return model in names or (not SEARCHING.search(model) and any(fnmatchcase(model, name) for name in names))
+        return next(offered, possible[0] if possible and includes_model(self.granted, model) else None)
 
 
 def config_path(environment: Mapping[str, str]) -> Path:
