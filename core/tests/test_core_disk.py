@@ -17,7 +17,7 @@ from mleredux._core.store.sparse import copy, move_contents
 from mleredux._core.submissions.intake import disk_usage
 from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+needs_root = pytest.mark.usefixtures("root")
 
 
 def mounted(path: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import threading
 import time
@@ -22,7 +21,6 @@ from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN, FILLING, HIDING
 from mleredux_testing.toys import TOY_PLUGIN
 
 LIMIT = 48 << 20
-needs_volumes = pytest.mark.skipif(os.geteuid() != 0, reason="volumes take root")
 
 
 @contextmanager
@@ -58,7 +56,7 @@ def loops_left() -> set[str]:
     return {line.split()[0] for line in shown.splitlines() if "(deleted)" in line}
 
 
-@needs_volumes
+@pytest.mark.usefixtures("root")
 def test_no_attack_takes_more_of_the_disk_than_the_limit(engine: str, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     before = loops_left()

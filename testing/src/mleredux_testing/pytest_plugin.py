@@ -53,6 +53,13 @@ def shared(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture(scope="session")
+def root() -> None:
+    """Root privileges, as for mounting."""
+    if os.geteuid() != 0:
+        skip_or_fail("root", "the tests don't run as root")
+
+
+@pytest.fixture(scope="session")
 def docker_engine() -> None:
     """A Docker engine that answers."""
     try:
