@@ -90,7 +90,11 @@ class PodmanHandle:
     def _signal(self, name: str) -> None:
         if not self._closed and self._running():
             what = f"Container {self.id[:12]} can't be sent SIG{name}"
-            call(what, "kill", f"--signal={name}", self.id, absent=True)
+            try:
+                call(what, "kill", f"--signal={name}", self.id, absent=True)
+            except SandboxError:
+                if self._running():  # else it ended meanwhile
+                    raise
 
 
 def wait_for_log(log: Path, seconds: float) -> None:
