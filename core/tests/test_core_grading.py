@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import socket
@@ -137,8 +138,7 @@ def test_a_grader_that_hangs_is_ended(toy: Any, tmp_path: Path) -> None:
     task, prepared, path = copy_of_sample(toy, "toy-hangs", tmp_path)
     [found] = score_in_children([Job(task, path, prepared.private)], toy.catalogue, seconds=4)
     assert isinstance(found, InvalidSubmission) and "took longer than 4 seconds" in str(found)
-    below = psutil.Process().children(recursive=True)  # others may be grading on this machine
-    assert not [one for one in below if "mleredux._core.stages.grade_child" in _command(one)]
+    assert not _graders(psutil.Process())  # others may be grading on this machine
 
 
 def test_what_fells_a_grader_costs_no_other_submission_of_the_batch(toy: Any, tmp_path: Path) -> None:
@@ -171,11 +171,7 @@ def test_a_list_of_submissions_is_graded_by_one_process(toy: Any, tmp_path: Path
 def test_a_grader_is_ended_with_the_program_that_asked_it(toy: Any, until: Any) -> None:
     program = toy.start("toy-hangs", "--agent", "copy")
 
-    def graders() -> list[psutil.Process]:
-        mine = psutil.Process(program.pid).children(recursive=True)
-        return [one for one in mine if "mleredux._core.stages.grade_child" in _command(one)]
-
-    [grader] = until(graders)
+    [grader] = until(lambda: _graders(psutil.Process(program.pid)))
     program.kill()
     program.wait()
     until(lambda: not grader.is_running() or grader.status() == psutil.STATUS_ZOMBIE)
@@ -240,8 +236,9 @@ def _environment(process: psutil.Process) -> dict[str, str]:
         return {}
 
 
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+def _graders(program: psutil.Process) -> list[psutil.Process]:
+    """Grandchildren of its fork server: each has a guard between the two."""
+    with contextlib.suppress(psutil.Error):
+        servers = [one for one in program.children() if "mleredux._core.forkserver" in one.cmdline()]
+        return [grader for server in servers for guard in server.children() for grader in guard.children()]
+    return []

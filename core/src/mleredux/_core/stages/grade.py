@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import itertools
 import json
 import math
-import os
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mleredux._core import forkserver
 from mleredux._core.data import as_prepared
 from mleredux._core.medals import medals, percentile, read_leaderboard
 from mleredux._core.models import GradingInput, Ledger, Report, Score, Submitted, Task, Unusable
@@ -131,53 +128,42 @@ def ask_child(
         Cancelled: A user cancelled the run.
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-grade-") as folder:
-        request = Path(folder) / "request.json"
         answers = [Path(folder) / f"answer-{number}.json" for number in range(len(jobs))]
-        request.write_text(
-            json.dumps(
-                {
-                    "jobs": [(task.id, str(path.resolve()), str(private.resolve())) for task, path, private in jobs],
-                    "answers": [str(answer) for answer in answers],
-                    "block": catalogue.block,
-                    "load": requested(catalogue),
-                    "memory_mb": min(memory_mb, machine().memory_mb),
-                    "parent": os.getpid(),
-                }
-            )
-        )
+        request = {
+            "jobs": [(task.id, str(path.resolve()), str(private.resolve())) for task, path, private in jobs],
+            "answers": [str(answer) for answer in answers],
+            "block": catalogue.block,
+            "load": requested(catalogue),
+            "memory_mb": min(memory_mb, machine().memory_mb),
+        }
         with (Path(folder) / "stderr").open("w+b") as errors:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "mleredux._core.stages.grade_child", str(request)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                cwd=folder,
-                start_new_session=True,
-                env=child_environment(),
+            child = forkserver.start(
+                "mleredux._core.stages.grade_child:main",
+                request,
+                environment=child_environment(),
+                folder=folder,
+                errors=errors.fileno(),
             )
             try:
                 ended = _await(child, answers, seconds, cancelled)
             finally:
-                with contextlib.suppress(ProcessLookupError):  # what the grader started goes with it
-                    os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
+                child.close()
             results = [json.loads(answer.read_bytes()) for answer in answers if answer.exists()]
             if len(results) < len(jobs) and not (results and results[-1].get("felled")):
-                errors.seek(max(0, errors.seek(0, os.SEEK_END) - 2000))
+                errors.seek(max(0, errors.seek(0, io.SEEK_END) - 2000))
                 last = errors.read().decode(errors="replace").strip().splitlines()
-                reason = ended or f"the grader's process ended with code {child.returncode}"
+                reason = ended or f"the grader's process ended with code {child.code}"
                 results.append({"error": f"{reason}: {last[-1]}" if last else reason, "felled": ended is None})
             return results
 
 
 def _await(
-    child: subprocess.Popen[bytes], answers: Sequence[Path], seconds: float, cancelled: Callable[[], bool]
+    child: forkserver.Child, answers: Sequence[Path], seconds: float, cancelled: Callable[[], bool]
 ) -> str | None:
     """Wait for the child; why it was given up, where it was."""
     done, since = 0, time.monotonic()
     while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(_POLL_SECONDS)
+        if child.wait(_POLL_SECONDS):
             return None
         while done < len(answers) and answers[done].exists():
             done, since = done + 1, time.monotonic()

@@ -1,4 +1,4 @@
-"""The child process that scores: `python -m mleredux._core.stages.grade_child REQUEST.json`.
+"""What the child process does that scores.
 
 It gives up the network before anything is read that an agent left, and limits its own memory.
 """
@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +24,12 @@ _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
 
 
-def main(request_path: str) -> None:
+def main(request: Mapping[str, Any], _files: Sequence[int]) -> None:
     """Score what the request names, one by one.
 
     Each answer is a file: `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`, with `offline`: whether
     there was no network. Where memory runs out, this process is not fit for the next one, and ends.
     """
-    request = json.loads(Path(request_path).read_bytes())
     offline = leave_network()
     die_with(request["parent"])
     limit_memory(request["memory_mb"] * 2**20)
@@ -92,7 +92,3 @@ def score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> d
         return {"error": str(error).rstrip(".")}
     except Exception as error:  # a grader may raise anything; the parent tells it of the task
         return {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

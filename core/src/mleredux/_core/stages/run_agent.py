@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from mleredux._core import forkserver
 from mleredux._core.data import Prepared
 from mleredux._core.egress import ANY, Egress, Rule
 from mleredux._core.egress import SOCKET as PROXY_SOCKET
@@ -15,6 +16,7 @@ from mleredux._core.grants import passed_variables, protected_variables
 from mleredux._core.masks import Mask
 from mleredux._core.models import Attempts, Cause, Outcome, Submitted, Verdict
 from mleredux._core.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
+from mleredux._core.plugins.children import child_environment
 from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
@@ -141,6 +143,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         _clear(launch, aside=before.started)
         session.emit(Attempt(status="starting"))
         handle = sandbox.start(launch)
+    forkserver.warm(child_environment())
     session.emit(
         AgentFound(
             status="adopted" if adopted else "started",

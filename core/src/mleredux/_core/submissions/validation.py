@@ -8,8 +8,7 @@ import itertools
 import json
 import math
 import os
-import subprocess
-import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -77,32 +76,36 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO) -> None:
     Raises:
         _Malformed: It is not well-formed, or could not be checked within the limits.
     """
+    from mleredux._core import forkserver
     from mleredux._core.plugins import current
     from mleredux._core.plugins.children import child_environment, requested
 
     catalogue = current()
     request = {
         "schema": schema.model_dump(mode="json"),
-        "file": file.fileno(),
         "block": catalogue.block,
         "load": requested(catalogue),
         "memory_mb": CHECK_MEMORY_MB,
-        "parent": os.getpid(),
     }
-    command = [sys.executable, "-m", "mleredux._core.submissions.validation_child", json.dumps(request)]
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            pass_fds=[file.fileno()],
-            timeout=CHECK_SECONDS,
-            env=child_environment(),
+    with tempfile.TemporaryFile() as answer, Path(os.devnull).open("wb") as errors:
+        child = forkserver.start(
+            "mleredux._core.submissions.validation_child:main",
+            request,
+            environment=child_environment(),
+            folder="/",
+            errors=errors.fileno(),
+            files=[file.fileno(), answer.fileno()],
         )
-    except subprocess.TimeoutExpired:
-        raise _Malformed(f"{schema.file} could not be checked within {CHECK_SECONDS:.0f} seconds.") from None
+        try:
+            in_time = child.wait(CHECK_SECONDS)
+        finally:
+            child.close()
+        answer.seek(0)
+        said = answer.read()
+    if not in_time:
+        raise _Malformed(f"{schema.file} could not be checked within {CHECK_SECONDS:.0f} seconds.")
     try:
-        fault = json.loads(done.stdout)["fault"]
+        fault = json.loads(said)["fault"]
     except (ValueError, KeyError):
         raise _Malformed(f"{schema.file} could not be checked within {CHECK_MEMORY_MB >> 10} GiB of memory.") from None
     if fault is not None:

@@ -1,4 +1,4 @@
-"""The child process that checks a submission: `python -m mleredux._core.submissions.validation_child REQUEST`.
+"""What the child process does that checks a submission.
 
 It gives up the network before it reads anything that an agent wrote, and limits its own memory.
 """
@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mleredux._core.stages.grade_child import die_with, leave_network, limit_memory
 
 
-def main(text: str) -> None:
-    """Check the open file that the request names, and print `{"fault": sentence}`, or null for a well-formed one."""
-    request = json.loads(text)
-    answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # where plugins print, too
+def main(request: Mapping[str, Any], files: Sequence[int]) -> None:
+    """Check an open file, and write `{"fault": sentence}` to another, or null for a well-formed one."""
+    submission, answer = files
     leave_network()
     die_with(request["parent"])
     limit_memory(request["memory_mb"] << 20)
@@ -31,7 +30,7 @@ def main(text: str) -> None:
     fault = None
     try:
         task = catalogue.task(schema.task) if schema.reference is not None else None
-        with os.fdopen(request["file"], "rb") as file:
+        with os.fdopen(submission, "rb") as file:
             check(schema, file, task)
     except InvalidSubmission as error:
         fault = str(error)
@@ -39,9 +38,5 @@ def main(text: str) -> None:
         fault = f"{schema.file} could not be checked: {error}"
     except MemoryError:
         fault = f"{schema.file} needs more than {request['memory_mb'] >> 10} GiB of memory to be checked."
-    with answer:
-        json.dump({"fault": fault}, answer)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    with os.fdopen(answer, "w") as file:
+        json.dump({"fault": fault}, file)

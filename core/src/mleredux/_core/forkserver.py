@@ -1,0 +1,238 @@
+"""Child processes that are forked from one in which what grading imports is there already.
+
+Importing pandas for each submission would cost more than grading it. So one process imports it once, before anything is
+read that an agent wrote, and forks for each request; it reads nothing but requests of its parent. Each child is guarded
+by a process between the two, which ends the child, and all that it started, when the parent closes or dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+PRELOADED = (
+    "pandas",
+    "mleredux._core.plugins",
+    "mleredux._core.submissions.validation",
+    "mleredux._core.tables.definition",
+)
+_IDLE_SECONDS = 60.0
+_MOST_FILES = 8
+_ACKNOWLEDGED = b"\n"
+_INHERITED = ("PYTHON", "LD_", "DYLD_", "OMP_", "OPENBLAS_", "MKL_")
+"""Variables that count where a process starts: with others, there is another server."""
+
+_lock = threading.Lock()
+_servers: dict[Any, tuple[socket.socket, subprocess.Popen[bytes]]] = {}
+
+
+class Child:
+    """A function that runs in a process of its own, without this process's input and output."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.code: int | None = None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it has ended; False if it has not after so many seconds."""
+        if self.code is None:
+            if not select.select([self._connection], [], [], seconds)[0]:
+                return False
+            said = self._connection.recv(64)
+            self.code = int(said) if said else -signal.SIGKILL
+        return True
+
+    def close(self) -> None:
+        """End it, and all that it started."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+        while not self.wait(_IDLE_SECONDS):
+            pass
+        self._connection.close()
+
+
+def start(
+    function: str,
+    request: Mapping[str, Any],
+    *,
+    environment: Mapping[str, str],
+    folder: str,
+    errors: int,
+    files: Sequence[int] = (),
+) -> Child:
+    """Call `module:function(request, files)` in a child process.
+
+    Args:
+        function: What to call.
+        request: JSON-able; it gets `parent`, the id of the process with which the child is to end.
+        environment: The child's variables; `PYTHONPATH` is its import path.
+        folder: Its current folder.
+        errors: The open file that becomes its standard error.
+        files: Open files that the function gets.
+
+    Raises:
+        OSError: No process can be started.
+    """
+    told = {"function": function, "request": request, "environment": dict(environment), "folder": folder}
+    for last in (False, True):
+        ours, theirs = socket.socketpair()
+        with theirs:
+            control = _control(environment)
+            with contextlib.suppress(OSError):  # it was idle, and has just ended
+                socket.send_fds(control, [b"\0"], [theirs.fileno(), errors, *files])
+        with contextlib.suppress(OSError):
+            ours.sendall(json.dumps(told).encode() + b"\n")
+            if ours.recv(1) == _ACKNOWLEDGED:
+                return Child(ours)
+        ours.close()
+        if last:
+            break
+        _forget(environment)
+    raise OSError("the process that starts graders ended")
+
+
+def warm(environment: Mapping[str, str]) -> None:
+    """Start the server now, so that it imports while something else is waited for."""
+    _control(environment)
+
+
+def _key(environment: Mapping[str, str]) -> Any:
+    given = (item for item in environment.items() if item[0].startswith(_INHERITED) and item[0] != "PYTHONPATH")
+    return os.getpid(), *sorted(given)
+
+
+def _control(environment: Mapping[str, str]) -> socket.socket:
+    """The connection to the server, which is started if there is none."""
+    with _lock:
+        key = _key(environment)
+        if key not in _servers:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", __name__, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    cwd="/",
+                    start_new_session=True,
+                    env=dict(environment),
+                )
+            _servers[key] = ours, process
+        return _servers[key][0]
+
+
+def _forget(environment: Mapping[str, str]) -> None:
+    with _lock:
+        if found := _servers.pop(_key(environment), None):
+            found[0].close()
+            found[1].wait()
+
+
+def serve(control: socket.socket) -> None:
+    """Fork for each request, until the parent ends, or there was nothing to do for a while."""
+    for name in PRELOADED if sys.platform == "linux" else ():  # elsewhere, forks of such a process may crash
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    gc.freeze()
+    while True:
+        asked = select.select([control], [], [], _IDLE_SECONDS)[0]
+        busy = _reap()
+        if not asked:
+            if busy:
+                continue
+            return
+        told, given, *_ = socket.recv_fds(control, 1, _MOST_FILES)
+        if not told:
+            return
+        if os.fork() == 0:
+            control.close()
+            _guard(socket.socket(fileno=given[0]), given[1], given[2:])
+        for file in given:
+            os.close(file)
+
+
+def _reap() -> bool:
+    """Reap guards that have ended; whether there are others."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoReturn:
+    """Fork the child, and end it with its group when the connection is closed; say how it ended."""
+    told = json.loads(connection.makefile("rb").readline() or b"null")
+    if told is None:
+        os._exit(1)
+    told["request"]["parent"] = os.getpid()
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        _work(told, errors, files)
+    ended, lock = False, threading.Lock()
+
+    def end() -> None:
+        with lock, contextlib.suppress(ProcessLookupError, PermissionError):
+            if not ended:
+                os.killpg(child, signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
+
+    def watch() -> None:
+        connection.recv(1)
+        end()
+
+    connection.sendall(_ACKNOWLEDGED)
+    threading.Thread(target=watch, daemon=True).start()
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    end()  # what it started goes with it
+    with lock:
+        ended, (_, status) = True, os.waitpid(child, 0)
+    with contextlib.suppress(OSError):
+        connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
+
+
+def _work(told: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoReturn:
+    """Be the child."""
+    code = 1
+    try:
+        os.setsid()
+        os.dup2(errors, 2)
+        os.close(errors)
+        os.environ.clear()
+        os.environ.update(told["environment"])
+        before = told["environment"].get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:] = [*before, *(entry for entry in sys.path if entry not in before)]
+        importlib.invalidate_caches()
+        os.chdir(told["folder"])
+        module, _, name = told["function"].partition(":")
+        getattr(importlib.import_module(module), name)(told["request"], files)
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
