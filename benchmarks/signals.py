@@ -10,7 +10,7 @@ import mleredux
 
 TASKS = ("breast-cancer", "cell-nuclei", "diabetes", "digits", "wine")
 AGENTS = ("baseline", "automl", "dummy")
-"""Different ones, since code is compared with that of other agents only."""
+"""In turns, since code is compared with that of earlier runs of other agents only."""
 
 
 def main() -> None:
@@ -25,8 +25,8 @@ def main() -> None:
     count = 0
     with tempfile.TemporaryDirectory(prefix="mleredux-signals-") as folder:
         for task in TASKS:
-            for agent in AGENTS:
-                for seed in range(asked.seeds):
+            for seed in range(asked.seeds):
+                for agent in AGENTS:
                     run = mleredux.run(
                         task,
                         agent,
