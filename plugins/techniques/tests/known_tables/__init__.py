@@ -25,7 +25,9 @@ from technique_documents import TECHNIQUES, read
 Array = np.ndarray[Any, Any]
 Rng = np.random.Generator
 ROWS, TEST = 2_400, 0.3
-NAMES = ("leakage", "cv", "missing", "encoding", "scaling", "imbalance", "metric", "calibration", "eda")
+NAMES = (
+    "leakage", "cv", "missing", "encoding", "scaling", "imbalance", "metric", "calibration", "eda", "features", "shift"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ from mleredux_techniques._kit.seeds import Seed
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mleredux_techniques._kit.preprocessing import Rows
+    from mleredux_techniques._kit.splits import Pool
+
 REVISION = "2"
 """Part of the version of all planted tasks; increased whenever equal seeds give other data."""
 TRAIN, TEST, SAMPLE, ANSWERS, BOARD = (
@@ -174,7 +177,7 @@ def board(instance: Instance) -> list[float]:
     ]
     with threadpool_limits(1):
         for dataset, plan in plans:
-            one, rows = _whole(dataset, plan)
+            one, rows = across(dataset, plan)
             split = one.splits[0]
             trained, judged = matrices(rows)
             for model in MODELS:
@@ -198,7 +201,7 @@ def _careful(dataset: Dataset) -> dict[str, Any]:
     return {**numbers, **texts}
 
 
-def _whole(dataset: Dataset, plan: dict[str, Any]) -> Any:
+def across(dataset: Dataset, plan: dict[str, Any]) -> tuple[Pool, Rows]:
     """Return a pool whose only split is that of training and private test rows, and its rows."""
     import pandas as pd
 

@@ -47,18 +47,24 @@ def of_the_base(dataset: Dataset) -> list[str]:
     return [name for name in lively(dataset) if name not in planted]
 
 
-def plain(dataset: Dataset, features: list[str], rng: np.random.Generator) -> Dataset:
+def plain(dataset: Dataset, features: list[str], rng: np.random.Generator, test_share: float) -> Dataset:
     """Return the rows of both tables with some of their features, split again at random: no groups, no time."""
     columns = [*dataset.ids, *features, *dataset.targets]
     frame = pooled(dataset)[columns].iloc[rng.permutation(len(dataset.train) + len(dataset.test))]
-    cut = round((1 - TEST_SHARE) * len(frame))
+    cut = round((1 - test_share) * len(frame))
     kinds = {name: dataset.kinds[name] for name in (*dataset.ids, *features)}
     made = replace(dataset, train=frame.iloc[:cut], test=frame.iloc[cut:], features=tuple(features), kinds=kinds)
     return renumbered(resized(replace(made, group=None, time=None, planted={})), rng)
 
 
 def clean(
-    dataset: Dataset, technique: str, rng: np.random.Generator, *, numbers: int = 8, noise: float = 1.0
+    dataset: Dataset,
+    technique: str,
+    rng: np.random.Generator,
+    *,
+    numbers: int = 8,
+    noise: float = 1.0,
+    test_share: float = TEST_SHARE,
 ) -> Dataset:
     """Return a table of its own: some numbers of the competition, two that tell of the target, split at random.
 
@@ -67,7 +73,7 @@ def clean(
     """
     kept = of_the_base(dataset)
     need(dataset, technique, kept, 2, "numeric features")
-    made = plain(dataset, [str(name) for name in rng.permutation(kept)[:numbers]], rng)
+    made = plain(dataset, [str(name) for name in rng.permutation(kept)[:numbers]], rng, test_share)
     for name in ("size", "rate"):
         ours, theirs = levels(made, rng, noise=noise)
         scale = 10.0 ** float(rng.uniform(-2, 3))
@@ -152,6 +158,16 @@ def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> tuple[Ar
     return made[: len(dataset.train)], made[len(dataset.train) :]
 
 
+def with_level(dataset: Dataset, rng: np.random.Generator, noise: float = 0.0) -> Dataset:
+    """Return a dataset with `LEVEL`, of which all further columns are made, with more noise that they share."""
+    whole = pooled(dataset)
+    level = noisy_target(dataset, whole, rng)
+    if noise:
+        level = standardised(level + noise * rng.standard_normal(len(whole)))
+    ours, theirs = np.split(level, [len(dataset.train)])
+    return replace(dataset, train=dataset.train.assign(**{LEVEL: ours}), test=dataset.test.assign(**{LEVEL: theirs}))
+
+
 def noisy_target(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> Array:
     """Return what levels have in common: the target, or its classes in random order, with noise."""
     if dataset.problem == "regression":
@@ -171,3 +187,19 @@ def target_signal(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generato
     usable = sorted(str(name) for name, count in counts.items() if count >= 10) or [str(counts.index[0])]
     chosen = usable[int(rng.integers(len(usable)))]
     return (frame[dataset.target] == chosen).to_numpy(dtype=float)
+
+
+def skewed(dataset: Dataset, rng: np.random.Generator) -> Dataset:
+    """Replace the target by one in the same order with a long tail."""
+    from scipy.special import ndtri
+
+    values = pooled(dataset)[dataset.target].to_numpy(dtype=float)
+    values = values + 1e-6 * rng.standard_normal(len(values)) * values.std()
+    place = (np.argsort(np.argsort(values)) + 0.5) / len(values)
+    target = np.round(float(10 ** rng.uniform(1, 3)) * np.exp(float(rng.uniform(0.5, 0.8)) * ndtri(place)), 3)
+    cut = len(dataset.train)
+    return replace(
+        dataset,
+        train=dataset.train.assign(**{dataset.target: target[:cut]}),
+        test=dataset.test.assign(**{dataset.target: target[cut:]}),
+    )

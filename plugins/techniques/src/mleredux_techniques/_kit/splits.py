@@ -149,6 +149,11 @@ def assign_folds(strata: Array, groups: Array | None, count: int, *, seed: int) 
     return folds
 
 
+def parts_of(rows: int, most: int = 10) -> list[Array]:
+    """Return test rows in parts, on each of which a metric is computed, of at least 20 rows if possible."""
+    return np.array_split(np.random.default_rng(0).permutation(rows), int(np.clip(rows // 20, 2, most)))
+
+
 def _future(later: Array, seed: int) -> Split:
     rng = np.random.default_rng(1000 + seed)
     past, future = np.flatnonzero(~later), np.flatnonzero(later)

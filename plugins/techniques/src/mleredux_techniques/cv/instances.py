@@ -9,16 +9,15 @@ import numpy as np
 
 from mleredux_techniques._kit.dataset import Dataset, GroupColumn, Kind
 from mleredux_techniques._kit.instances import (
-    LEVEL,
     TEST_SHARE,
     fresh_names,
     levels,
     lively,
     merged,
-    noisy_target,
     pooled,
     resized,
     with_columns,
+    with_level,
 )
 
 if TYPE_CHECKING:
@@ -64,9 +63,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     made = with_columns(
         made, {name: (values[ours], values[theirs], held) for name, (values, held) in columns.items()}, rng
     )
-    level = noisy_target(made, pooled(made), rng)
-    made.train[LEVEL], made.test[LEVEL] = level[: len(made.train)], level[len(made.train) :]
-    made = replace(made, group=GroupColumn(group) if group else None, time=time)
+    made = replace(with_level(made, rng), group=GroupColumn(group) if group else None, time=time)
     return merged(resized(made), [] if kind == "none" else [kind])
 
 

@@ -10,6 +10,7 @@ from mleredux_techniques._kit.marks import component, f1, facts_of, finding, lis
 from mleredux_techniques._kit.postprocessing import Known
 from mleredux_techniques._kit.results import Facts
 from mleredux_techniques._kit.scorer import Scorer
+from mleredux_techniques._kit.splits import parts_of
 from mleredux_techniques.ensembling.document import EnsemblingAnalysis
 
 CLOSE = 0.01
@@ -18,7 +19,6 @@ UNSURE = 0.001
 LOST, ERRORS = 0.1, 4.0
 """A score is too good if the test's is worse by more than this share of what there is to learn, and this number of
 standard errors."""
-PARTS = 10
 TOLERANCES = """\
 - `score` of each model (weight 0.3): within 1 % of what there is to learn (the score of the truth minus that of a
   constant; half within 5 %); models that do not exist count against it
@@ -26,11 +26,6 @@ TOLERANCES = """\
   learn and four standard errors; only models whose score is correct count
 - `copies` (0.3): F1 of the pairs; either answer is correct for a correlation from 0.994 to 0.996
 - what no model is weighs a twentieth unless it is claimed"""
-
-
-def parts_of(rows: int) -> list[np.ndarray[Any, Any]]:
-    """Return test rows in parts, on each of which the metric is computed: ten, or fewer of at least 20 rows."""
-    return np.array_split(np.random.default_rng(0).permutation(rows), int(np.clip(rows // 20, 2, PARTS)))
 
 
 def losses(judge: Scorer, known: Known, told: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

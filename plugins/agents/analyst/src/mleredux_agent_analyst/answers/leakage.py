@@ -23,13 +23,13 @@ def analyse(tables: Tables) -> dict[str, Any]:
     """Return the document: a copy is detected by its strength, a noisy one by its lead over all other columns."""
     repeated, shared = duplicates(tables)
     told = {
-        name: _strength(tables, tables.train[name].to_numpy(dtype=float))
+        name: strength(tables, tables.train[name].to_numpy(dtype=float))
         for name in (*tables.ids, *tables.features)
         if tables.kinds[name] != "text"
     }
     order = sorted(told, key=lambda name: (-told[name], name))
     risks = [_risk(name, kind, told[name]) for name, kind in _suspects(tables, told).items()]
-    rows = _strength(tables, np.arange(len(tables.train), dtype=float))
+    rows = strength(tables, np.arange(len(tables.train), dtype=float))
     ids = [name for name in tables.ids if told.get(name, 0.0) >= ORDER]
     risks += [_risk(name, "id_order", told[name]) for name in ids]
     if rows >= ORDER and not ids:
@@ -69,7 +69,7 @@ def _kind(values: pd.Series[Any]) -> str:
     return "target_encoding" if values.nunique() < 0.5 * len(values) else "noisy_copy"
 
 
-def _strength(tables: Tables, values: Array) -> float:
+def strength(tables: Tables, values: Array) -> float:
     """Return |Spearman's correlation| with a numeric target; for classes, the largest one-vs-rest |2 AUC - 1|."""
     known = ~np.isnan(values)
     if known.sum() < 10:

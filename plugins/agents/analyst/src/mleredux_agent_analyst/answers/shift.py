@@ -1,0 +1,47 @@
+"""Distances of features between both tables; those that drift and tell of the target are left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from scipy.stats import ks_2samp
+
+from mleredux_agent_analyst.answers.leakage import strength
+from mleredux_agent_analyst.tables import Tables
+
+DRIFTS, TELLS = 0.1, 0.2
+MOST_VALUES = 50
+
+
+def analyse(tables: Tables) -> dict[str, Any]:
+    """Return the document: the target and relations are taken to be the same in the test."""
+    features = []
+    test = tables.train.head(0) if tables.test is None else tables.test
+    for name in tables.features:
+        distance = _distance(tables.train[name], test[name], tables.kinds[name])
+        if distance is not None:
+            tells = tables.kinds[name] == "number" and distance > DRIFTS
+            tells = tells and strength(tables, tables.train[name].to_numpy(dtype=float)) > TELLS
+            features.append({"column": name, "distance": distance, "broken": tells})
+    classes = tables.classes
+    target: Any = (
+        tables.labels.value_counts(normalize=True).to_dict() if classes else tables.train[tables.target].mean()
+    )
+    return {
+        "features": features,
+        "target": target if classes else float(target),
+        "changes": None,
+        "drop": [one["column"] for one in features if one["broken"]],
+        "weights": "none",
+        "recent": 1.0,
+    }
+
+
+def _distance(train: pd.Series[Any], test: pd.Series[Any], kind: str) -> float | None:
+    if kind == "number":
+        return float(ks_2samp(train.dropna(), test.dropna()).statistic)
+    if train.nunique() > MOST_VALUES:
+        return None
+    ours, theirs = (values.fillna("").astype(str).value_counts(normalize=True) for values in (train, test))
+    return float(ours.sub(theirs, fill_value=0).abs().sum() / 2)

@@ -1,0 +1,56 @@
+"""`features_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
+
+Tells = Literal["alone", "together", "nothing"]
+Transform = Literal["none", "sqrt", "log1p", "rank"]
+Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
+
+
+class Feature(Part):
+    """One feature: what it tells of the target, and whether a model gets it."""
+
+    column: Name
+    strength: Share = Field(
+        description="How well the values alone rank the target: the largest |2 AUC - 1| of one class against the rest "
+        "(classes of at least five rows), or |Spearman's correlation|; without missing values. 0 for texts."
+    )
+    tells: Tells = Field(
+        description="Whether it tells something of the target by itself (in any form, not only a monotone one), only "
+        "together with another feature, or nothing."
+    )
+    keep: bool
+
+
+class FeaturesAnalysis(Document):
+    """The features that a model should get, and the transform of its target."""
+
+    features: list[Feature] = Field(
+        max_length=MAX_ITEMS, description="Every feature, each once; one that is not listed is kept."
+    )
+    pairs: list[Pair] = Field(
+        max_length=500, description="Pairs of features that tell more together than the better one of them."
+    )
+    copies: list[Pair] = Field(
+        max_length=500, description="Pairs of numeric features with |Spearman's correlation| above 0.95."
+    )
+    skewness: float | None = Field(description="The third standardized moment of the target; null if it is a class.")
+    transform: Transform = Field(description="What models predict instead of a numeric target; `none` for classes.")
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> FeaturesAnalysis:
+        once((one.column for one in self.features), "features")
+        if self.skewness is None and self.transform != "none":
+            raise ValueError("transform: a target without skewness is a class, which is not transformed")
+        tells = {one.column: one.tells for one in self.features}
+        for pair in self.pairs:
+            if "nothing" in (tells.get(pair[0]), tells.get(pair[1])):
+                raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is said to tell nothing")
+        return self

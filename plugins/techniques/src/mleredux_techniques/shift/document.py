@@ -1,0 +1,54 @@
+"""`shift_analysis.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mleredux_techniques._kit.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
+
+
+class ShiftedFeature(Part):
+    """A feature, and its drift from the training table to the test."""
+
+    column: Name
+    distance: Share = Field(
+        description="Between the training and the test table: the Kolmogorov-Smirnov statistic of a number, without "
+        "missing values; the total variation distance of booleans and texts, whose missing values are one more value."
+    )
+    broken: bool = Field(
+        description="Whether its relation with the target in the training rows does not hold in the test, so that it "
+        "does harm. A feature also drifts because the target does, or without telling anything: these are not broken."
+    )
+
+
+class ShiftAnalysis(Document):
+    """What differs between training and test, and what to do about it."""
+
+    features: list[ShiftedFeature] = Field(
+        max_length=MAX_ITEMS, description="Every feature, each once; no texts of more than 50 values."
+    )
+    target: float | dict[Name, Share] = Field(
+        description="What is expected of the test rows: the mean of a numeric target, or the share of each class."
+    )
+    changes: Name | None = Field(
+        description="The feature along which the relation of others with the target changes within the training rows, "
+        "so that those with its smaller values are misleading; null if there is none."
+    )
+    drop: list[Name] = Field(max_length=MAX_ITEMS, description="Features that models do not get.")
+    weights: Literal["none", "covariate", "target"] = Field(description="The weights of the training rows.")
+    recent: Annotated[float, Field(gt=0, le=1)] = Field(
+        description="The share of the training rows that is used, those with the largest `changes`; 1 for all."
+    )
+    rationale: Text = ""
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> ShiftAnalysis:
+        once((one.column for one in self.features), "features")
+        once(self.drop, "drop")
+        if isinstance(self.target, dict) and abs(sum(self.target.values()) - 1) > 0.02:
+            raise ValueError("target: the shares of the classes do not add up to 1")
+        if self.recent < 1 and self.changes is None:
+            raise ValueError("recent contradicts changes: recent rows are those with the largest values of a feature")
+        return self

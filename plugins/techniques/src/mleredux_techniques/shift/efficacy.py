@@ -1,0 +1,187 @@
+"""Efficacy of advice on drift: the competition's metric of the reference models on parts of the private test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mleredux_techniques._kit.columns import class_name
+from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.competition import across
+from mleredux_techniques._kit.dataset import Instance
+from mleredux_techniques._kit.encoders import DropFeature
+from mleredux_techniques._kit.memory import remembered
+from mleredux_techniques._kit.plans import best_of, split_loss
+from mleredux_techniques._kit.preprocessing import Preprocessing, Rows, matrices
+from mleredux_techniques._kit.reference import MODELS, predict
+from mleredux_techniques._kit.results import Efficacy
+from mleredux_techniques._kit.scorer import scorer
+from mleredux_techniques._kit.splits import Pool, Split, parts_of
+from mleredux_techniques._kit.structure import in_time
+from mleredux_techniques.shift.document import ShiftAnalysis
+from mleredux_techniques.shift.facts import KEY
+
+Array = np.ndarray[Any, Any]
+ROWS, PARTS = 1_200, 20
+DRIFTS, MOST_TRIED = 0.1, 12
+"""Features with a larger distance may be broken; the farthest ones are tried."""
+HARM, CHANCE, CHANGE = 3.0, 1.5, 4.0
+"""A feature is broken, or may be, if leaving it out gains this number of standard errors; so for recent rows."""
+RATIO = 10.0
+_MEASURE = "{metric} of models of the training rows, on parts of the private test"
+_DROP = Preprocessing(encoding=DropFeature(name="drop"))
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is done with the training table, as in a `ShiftAnalysis`."""
+
+    drop: tuple[str, ...] = ()
+    weights: str = "none"
+    recent: float = 1.0
+
+
+def measure(document: ShiftAnalysis, instance: Instance) -> Efficacy:
+    """Execute the recommendation; choices are judged on other rows of the test than the strong one was chosen on."""
+    truth, dataset = instance.truth, instance.dataset
+    drop, weights, recent = truth["strong"]
+    told = document.target if isinstance(document.target, dict) else {"": document.target}
+    target = {class_name(name) if name else "": value for name, value in told.items()}
+    given = Advice(tuple(sorted({*document.drop} & {*dataset.features})), document.weights, document.recent)
+
+    def choice(advice: Advice, by: str | None, expected: dict[str, float]) -> Choice:
+        what = f"{len(advice.drop)} features left out, weights: {advice.weights}, {advice.recent:.0%} of the rows"
+        return Choice(losses(instance, advice, by, expected)[1::2], what)
+
+    made = judge(
+        choice(Advice(), None, {}),
+        choice(Advice(tuple(drop), weights, recent), truth["changes"] or truth["moment"], truth["target"]),
+        choice(given, document.changes, target),
+        overlap=0.0, scorer=scorer(dataset, instance.base), measure=_MEASURE, sample=dataset.sample,
+    )  # fmt: skip
+    return replace(made, training=None)  # judged by labels of the private test
+
+
+def reference(instance: Instance) -> dict[str, Any]:
+    """Return broken features, the feature along which relations change, and the strong choice."""
+    dataset, truth = instance.dataset, instance.truth
+    known = dataset.planted.get(KEY) or _measured(instance)
+    broken, moment = tuple(sorted(known["broken"])), known["changes"] or dataset.time
+    drifting = tuple(sorted(name for name, far in truth["distances"].items() if far > DRIFTS and name != moment))
+    recents = sorted({1.0, known.get("recent", 0.5)}, reverse=True) if moment else [1.0]
+    drops = [drop for drop in dict.fromkeys([(), broken, drifting]) if len(drop) < len(dataset.features)]
+
+    def best(options: list[Advice]) -> Advice:
+        named = {f"{advice}": advice for advice in options}
+        return named[best_of(named, lambda name: losses(instance, named[name], moment, truth["target"])[::2], 0.0)]
+
+    chosen = best([Advice(drop, "none", recent) for drop in drops for recent in recents])
+    chosen = best([replace(chosen, weights=weights) for weights in ("none", "covariate", "target")])
+    found = {"unsure": [], "open": [], **known}
+    return {
+        **{name: found[name] for name in ("broken", "unsure", "changes", "open")},
+        "moment": moment,
+        "strong": [list(chosen.drop), chosen.weights, chosen.recent],
+    }
+
+
+def gap(instance: Instance) -> Difference:
+    """Return what leaving out broken features and old rows gains."""
+    known = instance.dataset.planted[KEY]
+    advice = Advice(tuple(known["broken"]), "none", known["recent"])
+    naive, strong = (losses(instance, one, known["changes"], {})[1::2] for one in (Advice(), advice))
+    return difference(naive, strong, 0.0)
+
+
+def _measured(instance: Instance) -> dict[str, Any]:
+    """Return what leaving out each drifting feature, and old rows, gains on the test."""
+    dataset = instance.dataset
+    naive = losses(instance, Advice(), None, {})
+    far = sorted((-far, name) for name, far in instance.truth["distances"].items() if far > DRIFTS)[:MOST_TRIED]
+    gains = {name: difference(naive, losses(instance, Advice((name,)), None, {}), 0.0).ratio for _far, name in far}
+    found: dict[str, Any] = {
+        "broken": [name for name, gain in gains.items() if gain > HARM],
+        "unsure": [name for name, gain in gains.items() if CHANCE <= gain <= HARM],
+        "changes": None,
+        "open": [],
+    }
+    if dataset.time is not None:
+        old, new = (losses(instance, Advice(recent=share), dataset.time, {}) for share in (-0.5, 0.5))
+        gain = difference(old, new, 0.0).ratio
+        found["changes"] = dataset.time if gain > CHANGE else None
+        found["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
+    return found
+
+
+def losses(instance: Instance, advice: Advice, by: str | None, target: dict[str, float]) -> Array:
+    """Return the mean loss of the models on each part of the test.
+
+    Args:
+        by: The feature that orders the rows; of a negative share of recent rows, the old ones are used.
+        target: What is expected of the test rows: the share of each class, or the mean of the target under "".
+    """
+    key = f"losses across {advice} {by} {target if advice.weights == 'target' else ''}"
+    return remembered(instance.dataset, key, lambda: _losses(instance, advice, by, target))
+
+
+def _losses(instance: Instance, advice: Advice, by: str | None, target: dict[str, float]) -> Array:
+    one, rows = remembered(instance.dataset, "across", lambda: _pool(instance))
+    places = np.arange(len(rows.train))
+    if advice.recent != 1:
+        if by not in rows.columns:
+            raise ValueError(f"there is no feature {by!r}, by which rows are recent")
+        order = np.argsort(in_time(rows.train[by]).to_numpy(dtype=float), kind="stable")
+        count = max(round(abs(advice.recent) * len(order)), 2)
+        places = np.sort(order[-count:] if advice.recent > 0 else order[:count])
+    used = replace(rows, train=rows.train.iloc[places], codes=one.codes[places], how=dict.fromkeys(advice.drop, _DROP))
+    trained, judged = matrices(used)
+    weights = _weights(advice.weights, used, trained, judged, one.names, target)
+    told = [
+        predict(model, trained, one.y[places], judged, classes=rows.classes, seed=0, weights=weights)
+        for model in MODELS
+    ]
+    start = len(rows.train)
+    parts = parts_of(len(judged), PARTS)
+    return np.array(
+        [split_loss(instance, one, Split(places, start + part, 0), [found[part] for found in told]) for part in parts]
+    )
+
+
+def _pool(instance: Instance) -> tuple[Pool, Rows]:
+    """Return some training and test rows, all splits of which are those of both tables."""
+    dataset, rng = instance.dataset, np.random.default_rng(0)
+    small = [frame.iloc[np.sort(rng.permutation(len(frame))[:ROWS])] for frame in (dataset.train, dataset.test)]
+    one, rows = across(replace(dataset, train=small[0], test=small[1]), {})
+    return replace(one, dataset=dataset), rows
+
+
+def _weights(
+    kind: str, rows: Rows, trained: Array, judged: Array, names: Iterable[str], target: dict[str, float]
+) -> Array | None:
+    """Return the weights of the training rows: by the density ratio, or by what is expected of the target."""
+    if kind == "none":
+        return None
+    if kind == "covariate":  # S. Bickel et al., "Discriminative Learning Under Covariate Shift", JMLR 10 (2009)
+        both = np.vstack([trained, judged])
+        told = predict(
+            "linear", both, np.eye(2)[(np.arange(len(both)) >= len(trained)).astype(int)], trained, classes=True, seed=0
+        )
+        return np.asarray(np.clip(told[:, 1] / told[:, 0] * len(trained) / len(judged), 1 / RATIO, RATIO))
+    if rows.classes:
+        shares = np.array([max(target.get(name, 0.0), 1e-3) for name in names])
+        known = np.bincount(rows.codes, minlength=len(shares)) / len(rows.codes)
+        return np.asarray(np.clip(shares / np.maximum(known, 1e-3), 1 / RATIO, RATIO)[rows.codes])
+    return _tilted(rows.codes, target[""])
+
+
+def _tilted(values: Array, mean: float) -> Array:
+    """Return exponential weights by which numbers have a mean, as far as the range of their quantiles permits."""
+    from scipy.optimize import brentq
+
+    z = (values - values.mean()) / (values.std() + 1e-12)
+    wanted = float(np.clip((mean - values.mean()) / (values.std() + 1e-12), *np.quantile(z, [0.1, 0.9])))
+    slope = brentq(lambda k: np.average(z, weights=np.exp(np.clip(k * z, -30, 30))) - wanted, -20, 20)
+    return np.asarray(np.clip(np.exp(np.clip(slope * z, -30, 30)), 1 / RATIO, RATIO))

@@ -1,0 +1,53 @@
+"""Tables of which it is known what drifts, and what does harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from mleredux_techniques.kit import Dataset
+from technique_documents.shift import perfect
+
+from known_tables import Known, Rng, base, random_test
+
+ROWS = 800
+
+
+def _known(rng: Rng, kind: str, problem: str = "binary") -> Known:
+    """What a document claims besides distances; the wrong one overlooks it, or takes harmless drift for harm."""
+    table, test = base(rng, problem, ROWS), random_test(rng, ROWS)
+    level = table["y"].rank(method="first").to_numpy() / ROWS
+    right: dict[str, Any] = {"broken": [], "target": "target", "changes": None}
+    wrong = dict(right)
+    if kind == "sensor":
+        table["sensor"] = level + 0.2 * rng.standard_normal(ROWS) + 2.0 * test
+        table["noise"] = rng.standard_normal(ROWS) + 2.0 * test
+        right["broken"], wrong["broken"] = ["sensor"], ["noise"]
+    elif kind == "target":
+        kept = ~test | (rng.random(ROWS) < np.where(level > 0.5, 1.0, 0.2))
+        table, test = table[kept].reset_index(drop=True), test[kept]
+        wrong["target"] = "train"
+    elif kind == "turning":
+        week = rng.permutation(ROWS)
+        table["week"], test = week, week >= 0.7 * ROWS
+        table["f4"] = np.where(week < 0.35 * ROWS, -1, 1) * (level - 0.5) + 0.1 * rng.standard_normal(ROWS)
+        right["changes"] = "week"
+    return Known(table, test, right, wrong, "rmse" if problem == "regression" else "log-loss")
+
+
+def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+    """Distances are those of the tables."""
+    best = perfect(truth, dataset)
+    features = [{**one, "broken": one["column"] in claims["broken"]} for one in best["features"]]
+    target = truth[claims["target"]]
+    told = {"target": target.get("", target), "changes": claims["changes"]}
+    return {**best, **told, "features": features, "drop": [], "recent": 1.0}
+
+
+KINDS: dict[str, Callable[[Rng], Known]] = {
+    "sensor": partial(_known, kind="sensor"),
+    "target": partial(_known, kind="target"),
+    "turning": partial(_known, kind="turning", problem="regression"),
+}
