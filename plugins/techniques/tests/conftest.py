@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,8 +38,10 @@ class Bench:
 
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    folder = tmp_path_factory.mktemp("techniques")
-    yield Bench(Catalogue(load=[str(PLUGIN)]), DataStore(folder / "data"), PLUGIN)
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # workers share the tasks, whose preparation takes long and is locked
+    yield Bench(Catalogue(load=[str(PLUGIN)]), DataStore(folder / "techniques-data"), PLUGIN)
     set_current(None)
 
 
