@@ -13,18 +13,19 @@ EMPTY: dict[str, Any] = {
     "constant": {"0": 1.0},
     "constant_score": 0.0,
     "score": 0.0,
+    "improve": [],
     "steps": ["none"],
 }
 
 
 def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     constant = {truth["classes"][0]: 1.0} if truth.get("classes") else truth["constant"]
-    told = ("asks", "better", "ignores", "constant_score", "score")
+    told = ("asks", "better", "ignores", "constant_score", "score", "improve")
     return {**{name: truth[name] for name in told}, "constant": constant, "steps": truth["strong"]}
 
 
 def naive(best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:
-    return {"steps": ["none"], **({} if facts else {"ignores": []})}
+    return {"steps": ["none"], **({} if facts else {"ignores": [], "improve": []})}
 
 
 def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:
@@ -34,6 +35,7 @@ def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:
         **EMPTY,
         "asks": "numbers" if numbers else "probabilities",
         "constant": 0.0 if numbers else {"0": 0.5, "1": 0.5},
+        "improve": ["scale" if numbers else "thresholds"] if kind == "contradicting" else [],
         "ignores": every if kind in ("everything", "contradicting") else [],
         "steps": ["none"] if kind in ("empty", "contradicting") else ["mean" if numbers else "isotonic"],
     }

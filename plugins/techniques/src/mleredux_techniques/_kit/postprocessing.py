@@ -115,10 +115,12 @@ def _sigmoid(known: Known, judge: Scorer) -> Change:
 def _isotonic(known: Known, judge: Scorer) -> Change:
     from sklearn.isotonic import IsotonicRegression
 
-    tools = [
-        IsotonicRegression(out_of_bounds="clip", increasing="auto").fit(known.told[:, code], known.codes == code)
-        for code in range(known.told.shape[1])
-    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # predictions may tell nothing
+        tools = [
+            IsotonicRegression(out_of_bounds="clip", increasing="auto").fit(known.told[:, code], known.codes == code)
+            for code in range(known.told.shape[1])
+        ]
 
     def change(told: Array) -> Array:
         found = [tool.predict(told[:, code]) for code, tool in enumerate(tools)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -29,6 +29,11 @@ class MetricAnalysis(Document):
     )
     constant_score: float = Field(description="Its score on the rows of predictions.csv.")
     score: float = Field(description="The score of the predictions in predictions.csv, as they are.")
+    improve: list[Step] = Field(
+        max_length=len(get_args(Step)),
+        description="The single steps that improve this score by more than three standard errors, of temperature, "
+        "sigmoid, isotonic and thresholds, or of mean, median, log_mean, scale and round.",
+    )
     steps: list[Step] = Field(
         min_length=1, max_length=MOST_STEPS, description="The recommended post-processing, first step first."
     )
@@ -37,6 +42,7 @@ class MetricAnalysis(Document):
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> MetricAnalysis:
         once(self.ignores, "ignores")
+        once(self.improve, "improve")
         if (self.asks == "numbers") == isinstance(self.constant, dict):
             raise ValueError("constant contradicts asks: a number for numbers, shares for classes")
         if isinstance(self.constant, dict) and abs(sum(self.constant.values()) - 1) > 0.02:

@@ -37,6 +37,8 @@ CLASSES: tuple[tuple[Step, ...], ...] = (
 NUMBERS: tuple[tuple[Step, ...], ...] = (
     NAIVE, ("round",), ("scale",), ("mean",), ("median",), ("log_mean",), ("median", "round")
 )  # fmt: skip
+CHANCE, SURE = 1.0, 3.0
+"""A step improves the score by more than so many standard errors, or may do so."""
 _MEASURE = "{metric} of the given predictions after these steps, on held-out training rows"
 
 
@@ -64,10 +66,17 @@ def reference(instance: Instance) -> dict[str, Any]:
             f"metric does not apply to {instance.base.id}: its metric {instance.base.metric.id} can't be computed for "
             "predictions of rows of its training table."
         )
+    options = {", ".join(steps): steps for steps in (NUMBERS if metric.asked == "numbers" else CLASSES)}
+    told = {name: _losses(known, metric, steps, seed=7) for name, steps in options.items()}  # not the score's splits
+    gains = {
+        name: difference(told["none"], told[name], OVERLAP).ratio for name, steps in options.items() if len(steps) == 1
+    }
     return {
         KEY: predictions(instance.dataset),
         **describe(known, metric),
-        "strong": list(_best(known, metric)),
+        "strong": list(options[best_of(options, told.__getitem__, OVERLAP)]),
+        "improve": sorted(name for name, gain in gains.items() if gain > SURE),
+        "unsure": sorted(name for name, gain in gains.items() if CHANCE <= gain <= SURE),
     }
 
 
@@ -101,12 +110,6 @@ def _known(instance: Instance) -> tuple[Known, Scorer]:
     held = {KEY: predictions(instance.dataset)}
     known = known_of(Instance(instance.dataset, held, instance.base), MODEL)
     return known, scorer(instance.dataset, instance.base)
-
-
-def _best(known: Known, metric: Scorer) -> tuple[Step, ...]:
-    """Return the best sequence, by other splits than those of the score."""
-    options = {", ".join(steps): steps for steps in (NUMBERS if metric.asked == "numbers" else CLASSES)}
-    return options[best_of(options, lambda name: _losses(known, metric, options[name], seed=7), OVERLAP)]
 
 
 def _losses(known: Known, metric: Scorer, steps: Sequence[Step], seed: int = 0) -> np.ndarray[Any, Any]:

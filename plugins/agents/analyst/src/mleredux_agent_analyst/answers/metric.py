@@ -31,5 +31,6 @@ def analyse(tables: Tables) -> dict[str, Any]:
         "constant": best,
         "constant_score": score(metric, found, np.repeat(level, len(found.target), axis=0)),
         "score": score(metric, found, told),
+        "improve": [step for step in steps if step != "none"],
         "steps": steps,
     }
