@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import importlib
 import importlib.util
 import inspect
@@ -75,6 +76,16 @@ def test_what_imports_what_is_as_the_contracts_say() -> None:
     program = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, env={**os.environ})
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_contracts_name_every_plugin() -> None:
+    packages = {path.parent.name for path in ROOT.glob("plugins/**/src/mleredux_*/__init__.py")}
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    lists = {"": "root_packages", ":contract:public": "source_modules", ":contract:apart": "modules"}
+    for section, key in {**lists, ":contract:core": "forbidden_modules"}.items():
+        assert packages - set(contracts[f"importlinter{section}"][key].split()) == set(), section
+    assert len(packages) > 30
 
 
 @pytest.mark.parametrize("package", ["mleredux", "mleredux_testing"])

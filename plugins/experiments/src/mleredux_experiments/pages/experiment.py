@@ -90,6 +90,7 @@ def experiment(visit: Visit) -> dict[str, Any]:
         "title": title,
         "record": record,
         "status": status,
+        "queued": sum(one.current["status"] == "queued" for one in places if one.state == "running" and one.current),
         "arms": arms,
         "seeds": seeds,
         "matrix": matrix,
