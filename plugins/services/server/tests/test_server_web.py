@@ -175,3 +175,29 @@ def test_files_with_secrets_that_are_not_masked_yet_are_not_shown(
     for page in PAGES:
         answer = ann.get(f"/ui/runs/{runs['ann']}{page}")
         assert answer.status_code == 409 and "hunter2" not in answer.text
+
+
+def test_submissions_need_the_secret_and_the_scope_and_are_the_users_own(
+    local: LocalServer, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def submit(client: httpx.Client, task: str = "wine", **form: str) -> httpx.Response:
+        fields = {"csrf": secret_of(client), "task": task, **form}
+        return client.post("/ui/submissions", data=fields, files={"file": ("mine.csv", b"id,label\n")})
+
+    grades = {name: local.user(name, scopes=["read", "grade"]) for name in ("cyd", "dan")}
+    cyd, dan, reader = (browser(local, token) for token in (grades["cyd"], grades["dan"], tokens["reader"]))
+    stranger = {"task": "wine", "csrf": "x"}
+    assert httpx.post(f"{local.url}/ui/submissions", data=stranger, headers={"Origin": local.url}).status_code == 401
+    assert submit(cyd, csrf="x" * 43).status_code == 403 and submit(cyd, csrf=secret_of(dan)).status_code == 403
+    assert submit(reader).headers["location"] == "/ui/tasks"
+    assert "lacks the scope grade" in reader.get("/ui/tasks").text
+    assert submit(cyd, task="digitz").headers["location"] == "/ui/tasks"
+    assert "There is no task" in cyd.get("/ui/tasks").text
+    assert submit(cyd, task="digits").headers["location"] == "/ui/tasks/digits"
+    assert "Not valid: " in cyd.get("/ui/tasks/digits").text
+    made = submit(cyd).headers["location"]
+    assert made.startswith("/ui/submissions/sub_") and "cyd" in cyd.get(made).text
+    assert dan.get(made).status_code == 404 and made not in dan.get("/ui/tasks/wine").text
+    assert made in cyd.get("/ui/tasks/wine").text
+    monkeypatch.setattr(local.service, "settings", local.service.settings.model_copy(update={"max_upload_mb": 0}))
+    assert submit(cyd).headers["location"] == "/ui/tasks" and "more than 0 MB" in cyd.get("/ui/tasks").text
