@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from pathlib import Path
 
 import mleredux
@@ -27,18 +28,23 @@ def _write(path: Path, header: str, lines: list[str]) -> None:
     path.write_text("\n".join([header, *lines]) + "\n")
 
 
+def _class(n: int) -> str:
+    return "rare" if n == 7 else "often" if n % 10 else "seldom"
+
+
 def _prepare(raw: Path, public: Path, private: Path) -> None:
-    """Training rows in two tables, an image for each row, a table of something else, and test rows by two keys."""
-    _write(public / "train.csv", "id,x,y", [f"a{n},{n},{n % 2}" for n in range(ROWS)])
+    """Training rows in three tables, one without keys, an image for each row, other data, and test rows."""
+    _write(public / "train.csv", "id,x,y", [f"a{n},{n},{_class(n)}" for n in range(ROWS)])
+    _write(public / "train_more.csv", "x,y", [f"{n},{_class(n)}" for n in range(ROWS)])
     _write(public / "train_notes.tsv", "id\tnote", [f"a{n}\tof {n}" for n in range(0, ROWS, 2)])
     _write(public / "test.csv", "id,x", [f"b{n},{n}" for n in range(ROWS)])
-    _write(public / "sample_submission.csv", "id,y", [f"b{n},0" for n in range(ROWS)])
+    _write(public / "sample_submission.csv", "id,y", [f"b{n},often" for n in range(ROWS)])
     _write(public / "shops.csv", "shop,city", [f"{n},Ulm" for n in range(ROWS)])
     (public / "images").mkdir()
     for n in range(ROWS):
         (public / "images" / f"a{n}.png").write_bytes(b"image")
         (public / "images" / f"b{n}.png").write_bytes(b"image")
-    _write(private / "answers.csv", "id,y", [f"b{n},{n % 2}" for n in range(ROWS)])
+    _write(private / "answers.csv", "id,y", [f"b{n},{_class(n)}" for n in range(ROWS)])
     _write(private / "leaderboard.csv", "score", ["1", "0.5"])
 
 
@@ -76,6 +82,12 @@ def test_rows_are_dropped_everywhere_or_nowhere_and_the_same_each_time(task: Com
     assert {row[0] for row in rows_of(other.public / "test.csv")} != kept
 
 
+def test_classes_keep_their_proportions_and_none_is_lost(task: Competition, tmp_path: Path) -> None:
+    sample = prepare(sample_of(task, 40), current(), DataStore(tmp_path))
+    for path in (sample.public / "train.csv", sample.public / "train_more.csv", sample.private / "answers.csv"):
+        assert Counter(row[-1] for row in rows_of(path)) == {"often": 35, "seldom": 4, "rare": 1}, path.name
+
+
 def test_a_sample_earns_no_medal_and_says_what_it_is(task: Competition, tmp_path: Path) -> None:
     sample = sample_of(task, 20)
     prepared = prepare(sample, current(), DataStore(tmp_path))
@@ -87,7 +99,7 @@ def test_a_sample_earns_no_medal_and_says_what_it_is(task: Competition, tmp_path
 def test_data_that_is_not_in_tables_is_refused_in_a_sentence(task: Competition, tmp_path: Path) -> None:
     def images(raw: Path, public: Path, private: Path) -> None:
         _prepare(raw, public, private)
-        for name in ("train.csv", "train_notes.tsv"):
+        for name in ("train.csv", "train_more.csv", "train_notes.tsv"):
             (public / name).unlink()
 
     with pytest.raises(DataError, match=r"^The data of shops can't be sampled: it has no table \(CSV or TSV\)"):
@@ -125,8 +137,8 @@ def test_a_plan_does_not_mix_samples_with_whole_tasks() -> None:
         tasks("digits", "wine+debug-50")
 
 
-def test_a_run_on_a_sample_is_graded_on_its_rows(tmp_path: Path) -> None:
-    run = mleredux.run("diabetes+debug-30", "dummy", runs_dir=tmp_path)
+def test_a_run_on_a_sample_is_graded_on_its_rows(mleredux_home: Path) -> None:
+    run = mleredux.run("diabetes+debug-30", "dummy", runs_dir=mleredux_home)
     report = run.report
     assert report is not None and report.valid_submission and report.competition_id == "diabetes+debug-30"
     assert report.gold_threshold is None and report.percentile is None and not report.any_medal

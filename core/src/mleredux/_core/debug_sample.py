@@ -1,7 +1,8 @@
 """The variants `+debug-N`: a task on a sample of its rows, for trying an agent in seconds; scores stand for themselves.
 
-At most N rows of training data and N test rows are kept, the same ones each time. Tables that name a row by the id
-columns of the submission keep or lose it together, and so do files that are named after it.
+At most N rows of training data and N test rows are kept, the same ones each time, with their classes in proportion and
+at least one row of each. Tables that name a row by the id columns of the submission keep or lose it together, and so do
+files that are named after it. All other files are copied whole.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mleredux.errors import DataError
 
 if TYPE_CHECKING:
     from mleredux._core.models import Task
 
-REVISION = "1"
+REVISION = "2"
 """Part of the version of all samples; raised whenever the same number of rows gives other files."""
 MOST_COPIED = 1 << 30
 """Bytes of files that are not tables, which a sample copies."""
@@ -31,6 +32,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BOARD = "leaderboard.csv"
 
 Key = tuple[str, ...]
+Name = TypeVar("Name", Key, int)
 
 
 def sample_name(task: str, rows: int) -> str:
@@ -140,12 +142,15 @@ class _Sample:
         targets = set(task.submission.target_columns)
         if self._sample is not None:
             targets = targets or set(_header(self._sample)) - set(self._columns)
+        self._targets = targets
         tables = [path for path in _files(folder / "public") if path.suffix in _DELIMITERS and path != self._sample]
         self.training = [
             path for path in tables if "train" in path.name.lower() or (targets and targets <= set(_header(path)))
         ]
-        answers = folder / "private" / task.answers
+        self._answers = answers = folder / "private" / task.answers
         tests = [path for path in tables if path not in self.training and "test" in path.name.lower()]
+        self._shared = {name for path in tests for name in _header(path)} | set(self._columns)
+        """Columns that say nothing on a row's class."""
         linked = [answers, *([self._sample] if self._sample else []), *tests]
         fixed = task.submission.ids_fixed and self._sample is not None and answers.suffix in _DELIMITERS
         self._linked = bool(self._columns) and fixed and all(map(self._has_ids, linked))
@@ -156,13 +161,17 @@ class _Sample:
         """Ids of test rows, and whether they are kept."""
         if not self._linked or self._sample is None:
             return {}
-        return self._chosen(Counter(self._keys(self._sample)))
+        classes = dict(zip(self._keys(self._answers), self._classes(self._answers), strict=True))
+        return self._chosen(Counter(self._keys(self._sample)), classes)
 
     @cached_property
     def _train(self) -> dict[Key, bool]:
         """Ids of training rows, and whether they are kept: of the table with most ids."""
-        counts = (Counter(self._keys(path)) for path in self.training if self._columns and self._has_ids(path))
-        return self._chosen(max(counts, key=len, default=Counter()))
+        counts = {path: Counter(self._keys(path)) for path in self.training if self._columns and self._has_ids(path)}
+        if not counts:
+            return {}
+        path = max(counts, key=lambda path: len(counts[path]))
+        return self._chosen(counts[path], dict(zip(self._keys(path), self._classes(path), strict=True)))
 
     @cached_property
     def _dropped_names(self) -> set[str]:
@@ -181,13 +190,13 @@ class _Sample:
         with _table(path) as rows, target.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             writer = csv.writer(file, delimiter=_DELIMITERS[path.suffix], lineterminator="\n")
             writer.writerow(next(rows, []))
-            writer.writerows(row for number, row in enumerate(rows) if row and keep(number, row))
+            writer.writerows(row for number, row in enumerate(filter(None, rows)) if keep(number, row))
 
     def _keeps(self, path: Path) -> Callable[[int, list[str]], bool]:
         if not self._has_ids(path):
             if path not in self.training:
                 return lambda _number, _row: True
-            chosen = self._draw(sum(1 for _ in self._body(path)))
+            chosen = set(self._order(dict(enumerate(self._classes(path))))[: self._rows])
             return lambda number, _row: number in chosen
         places, ids = self._places(path), self._train if path in self.training else self._test
 
@@ -196,12 +205,10 @@ class _Sample:
 
         return keep
 
-    def _chosen(self, counts: Counter[Key]) -> dict[Key, bool]:
+    def _chosen(self, counts: Counter[Key], classes: dict[Key, Key]) -> dict[Key, bool]:
         """Each id, and whether it is kept: as many as have the wanted number of rows, at least one."""
-        order = list(counts)
-        random.Random(self._seed).shuffle(order)
         kept, room = set[Key](), self._rows
-        for key in order:
+        for key in self._order({key: classes.get(key, ()) for key in counts}):
             if not kept or counts[key] <= room:
                 kept.add(key)
                 room -= counts[key]
@@ -209,8 +216,24 @@ class _Sample:
                 break
         return {key: key in kept for key in counts}
 
-    def _draw(self, count: int) -> set[int]:
-        return set(random.Random(self._seed).sample(range(count), min(count, self._rows)))
+    def _order(self, classes: dict[Name, Key]) -> list[Name]:
+        """Rows in random order; if they have classes, so that any first part has them in proportion."""
+        order = list(classes)
+        random.Random(self._seed).shuffle(order)
+        members: dict[Key, list[Name]] = {}
+        for name in order:
+            members.setdefault(classes[name], []).append(name)
+        if len(members) > self._rows // 2:  # a quantity, or a text
+            return order
+        place = {name: (rank > 0, rank / len(same)) for same in members.values() for rank, name in enumerate(same)}
+        return sorted(order, key=place.__getitem__)
+
+    def _classes(self, path: Path) -> Iterator[Key]:
+        """The target of each row; without columns of that name, what the table has and test rows have not."""
+        header = _header(path)
+        named = [name for name in header if name in self._targets]
+        places = [header.index(name) for name in named or header if name in named or name not in self._shared]
+        return (tuple(row[place] for place in places if place < len(row)) for row in self._body(path))
 
     def _has_ids(self, path: Path) -> bool:
         return bool(self._columns) and path.is_file() and set(self._columns) <= set(_header(path))
@@ -226,7 +249,7 @@ class _Sample:
     def _body(self, path: Path) -> Iterator[list[str]]:
         with _table(path) as rows:
             next(rows, None)
-            yield from rows
+            yield from filter(None, rows)
 
 
 def _files(folder: Path) -> list[Path]:
