@@ -18,7 +18,6 @@ from mleredux._core.protocols import BuildRequest
 from mleredux.errors import BuildFailed
 from mleredux_agent_repo.agents import agent_of
 
-pytestmark = pytest.mark.engines("docker")
 PLACE = "/var/tmp/mleredux-pip"
 POISON = f"""\
 import os, pathlib
@@ -101,13 +100,13 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def build(sandbox, tmp_path):
-    """`build({file: text})` builds an agent's folder, whose name is always new; its log."""
+    """`build({file: text})` builds an agent's folder, with a name and requirements that no other test has; its log."""
 
     def make(files: dict[str, str]) -> str:
         folder = tmp_path / f"agent-{uuid.uuid4().hex[:8]}"
         folder.mkdir()
         for name, text in {"solve.py": f"# {folder.name}\n", **files}.items():
-            (folder / name).write_text(text)
+            (folder / name).write_text(f"{text}# {tmp_path.name}\n" if name == "requirements.txt" else text)
         agent = agent_of(f"repo:{folder}")
         log = tmp_path / f"{folder.name}.log"
         with contextlib.suppress(BuildFailed):
@@ -117,17 +116,24 @@ def build(sandbox, tmp_path):
     return make
 
 
-def test_what_one_build_fetched_another_has_and_a_changed_line_installs_nothing(build, index):
-    build({"requirements.txt": "honest\n"})
-    assert index["/files/honest-1.0-py3-none-any.whl"] == 1
+def test_a_changed_line_runs_no_step_again(build, index):
+    assert "RUN" in build({"requirements.txt": "honest\n"})
     seen = index.total()
     changed = build({"requirements.txt": "honest\n", "solve.py": f"print('{uuid.uuid4()}')\n"})
-    assert index.total() == seen and "Collecting" not in changed
+    assert seen and index.total() == seen
+    assert "COPY . /opt/agent" in changed and "RUN" not in changed
+
+
+@pytest.mark.engines("docker")
+def test_what_one_build_fetched_another_has(build, index):
+    build({"requirements.txt": "honest\n"})
+    assert index["/files/honest-1.0-py3-none-any.whl"] == 1
     build({"requirements.txt": "honest\nmore\n"})
     assert index["/files/honest-1.0-py3-none-any.whl"] == 1, "it comes from the cache"
     assert index["/files/more-1.0-py3-none-any.whl"] == 1
 
 
+@pytest.mark.engines("docker")
 def test_no_code_of_an_agent_or_a_package_gets_the_cache(build, index, tmp_path):
     build({"requirements.txt": "honest\n"})
     cache = tmp_path / "cache" / "mleredux" / "pip"

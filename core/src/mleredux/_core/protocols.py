@@ -250,3 +250,11 @@ class Sandbox(Protocol):
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
         """Remove resources of this owner's runs whose id is not in `alive`; return their ids."""
+
+
+@runtime_checkable
+class Discarding(Protocol):
+    """A sandbox whose environments take space, which `run --watch` gives back."""
+
+    def discard(self, identity: str) -> None:
+        """Remove an environment by its `Built.identity`, if nothing else uses it."""

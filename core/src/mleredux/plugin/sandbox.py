@@ -11,12 +11,24 @@ capabilities::
 from __future__ import annotations
 
 from mleredux._core.capabilities import Capabilities, Needs, choose, fitting, needs_of
-from mleredux._core.protocols import BuildRequest, Built, Exit, Finding, Handle, Launch, Layout, Sandbox, Usage
+from mleredux._core.protocols import (
+    BuildRequest,
+    Built,
+    Discarding,
+    Exit,
+    Finding,
+    Handle,
+    Launch,
+    Layout,
+    Sandbox,
+    Usage,
+)
 
 __all__ = [
     "BuildRequest",
     "Built",
     "Capabilities",
+    "Discarding",
     "Exit",
     "Finding",
     "Handle",

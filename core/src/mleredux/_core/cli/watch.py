@@ -21,8 +21,10 @@ from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.output import safe
 from mleredux._core.cli.run_progress import Progress
 from mleredux._core.cli.run_table import closing_table
-from mleredux._core.formats import duration, number, short_agent
+from mleredux._core.formats import duration, number, short_reference
+from mleredux._core.models.events import BuildEnded
 from mleredux._core.own_machine import SCHEME, agent_reference
+from mleredux._core.protocols import Discarding
 from mleredux.errors import MlereduxError
 
 if TYPE_CHECKING:
@@ -147,6 +149,7 @@ def watch(
                     break
                 closing_table(ended)
                 _show(console, there, ended, previous, before, texts)
+                _discard(there, found, previous, ended)
                 before, previous = texts, ended
             console.print(Text(f"Watching {safe(shown)}; Ctrl-C ends.", style="dim"))
             watched.wait(stamps)
@@ -167,6 +170,18 @@ def _run(there: LocalBackend, request: RunRequest, *, follow: bool) -> list[RunV
     except MlereduxError as error:
         click.echo(f"Error: {error}", err=True)
         return []
+
+
+def _discard(there: LocalBackend, found: Catalogue, previous: Sequence[RunView], ended: Sequence[RunView]) -> None:
+    """Remove the images that were built for the previous runs alone."""
+    needed = {there.store.get(view.record["id"]).use.image for view in ended}
+    for view in previous:
+        run, sandbox = there.store.get(view.record["id"]), found.sandbox(view.record["sandbox"])
+        built = next((event.payload for event in run.events() if isinstance(event.payload, BuildEnded)), None)
+        if built is None or built.cached or built.image is None or built.image in needed:
+            continue
+        if isinstance(sandbox, Discarding):
+            sandbox.discard(built.image)
 
 
 def _changed(before: dict[str, list[str]], now: dict[str, list[str]]) -> str:
@@ -192,7 +207,7 @@ def _show(
         return
     several = len(ended) > 1
     for old, new in zip(previous, ended, strict=True):
-        name = f"{new.task} · {short_agent(new.agent)} · seed {new.record['seed']}: " if several else ""
+        name = f"{new.task} · {short_reference(new.agent)} · seed {new.record['seed']}: " if several else ""
         console.print(Text(safe(f"{name}score {_scores(old, new)} · time {_times(there, old, new)}"), style="bold"))
     _lines(console, "code", _differences(before, texts))
     for old, new in zip(previous, ended, strict=True):

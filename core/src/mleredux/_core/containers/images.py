@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Protocol
 
-from mleredux._core.containers import host, recipe
+from mleredux._core.containers import host, layers, recipe
 from mleredux._core.containers.building import BuildLimits, build_limits, proxy_arguments, way_out
 from mleredux._core.containers.container import Container, Image
 from mleredux._core.containers.dockerfile import BASE_ARGUMENT
@@ -190,7 +190,13 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
         identities = [image.id for image in (base, *named) if image is not None]
         repository = re.sub(r"[^a-z0-9]+", "-", agent.id.lower()).strip("-")
         tag = f"mleredux/{repository}:{plan.key(' '.join(identities))}"
-        image = _once(engine, log, plan, tag, base)
+        made = engine.find_image(tag)
+        if made is None and (parts := layers.split(plan)):
+            head, lines = parts
+            key = head.key(f"{' '.join(identities)} {request.hosts}")
+            below = _once(engine, log, head, f"mleredux/layers:{key}", base)
+            plan, base = layers.on_layers(plan, _reference(below), lines), None
+        image = made or _once(engine, log, plan, tag, base)
     limit = asked.max_image_mb
     if limit is not None and image.size_mb > limit:
         raise AgentBroken(

@@ -27,6 +27,7 @@ from mleredux.errors import BuildFailed
 _LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
 _LEFT_OUT_SUFFIXES = {".pyc", ".pyo"}
 _FROM = re.compile(r"^\s*FROM\s+(?:--\S+\s+)*(\S+)", re.IGNORECASE | re.MULTILINE)
+_RUN = re.compile(r"^\s*RUN\b", re.IGNORECASE | re.MULTILINE)
 _COMPRESSED: dict[bytes, Callable[..., Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -115,6 +116,11 @@ class Recipe:
         source = self.files[self.dockerfile]
         content = source if isinstance(source, bytes) else source.read_bytes()
         return content.decode("utf-8", "replace")
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has steps, which execute something."""
+        return _RUN.search(self.text) is not None
 
     @property
     def bases(self) -> list[str]:

@@ -70,6 +70,11 @@ class DockerSandbox:
         finally:
             client.close()
 
+    def discard(self, identity: str) -> None:
+        """Remove an agent's image, unless a container or another image needs it."""
+        with contextlib.suppress(SandboxError), engine_errors("The image can't be removed"):
+            connect().remove_image(identity)
+
     def layout(self, launch: Launch) -> Layout:
         """Where the agent finds things in its container."""
         return LAYOUT

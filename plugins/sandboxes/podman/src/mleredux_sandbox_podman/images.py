@@ -77,8 +77,11 @@ class PodmanImages:
     ) -> None:
         """Build an image; ended at its time limit, or when a step writes too much."""
         with contextlib.ExitStack() as stack:
-            # What installed plugins ask for is built in podman's own store, whose layers later builds begin with.
-            disk = None if plan.generated else stack.enter_context(build_disk(limits.disk))
+            # What installed plugins ask for, or executes nothing, is built on the layers of podman's own store.
+            bounded = plan.runs and not plan.generated
+            disk = stack.enter_context(build_disk(limits.disk)) if bounded else None
+            if not plan.runs and plan.size(limits.disk, unpacked=True) * plan.text.count("\n") > limits.disk:
+                raise log.too_large(limits.disk)
             network = f"ns:/proc/{state_of(sidecar)['Pid']}/ns/net" if sidecar else "none"
             group = stack.enter_context(limited_group(limits.processes))
             own = store_on(disk.path) if disk else []

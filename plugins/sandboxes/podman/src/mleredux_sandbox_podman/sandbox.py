@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import subprocess
@@ -55,6 +56,11 @@ class PodmanSandbox:
         from mleredux_sandbox_podman.images import PodmanImages
 
         return build(request, PodmanImages())
+
+    def discard(self, identity: str) -> None:
+        """Remove an agent's image, unless a container or another image needs it."""
+        with contextlib.suppress(SandboxError):
+            engine.call("The image can't be removed", "rmi", identity, absent=True)
 
     def layout(self, launch: Launch) -> Layout:
         """Where the agent finds things in its container."""
