@@ -82,23 +82,6 @@ def text(value: Any) -> str:
     return ", ".join(str(item) for item in value) if isinstance(value, (list, tuple)) else str(value)
 
 
-def short_agent(name: str) -> str:
-    """An agent's name in lists: of a reference, the last part of its place and the first seven digits of its commit.
-
-    `repo:https://host/team/agent.git@COMMIT#fast` is `agent/fast@4f2c1aa`; other names are unchanged.
-    """
-    scheme, _, rest = name.partition(":")
-    if scheme != "repo":
-        return name
-    place, _, folder = rest.partition("#")
-    path, at, commit = place.rpartition("@")
-    last = (path if at else place).rstrip("/").rpartition("/")[2].removesuffix(".git")
-    version = commit.removeprefix("copy-")
-    if len(version) >= 40:
-        version = version[:7]
-    return "/".join(filter(None, (last, folder))) + (f"@{version}" if at else "")
-
-
 def duration(seconds: float) -> str:
     """`0.42 s`, `12.3 s`, `3 min 12 s`, `2 h`."""
     if seconds < 1:
@@ -157,10 +140,17 @@ def ordinal(value: float) -> str:
 
 
 def short_reference(agent: str) -> str:
-    """Shorten an agent's reference: `repo:https://host/team/solver.git@0123456789…` is `solver@0123456`."""
-    kind, colon, place = agent.partition(":")
-    if not colon or not re.search("[/@]", place):  # an id, or a name as in `human:ada`
+    """An agent's name in lists: of a reference, the last part of its place and the first seven digits of its version.
+
+    `repo:https://host/team/solver.git@COMMIT#fast` is `solver/fast@4f2c1aa`; other names are unchanged.
+    """
+    scheme, _, rest = agent.partition(":")
+    if not re.search("[/@]", rest):  # an id, or a name as in `human:ada`
         return agent
-    place, at, version = place.rpartition("@") if "@" in place else (place, "", "")
-    name = re.split(r"[/:]", place.rstrip("/"))[-1].removesuffix(".git") or kind
-    return f"{name}{at}{version[:7] if re.fullmatch('[0-9a-f]{40,64}', version) else version}"
+    place, _, folder = rest.partition("#")
+    path, at, version = place.rpartition("@")
+    if not at or re.search("[/:]", version):  # no version: the @ is of a user or a folder
+        path, at, version = place, "", ""
+    version = version.removeprefix("copy-")
+    name = re.split("[/:]", path.rstrip("/"))[-1].removesuffix(".git") or scheme
+    return f"{'/'.join(filter(None, (name, folder)))}{at}{version[:7] if len(version) >= 40 else version}"

@@ -237,12 +237,18 @@ class Results:
     def arm(self, selector: str) -> tuple[Row, ...]:
         """The rows of an arm, given as `NAME` or `NAME[FIELD=VALUE,…]`.
 
+        An agent's full reference will do, and its name or path without a version if runs have only one.
+
         Raises:
             NotFound: There is no such arm, or it has no such runs.
         """
         name, bracket, rest = selector.partition("[")
         if selector in self.arms:
             return self.arms[selector]
+        if name not in self.arms:
+            plain = name.rstrip("/").rpartition("/")[2]
+            same = [arm for arm, rows in self.arms.items() if name == rows[0].agent or plain == arm.partition("@")[0]]
+            name = same[0] if len(same) == 1 else name
         if name not in self.arms:
             known = ", ".join(list(self.arms)[:12]) or "none: there are no runs"
             raise NotFound(f"There is no arm or agent {name!r} among these runs.", hint=f"Choose from: {known}.")

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
+from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir, short_reference
 from mleredux.plugin.command import Catalogue, current
 from pydantic_core import from_json
 
@@ -75,7 +76,14 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
             rows.append(row)
         except UNREADABLE as error:
             notes.append(f"{folder.name} can't be read ({type(error).__name__}) and is left out.")
-    return Results(tuple(rows), task_facts(), notes=tuple(notes))
+    return Results(tuple(_short_arms(rows)), task_facts(), notes=tuple(notes))
+
+
+def _short_arms(rows: list[Row]) -> Iterable[Row]:
+    """The rows, with arms that are references by their short names, unless two references have the same."""
+    short = {arm: short_reference(arm) for arm in {row.arm for row in rows}}
+    number = Counter(short.values())
+    return (replace(row, arm=short[row.arm]) if number[short[row.arm]] == 1 else row for row in rows)
 
 
 def locate(argument: str, runs_dir: str | None = None) -> Path:

@@ -14,7 +14,7 @@ import click
 from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
 from mleredux._core.cli.interrupts import cancelling
 from mleredux._core.cli.output import write_log
-from mleredux._core.formats import number, short_agent
+from mleredux._core.formats import number, short_reference
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotFound
@@ -176,7 +176,7 @@ class LocalBackend:
 
         for agent, sandbox in dict.fromkeys((fields["agent"], fields["sandbox"]) for fields in planned):
             if request.sandbox is None and (problem := fell_back(self._catalogue, agent, sandbox)):
-                yield f"{problem} {short_agent(agent)} runs in sandbox {sandbox}, without isolation."
+                yield f"{problem} {short_reference(agent)} runs in sandbox {sandbox}, without isolation."
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
         """Rows of the store's index."""

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from mleredux._core.cli.output import cut, safe
 from mleredux._core.cli.run_table import STYLES
-from mleredux._core.formats import duration, short_agent
+from mleredux._core.formats import duration, short_reference
 
 _REFRESH = 4
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -96,7 +96,7 @@ class Progress:
         Args:
             limit: The agent's time limit in seconds; 0: not known.
         """
-        shown = _Shown(safe(task), safe(short_agent(agent)), seed, limit)
+        shown = _Shown(safe(task), safe(short_reference(agent)), seed, limit)
         if any(
             (other.task, other.agent, other.seed) == (shown.task, shown.agent, seed) for other in self._runs.values()
         ):

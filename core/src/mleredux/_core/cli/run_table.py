@@ -12,7 +12,7 @@ from rich.text import Text
 from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.feedback import print_feedback
 from mleredux._core.cli.output import safe
-from mleredux._core.formats import TONES, duration, facts, short_agent
+from mleredux._core.formats import TONES, duration, facts, short_reference
 
 STYLES = {state: {"good": "green", "warn": "yellow", "bad": "red"}[tone] for state, tone in TONES.items()}
 _MEDALS = {"gold": "bold yellow", "silver": "bold white", "bronze": "bold dark_orange3"}
@@ -27,7 +27,9 @@ def closing_table(runs: Sequence[RunView]) -> None:
     """Print the table: name-value lines for one run, a row each for several."""
     console, narrow = Console(), False
     if len(runs) == 1:
-        table = Table(show_header=False, title=Text(safe(f"{short_agent(runs[0].agent)} on {runs[0].task}"), "bold"))
+        table = Table(
+            show_header=False, title=Text(safe(f"{short_reference(runs[0].agent)} on {runs[0].task}"), "bold")
+        )
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in _row(runs[0]).items():
@@ -38,7 +40,7 @@ def closing_table(runs: Sequence[RunView]) -> None:
         rows = [
             {
                 "task": Text(safe(run.task)),
-                "agent": Text(safe(short_agent(run.agent))),
+                "agent": Text(safe(short_reference(run.agent))),
                 **({"seed": str(run.record["seed"])} if seeds else {}),
                 **_row(run),
             }
@@ -55,7 +57,7 @@ def closing_table(runs: Sequence[RunView]) -> None:
     console.print(table)
     if narrow:
         for run in runs:
-            console.print(Text(safe(f"{run.task} · {short_agent(run.agent)}: {run.artifacts}"), style="dim"))
+            console.print(Text(safe(f"{run.task} · {short_reference(run.agent)}: {run.artifacts}"), style="dim"))
     for run in runs:
         verdict = run.report.verdict if run.report else None
         untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.trusted else None

@@ -21,7 +21,7 @@ from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.output import json_option, print_json, print_table, runs_dir_option, safe
 from mleredux._core.cli.run import read_labels
 from mleredux._core.cli.server import local_option, server_of, server_option
-from mleredux._core.formats import duration, short_agent
+from mleredux._core.formats import duration, short_reference
 
 COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
 """Those that are listed; on a server also whose the runs are."""
@@ -162,7 +162,7 @@ def sort_rows(rows: list[dict[str, Any]], column: str) -> list[dict[str, Any]]:
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     percentile, seconds, cost = (row.get(name) for name in ("percentile", "seconds", "cost_usd"))
     return {
-        "agent": short_agent(row["agent"]) if row.get("agent") else None,
+        "agent": short_reference(row["agent"]) if row.get("agent") else None,
         "percent": None if percentile is None else f"{percentile:.0f} %",
         "time": None if seconds is None else duration(seconds),
         "cost": f"${cost:.2f}" if cost else None,
