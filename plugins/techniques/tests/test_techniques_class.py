@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux_techniques.classroom import read_class, seed_of
+from mleredux_techniques.classroom import Terms, read_class, seed_of
 
 GOOD = {"target": "cultivar", "problem": "multiclass", "train_rows": 125, "test_rows": 53, "smallest_class": 34}
 GOOD |= {"duplicate_rows": 0, "shared_rows": 0, "groups": None, "time": None, "method": {"name": "StratifiedKFold"}}
@@ -33,17 +33,17 @@ def test_a_class_from_the_hand_out_to_the_questions(
     monkeypatch.setenv("MLEREDUX_DATA", str(data))
     Path("c.csv").write_text("student,task\nada,cv@wine\ngrace,cv@wine\nalan,cv@wine\n")
     before = run("techniques", "class", "c.csv", "--deadline", "2999-01-01")
-    assert before.count("missing") == 3 and "Graded after 2999-01-01" in before
+    assert before.count("missing") == 3 and "3 of 3 are graded later, the last after 2999-01-01" in before
     assert {"question.json", "description.md"} <= {path.name for path in Path("class/ada/task").iterdir()}
     assert not [path for path in Path("class").rglob("*") if "truth" in path.name]
     wrong = {**GOOD, "train_rows": 100}
     Path("class/ada/cv_analysis.json").write_text(json.dumps(GOOD))
     Path("class/grace/cv_analysis.json").write_text("{}")
     Path("class/alan/cv_analysis.json").write_text(json.dumps(wrong))
-    still = json.loads(run("techniques", "class", "c.csv", "--deadline", "2999-01-01", "--json"))
+    still = json.loads(run("techniques", "class", "c.csv", "--json"))
     assert [row["status"] for row in still["students"]] == ["submitted", "invalid", "submitted"], still
     assert still["questions"] == [] and not Path("class/ada/feedback.md").exists()
-    graded: dict[str, Any] = json.loads(run("techniques", "class", "c.csv", "--json"))
+    graded: dict[str, Any] = json.loads(run("techniques", "class", "c.csv", "--deadline", "now", "--json"))
     rows = {row["student"]: row for row in graded["students"]}
     assert rows["ada"]["score"] > rows["alan"]["score"] and rows["grace"]["status"] == "invalid"
     asked = {row["question"]: row for row in graded["questions"]}
@@ -71,9 +71,11 @@ def test_grade_shows_each_question_and_validate_names_all_problems(
 
 def test_each_student_has_a_seed_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
-    path.write_text("student,seed\nada,\ngrace,\nalan,7\n")
-    tasks = [student.task for student in read_class(path, "leakage@wine")]
-    assert tasks == [student.task for student in read_class(path, "leakage@wine")] and len(set(tasks)) == 3
+    path.write_text("student,seed,deadline\nada,,\ngrace,,2999-01-01\nalan,7,2020-01-01\n")
+    found = read_class(path, Terms("leakage@wine"))
+    tasks = [student.task for student in found]
+    assert [student.over for student in found] == [True, False, True]
+    assert found == read_class(path, Terms("leakage@wine")) and len(set(tasks)) == 3
     assert tasks[0] == f"leakage+planted-{seed_of('ada', 'leakage@wine')}@wine" and tasks[2] == "leakage+planted-7@wine"
 
 
@@ -84,6 +86,7 @@ def test_each_student_has_a_seed_of_their_own(tmp_path: Path) -> None:
         ("student\n../ada\n", "Line 2 of c.csv has the student '../ada'"),
         ("student\nada\nada\n", "Line 3 of c.csv has ada again"),
         ("student,seed\nada,x\n", "Line 2 of c.csv has the seed 'x'"),
+        ("student,deadline\nada,soon\n", "Line 2 of c.csv has the deadline 'soon'"),
         ("student\n", "names no student"),
     ],
 )

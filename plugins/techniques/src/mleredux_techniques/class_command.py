@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import click
-from mleredux.plugin.command import CommandGroup, data_dir_option, json_option, print_json, print_table
-
-_FORMATS = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d"]
+from mleredux.plugin.command import CommandGroup, data_dir_option, json_option, print_json, print_table, runs_dir_option
 
 
 @click.group("techniques", cls=CommandGroup)
@@ -29,28 +27,41 @@ def command() -> None:
 )
 @click.option(
     "--deadline",
-    type=click.DateTime(_FORMATS),
-    help="Until then only the form of submissions is checked, in this machine's time.",
+    metavar="TIME",
+    help="Until then only the form of submissions is checked: 2026-06-30T18:00, or `now`, which ends it.",
 )
+@runs_dir_option
 @data_dir_option
 @json_option
 def run_class(
-    students: Path, task: str | None, folder: Path, deadline: datetime | None, data_dir: str | None, as_json: bool
+    students: Path,
+    task: str | None,
+    folder: Path,
+    deadline: str | None,
+    runs_dir: str | None,
+    data_dir: str | None,
+    as_json: bool,
 ) -> None:
     """Hand out a technique task to a class, collect submissions, and grade them after the deadline.
 
-    CLASS.csv has the column `student`, and optionally `seed` or `task`. Each call writes FOLDER/STUDENT/task where it
-    is missing, and looks for the document that the task asks for in FOLDER/STUDENT. After the deadline, or without one,
-    it grades, writes feedback.md beside each submission, and prints how many answered each question right.
+    CLASS.csv has the column `student`, and optionally `seed`, `task` or `deadline`. Each call writes
+    FOLDER/STUDENT/task where it is missing, and looks for the document that the task asks for in FOLDER/STUDENT, and
+    in runs of `mleredux start --name STUDENT`. After the deadline, or without one, it grades, writes feedback.md into
+    each student's folder, and prints how many answered each question right. FOLDER keeps --task and --deadline for
+    later calls.
     """
-    from mleredux_techniques.classroom import collect, hand_out, questions, read_class
+    from mleredux.plugin.artifact import RunStore
 
-    found = read_class(students, task)
+    from mleredux_techniques.classroom import Terms, collect, hand_out, questions, read_class
+
+    until = datetime.now().astimezone().isoformat() if deadline == "now" else deadline
+    terms = Terms(task, until).kept(folder)
+    found = read_class(students, terms)
+    terms.keep(folder)
     for student in found:
         if hand_out(student, folder, data_dir):
             click.echo(f"{student.name}: wrote {folder / student.name / 'task'} ({student.task})", err=True)
-    until = deadline.astimezone() if deadline else None
-    rows = collect(found, folder, until, data_dir)
+    rows = collect(found, folder, RunStore(runs_dir), data_dir)
     asked = questions(rows)
     if as_json:
         print_json({"students": rows, "questions": asked})
@@ -61,5 +72,5 @@ def run_class(
         print_table(
             [{**row, "right": f"{row['right']} of {row['answered']}"} for row in asked], ("question", "right", "mean")
         )
-    elif until and until > datetime.now(UTC):
-        click.echo(f"Graded after {until:%Y-%m-%d %H:%M %Z}.")
+    if waiting := [student.deadline for student in found if student.deadline and not student.over]:
+        click.echo(f"{len(waiting)} of {len(found)} are graded later, the last after {max(waiting):%Y-%m-%d %H:%M %Z}.")

@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,9 @@ from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 
 if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Report
+    from mleredux.plugin.artifact import Report, RunStore
 
-FEEDBACK, RESULTS = "feedback.md", "results.json"
+FEEDBACK, RESULTS, TERMS = "feedback.md", "results.json", "class.json"
 RIGHT = 0.995
 """A question with at least this score was answered right: reports show it as 1.00."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -37,23 +37,70 @@ class Student:
     Attributes:
         name: Also the name of the student's folder.
         task: The student's own task.
+        deadline: The last moment at which a submission counts, and before which none is graded; None: there is none.
     """
 
     name: str
     task: str
+    deadline: datetime | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether submissions are graded now."""
+        return self.deadline is None or datetime.now(UTC) >= self.deadline
 
     def document(self, folder: Path) -> Path:
         """Where the student's submission is expected."""
         return folder / self.name / current().task(self.task).submission.file
 
 
-def read_class(path: Path, task: str | None) -> list[Student]:
-    """Read a class list: a CSV file with the column `student`, and optionally `seed` or `task`.
+@dataclass(frozen=True)
+class Terms:
+    """What holds for students whose row says nothing else; kept in the class's folder for later calls.
+
+    Attributes:
+        task: A technique task, of which each student gets a planted one.
+        deadline: A time in ISO 8601, in this machine's zone unless it names another.
+    """
+
+    task: str | None = None
+    deadline: str | None = None
+
+    def kept(self, folder: Path) -> Terms:
+        """These terms, with those of earlier calls where they are silent."""
+        try:
+            before = Terms(**json.loads((folder / TERMS).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            before = Terms()
+        return Terms(self.task or before.task, self.deadline or before.deadline)
+
+    def keep(self, folder: Path) -> None:
+        """Keep them in the class's folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / TERMS, json.dumps(asdict(self)) + "\n")
+
+
+def moment(text: str, place: str) -> datetime:
+    """A deadline as a time with its zone.
+
+    Raises:
+        MlereduxError: It is none.
+    """
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise MlereduxError(
+            f"{place} has the deadline {text!r}.", hint="Give a date or a time, as in 2026-06-30T18:00."
+        ) from None
+
+
+def read_class(path: Path, terms: Terms) -> list[Student]:
+    """Read a class list: a CSV file with the column `student`, and optionally `seed`, `task` or `deadline`.
 
     Args:
         path: The file.
-        task: A technique task, such as `leakage@wine`; each student gets it with a planted seed: that of the column
-            `seed`, otherwise one made of the student's name and the secret of this installation.
+        terms: The task and the deadline of students without their own. Each gets that task with a planted seed: that
+            of the column `seed`, otherwise one made of the student's name and the secret of this installation.
 
     Raises:
         MlereduxError: The list can't be read, or a row of it is not valid; the message names the row.
@@ -76,7 +123,9 @@ def read_class(path: Path, task: str | None) -> list[Student]:
             )
         if name in found:
             raise MlereduxError(f"Line {number} of {path} has {name} again.", hint="Name each student once.")
-        found[name] = Student(name, _task_of(row, name, task, f"Line {number} of {path}"))
+        place, until = f"Line {number} of {path}", (row.get("deadline") or "").strip() or terms.deadline
+        own = _task_of(row, name, terms.task, place)
+        found[name] = Student(name, own, moment(until, place) if until else None)
     if not found:
         raise MlereduxError(f"{path} names no student.", hint="Give it a line `student`, and one line a student.")
     return list(found.values())
@@ -136,43 +185,54 @@ def hand_out(student: Student, folder: Path, data_dir: str | None) -> bool:
 
 
 def collect(
-    students: Iterable[Student], folder: Path, deadline: datetime | None, data_dir: str | None
+    students: Iterable[Student], folder: Path, store: RunStore, data_dir: str | None = None
 ) -> list[dict[str, Any]]:
-    """Grade what each student submitted, or before the deadline only check its form.
+    """Grade what each student submitted, or before the student's deadline only check its form.
 
-    Writes `feedback.md` beside each graded submission, and `results.json` into the folder.
+    A submission is the document in the student's folder, or that of a run of `mleredux start --name STUDENT`: the last
+    one by the deadline. Writes `feedback.md` into the folder of each graded student, and `results.json` into the
+    class's.
 
     Returns:
         A row for each student: `student`, `task`, `status`, `score`, `message`, and `questions`.
     """
-    over = deadline is None or datetime.now(UTC) >= deadline
     rows = []
     for student in students:
-        path = student.document(folder)
+        submitted = _submitted(student, folder, store)
+        counted = [path for at, path in submitted if student.deadline is None or at <= student.deadline]
         row: dict[str, Any] = {"student": student.name, "task": student.task, "score": None, "message": None}
         row["questions"] = []
-        if not path.is_file():
-            row["status"] = "missing"
-        elif deadline and datetime.fromtimestamp(path.stat().st_mtime, UTC) > deadline:
-            row["status"] = "late"
-        elif not over:
-            verdict = mleredux.validate(path, student.task, data_dir=data_dir)
+        if not counted:
+            row["status"] = "late" if submitted else "missing"
+        elif not student.over:
+            verdict = mleredux.validate(counted[-1], student.task, data_dir=data_dir)
             row |= {"status": "submitted" if verdict.valid else "invalid", "message": verdict.message}
         else:
-            row |= _graded(student, path, mleredux.grade(path, student.task, data_dir=data_dir))
+            report = mleredux.grade(counted[-1], student.task, data_dir=data_dir)
+            row |= _graded(student, folder / student.name / FEEDBACK, report)
         rows.append(row)
-    if over:
+    if any(row["questions"] for row in rows):
         write_atomically(folder / RESULTS, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     return rows
 
 
-def _graded(student: Student, path: Path, report: Report) -> dict[str, Any]:
+def _submitted(student: Student, folder: Path, store: RunStore) -> list[tuple[datetime, Path]]:
+    """What a student submitted, the oldest first, with its time."""
+    path = student.document(folder)
+    found = [(datetime.fromtimestamp(path.stat().st_mtime, UTC), path)] if path.is_file() else []
+    for row in store.rows(task=student.task):
+        if str(row["agent"]).partition(":")[2] == student.name:
+            found += [(version.time, version.path) for version in store.get(row["id"]).submissions()]
+    return sorted(found)
+
+
+def _graded(student: Student, feedback: Path, report: Report) -> dict[str, Any]:
     from mleredux_techniques.feedback import text, title_of
 
     title = title_of(student.task)
     if title is None:
         raise NotFound(f"{student.task} is not a technique task.", hint="See `mleredux list techniques`.")
-    write_atomically(path.with_name(FEEDBACK), text(student.task, title, report))
+    write_atomically(feedback, text(student.task, title, report))
     parts = report.details.get("facts", {}).get("parts", [])
     return {
         "status": "graded" if report.valid_submission else "invalid",
