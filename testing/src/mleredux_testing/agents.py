@@ -110,7 +110,8 @@ def _check_run(
 
     task, sandbox, time_limit, options = asked
     limits = {"time_limit": time_limit, "memory_mb": min(agent.limits.memory_mb, machine().memory_mb), "gpus": 0}
-    fields = plan(catalogue, task, agent.id, sandbox=sandbox, limits=limits, options=options)
+    here = agent.attended
+    fields = plan(catalogue, task, agent.id, sandbox=sandbox, limits=limits, options=options, own_machine=here)
     store, data = RunStore(tmp / "runs"), DataStore(tmp / "data")
     run = store.create(**fields, data_dir=str(data.path))
     Pipeline(store, catalogue, data).execute([run])

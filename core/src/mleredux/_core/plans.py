@@ -60,6 +60,11 @@ def plan(
             f"Agent {found_agent.id} submits the answers of tasks, so it runs on its user's own machine only.",
             hint="Run it without --server, with the task's package installed.",
         )
+    if found_agent.attended and not own_machine:
+        raise NotGranted(
+            f"Agent {found_agent.id} waits for a person, and nobody sits at a server.",
+            hint=f"Work on the task on your own machine: `mleredux start {task}`.",
+        )
     given = grants or Grants()
     check_grants(found_agent, given, network, protected_variables(catalogue))
     wanted = network or found_agent.network

@@ -11,12 +11,16 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import mleredux_testing as testing
 import pytest
+import websocket
 from mleredux import Run
 
 MLEREDUX = (sys.executable, "-m", "mleredux")
@@ -153,6 +157,69 @@ def fails(*words: str) -> str:
 def test_a_time_of_feedback_that_is_none_is_refused(given: str, home: Path) -> None:
     told = subprocess.run([*MLEREDUX, "start", "wine", "--feedback", given], capture_output=True, text=True, timeout=60)
     assert told.returncode == 2 and given in told.stderr and not (home / "runs").exists()
+
+
+def execute(kernel: websocket.WebSocket, code: str) -> str:
+    """Execute a cell as a notebook does; what it prints, and the name of its error."""
+    asked = {
+        "msg_id": uuid.uuid4().hex,
+        "msg_type": "execute_request",
+        "session": "s",
+        "username": "",
+        "version": "5.3",
+    }
+    content = {"code": code, "silent": False, "store_history": True}
+    kernel.send(
+        json.dumps({"header": asked, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"})
+    )
+    shown = ""
+    while True:
+        said = json.loads(kernel.recv())
+        if said["parent_header"].get("msg_id") != asked["msg_id"] or said["channel"] != "iopub":
+            continue
+        shown += said["content"].get("text", "") + said["content"].get("ename", "")
+        if said["content"].get("execution_state") == "idle":
+            return shown
+
+
+def test_cells_of_a_notebook_are_steps_and_submit(home: Path) -> None:
+    record = json.loads(command("start", "wine", "--name", "ada", "--jupyter", "--detach", "--json"))
+    run, address = Run(Path(record["path"])), urlsplit(record["jupyter"])
+    place, token = f"{address.scheme}://{address.netloc}", parse_qs(address.query)["token"][0]
+    assert address.hostname == "127.0.0.1" and address.path == "/lab/tree/work.ipynb"
+    assert httpx.get(f"{place}/api/contents").status_code == 403
+    allowed = {"Authorization": f"token {token}"}
+    first = httpx.get(f"{place}/api/contents/work.ipynb", headers=allowed, timeout=30).json()["content"]["cells"]
+    assert "cultivar" in first[0]["source"] and "%submit" in first[0]["source"]
+    made = httpx.post(f"{place}/api/kernels", headers=allowed, json={"name": "python3"}, timeout=60).json()
+    kernel = websocket.create_connection(
+        f"ws://{address.netloc}/api/kernels/{made['id']}/channels", header=allowed, timeout=60
+    )
+    assert "sample_submission.csv" in execute(kernel, f"{first[1]['source']}\nprint(os.listdir(data))")
+    assert "ZeroDivisionError" in execute(kernel, "print('before')\n1 / 0")
+    assert "0:0" not in execute(kernel, "%clock") and "well-formed" in execute(
+        kernel, '%submit {os.environ["MLEREDUX_DATA_DIR"]}/sample_submission.csv'
+    )
+    assert record["jupyter"] in command("start", "--attach", run.id)
+    execute(kernel, "%finish")
+    kernel.close()
+    wait_for_end(run)
+    run = Run(run.path)
+    assert run.report is not None and run.report.valid_submission and run.rollout is not None
+    calls = {call.arguments.get("command"): step for step in run.rollout.steps for call in step.tool_calls or ()}
+    assert any("submit" in call.function_name for step in run.rollout.steps for call in step.tool_calls or ())
+    failed = str(calls["print('before')\n1 / 0"].observation)
+    assert "before" in failed and "ZeroDivisionError: division by zero" in failed and "IPython" not in failed
+    assert (run.output_dir / "work.ipynb").is_file() and not (run.output_dir / ".session").exists()
+    with pytest.raises(httpx.HTTPError):
+        httpx.get(place, timeout=5)
+
+
+def wait_for_end(run: Run, seconds: float = 120) -> None:
+    until = time.monotonic() + seconds
+    while not Run(run.path).state.final:
+        assert time.monotonic() < until
+        time.sleep(0.2)
 
 
 def check_options(sandbox: str) -> dict[str, Any]:

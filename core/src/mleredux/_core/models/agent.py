@@ -128,6 +128,8 @@ class Agent(Model):
     oracle: bool = False
     """Whether it submits the task's own answers, so that authors of tasks see the best possible score. It runs on its
     user's own machine only, never on a server, and each of its results is tainted."""
+    attended: bool = False
+    """Whether it waits for a person at this machine, so that it never runs on a server."""
     rollout_reader: Callable[[Path], Any] | None = None
     """`reader(output)` converts native logs to a `mleredux.plugin.rollout.Trajectory` (or None), if the agent does not
     write `rollout/trajectory.json`."""

@@ -1,4 +1,4 @@
-"""Inside the sandbox: the session, and the workspace's commands `submit [FILE]`, `finish` and `clock`."""
+"""Inside the sandbox: the session, its terminals, and the workspace's commands `submit [FILE]`, `finish`, `clock`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from mleredux_agentkit.wire import NoSession, ask
 
 
 def main(words: list[str]) -> int:
-    """Serve the session, or send a request to it; the exit code."""
+    """Serve the session, send a request to it, or attach this terminal to its shell; the exit code."""
     task = Task()
     if not words:
         from mleredux_agent_human.session import Session
 
         return Session(task, "human").serve()
     do, *files = words
+    if words == ["attach"]:
+        from mleredux_agent_human.terminal import attach
+
+        attach(task.output_dir)
+        return 0
     if do not in ("submit", "finish", "clock") or len(files) > (do == "submit"):
         print("Usage: submit [FILE] | finish | clock", file=sys.stderr)
         return 2

@@ -6,11 +6,15 @@ from typing import Any
 
 from mleredux.plugin.agent import Agent, Build, CliOptions, Limits, libraries, read_options
 
+JUPYTER = "jupyterlab==4.6.6"
+
 
 class Options(CliOptions):
     """Options and their defaults."""
 
     libraries: str = "none"
+    jupyter: bool = False
+    """Whether JupyterLab is started beside the shell."""
     commands: str = ""
     """Lines that the shell runs before it listens, as if they were typed."""
 
@@ -21,8 +25,10 @@ def configure(options: dict[str, Any]) -> Agent:
     Raises:
         MlereduxError: An option is not valid.
     """
-    asked = libraries(read_options("human", Options, options).libraries)
-    build = agent.build.model_copy(update={"python": asked.python, "debian": asked.debian})
+    given = read_options("human", Options, options)
+    asked = libraries(given.libraries)
+    python = (*asked.python, JUPYTER) if given.jupyter else asked.python
+    build = agent.build.model_copy(update={"python": python, "debian": asked.debian})
     return agent.model_copy(update={"build": build})
 
 
@@ -34,6 +40,7 @@ agent = Agent(
     limits=Limits(time_limit=7200),
     options=Options().model_dump(),
     configure=configure,
+    attended=True,
     tags=("no-llm",),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import select
@@ -20,7 +21,8 @@ from typing import Any, BinaryIO
 from mleredux_agentkit import Task, write
 from mleredux_agentkit import session as base
 
-from mleredux_agent_human.transcript import RC, Transcript
+from mleredux_agent_human.jupyter import Jupyter
+from mleredux_agent_human.transcript import RC, Transcript, plain
 
 _POLL = 0.2
 _BLOCK = 1 << 16
@@ -39,13 +41,22 @@ class Session(base.Session):
         self._lock = threading.Lock()
         self._master = -1
         self._shell = 0
+        self._jupyter: Jupyter | None = None
+        self._noticed = False
 
     def answers(self) -> dict[str, base.Answer]:
-        """Those of any session, and those of terminals."""
-        return {**super().answers(), "attach": self._attach, "size": self._resize}
+        """Those of any session, of terminals, and of Jupyter."""
+        found = {**super().answers(), "attach": self._attach, "size": self._resize, "cell": self._cell}
+        found["jupyter"] = lambda _file, _request: self._jupyter.state() if self._jupyter else {}
+        return {**found, "forward": self._jupyter.forward} if self._jupyter else found
 
     def begin(self) -> None:
-        """Start the shell."""
+        """Start Jupyter, if it is wanted, and the shell."""
+        if self.task.options.get("jupyter"):
+            self._jupyter = Jupyter(self.task, self.folder / "jupyter")
+        self._start_shell()
+
+    def _start_shell(self) -> None:
         write(self.folder / "rc", RC)
         shell = shutil.which("bash")
         command = [shell, "--noprofile", "--rcfile", str(self.folder / "rc"), "-i"] if shell else ["/bin/sh", "-i"]
@@ -83,13 +94,15 @@ class Session(base.Session):
             if warned or self.task.submission.exists():
                 return
             warned = True
-            self.begin()
+            self._start_shell()
             self._say(_NOTHING_YET)
 
     def end(self) -> None:
         """Part from the terminals, and stop the shell."""
         self._say("The session has ended; what lies in this folder is kept.")
-        super().end()  # first, so that a terminal that returns finds no session
+        if self._jupyter:
+            self._jupyter.stop()
+        super().end()  # before terminals part, so that a terminal that returns finds no session
         with self._lock:
             for client in self._clients:
                 with contextlib.suppress(OSError):
@@ -102,6 +115,17 @@ class Session(base.Session):
         """Keep a step of the rollout."""
         result = output if code == 0 else f"{output}\n[exit code {code}]".lstrip("\n")
         self.trajectory.act("", "shell", {"command": command}, result, exit_code=code)
+
+    def _cell(self, file: BinaryIO, request: base.Request) -> dict[str, Any]:
+        """Keep a notebook's cell as a step; answer with the notice of the end, once."""
+        cell = json.loads(file.read(int(request["size"])))
+        command, code = {"command": str(cell["command"])}, int(cell["code"])
+        self.trajectory.act("", "python", command, plain(cell["output"]), exit_code=code, is_buggy=code != 0)
+        notice = None if self._noticed else self.task.notice
+        if notice is None:
+            return {}
+        self._noticed = True
+        return {"message": " ".join(notice.split())}
 
     def _show(self, data: bytes) -> None:
         with self._lock:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from mleredux.plugin.command import (
     runs_dir_option,
 )
 from mleredux_agentkit.wire import NoSession, ask
+
+from mleredux_agent_human.jupyter_address import open_jupyter
 
 _POLL = 0.2
 _WORKER_SECONDS = 20
@@ -70,6 +73,7 @@ class Feedback(click.ParamType[Any]):
 @click.option("--memory", "memory_mb", type=Megabytes(), help="Memory: 512m, 4g.")
 @click.option("--disk", "disk_mb", type=Megabytes(), help="Disk space: 512m, 10g.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent `human`.")
+@click.option("--jupyter", is_flag=True, help="Also open JupyterLab in the sandbox, on this machine's loopback.")
 @click.option("--feedback", type=Feedback(), default="now", show_default=True, help="When the run is graded.")
 @click.option("--detach", "-d", is_flag=True, help="Open the workspace and return; no shell in this terminal.")
 @click.option("--attach", metavar="RUN", help="Return to the workspace of this run (or `last`).")
@@ -82,6 +86,7 @@ def command(
 ) -> None:
     """Work on TASK yourself: a shell with the task as an agent sees it, its time limit, and the report of any run.
 
+    With --jupyter, the address of a JupyterLab is printed too; its cells and their output are steps of the rollout.
     The clock starts when the workspace is open. `submit`, `clock` and `finish` work in its shell; `mleredux submit`
     and `mleredux finish` do the same from its folder.
     """
@@ -98,16 +103,21 @@ def command(
         if asked["feedback"] != "now":
             run.hold(None if asked["feedback"] == "later" else asked["feedback"])
     time_left = _open(ctx, run)
+    jupyter = open_jupyter(run)
     if detach or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         if as_json:
-            print_json(run.record())
+            print_json({**run.record(), "jupyter": jupyter})
         else:
             click.echo(f"{run.id}: {time_left}\nWorkspace: {run.output_dir}\nTask: {run.path / 'task'}")
+            if jupyter:
+                click.echo(f"Jupyter: {jupyter}")
             click.echo(f"Attach a shell: mleredux start --attach {run.id}")
         return
     from mleredux_agent_human.terminal import attach as attach_terminal
 
     click.echo(_BANNER.format(task=run.spec.task, time=time_left, feedback=_when(run), run=run.id))
+    if jupyter:
+        click.echo(f"Jupyter: {jupyter}")
     with contextlib.suppress(NoSession):
         attach_terminal(run.output_dir)
     follow(there, run)
@@ -115,6 +125,9 @@ def command(
 
 def _request(task: str, asked: dict[str, Any]) -> RunRequest:
     agent = f"human:{asked['name']}" if asked["name"] else "human"
+    here = asked["sandbox"] in (None, "process")
+    if asked["jupyter"] and here and find_spec("jupyterlab") is None:
+        raise MlereduxError("JupyterLab is not installed.", hint='`pip install "mleredux-agent-human[jupyter]"`')
     names = ("time_limit", "cpus", "memory_mb", "disk_mb")
     limits = {name: asked[name] for name in names if asked[name] is not None}
     left: dict[str, Any] = dict.fromkeys(
@@ -127,7 +140,11 @@ def _request(task: str, asked: dict[str, Any]) -> RunRequest:
         agents=(agent,),
         sandbox=asked["sandbox"],
         limits=limits,
-        options={**({} if asked["sandbox"] in (None, "process") else _LIBRARIES), **read_options(asked["options"])},
+        options={
+            **({} if here else _LIBRARIES),
+            **({"jupyter": True} if asked["jupyter"] else {}),
+            **read_options(asked["options"]),
+        },
     )
 
 

@@ -67,9 +67,10 @@ class Transcript:
         return data
 
 
-def plain(output: bytes) -> str:
+def plain(output: bytes | str) -> str:
     """The text of terminal output, without control sequences."""
-    return _CONTROL.sub("", output.decode("utf-8", "replace").replace("\r\n", "\n")).strip("\n")
+    text = output if isinstance(output, str) else output.decode("utf-8", "replace")
+    return _CONTROL.sub("", text.replace("\r\n", "\n")).strip("\n")
 
 
 def _command(encoded: bytes) -> str:

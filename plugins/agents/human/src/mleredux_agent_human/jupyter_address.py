@@ -1,0 +1,63 @@
+"""Where a person's browser finds the Jupyter of a session."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+from mleredux import MlereduxError, Run
+from mleredux_agentkit.wire import NoSession, ask
+
+_START_SECONDS = 120
+_POLL = 0.2
+
+
+def open_jupyter(run: Run) -> str | None:
+    """The address of the session's Jupyter on this machine, with its token; None if there is no Jupyter.
+
+    A process of its own passes connections on, as long as the session lives.
+
+    Raises:
+        MlereduxError: Jupyter ended, or it does not answer.
+    """
+    found, until = _state(run), time.monotonic() + _START_SECONDS
+    if not found:
+        return None
+    while not found.get("ready"):
+        if not found or found["ended"] or time.monotonic() > until:
+            raise MlereduxError("Jupyter did not start.", hint=f"See {run.output_dir / 'logs/jupyter/jupyter.log'}.")
+        time.sleep(_POLL)
+        found = _state(run)
+    known = run.path / ".jupyter.json"
+    try:
+        passing = json.loads(known.read_text())
+    except (OSError, ValueError):
+        passing = {}
+    if passing.get("token") != found["token"]:
+        passing = {"token": found["token"], "port": _pass_on(run)}
+        known.touch(0o600)
+        known.write_text(json.dumps(passing))
+    return f"http://127.0.0.1:{passing['port']}/lab/tree/{found['notebook']}?token={found['token']}"
+
+
+def _state(run: Run) -> dict[str, Any]:
+    try:
+        return ask(run.output_dir, "jupyter")
+    except NoSession:
+        return {}
+
+
+def _pass_on(run: Run) -> int:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mleredux_agent_human.forward", str(run.output_dir)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    return int(process.stdout.readline())
