@@ -41,7 +41,7 @@ _MEDIAN = SimpleImputer(name="SimpleImputer", strategy="median")
 _CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
 _STANDARD = StandardScaler(name="StandardScaler")
 _FEW = OneHotEncoder(name="OneHotEncoder", max_categories=PLAIN_CATEGORIES)
-_WORDS = TfidfVectorizer(name="TfidfVectorizer")
+_WORDS = TfidfVectorizer(name="TfidfVectorizer", max_features=150)
 
 
 @dataclass(frozen=True)
