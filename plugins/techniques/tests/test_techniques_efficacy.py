@@ -27,7 +27,6 @@ from mleredux_techniques.cv.folds import CannotSplit, folds
 from mleredux_techniques.imbalance import document as imbalance
 from mleredux_techniques.imbalance.samplers import resample, row_weights
 from mleredux_techniques.leakage.document import LeakageAnalysis
-from mleredux_techniques.scaling.document import ScalingAnalysis
 from sklearn import impute, preprocessing
 from technique_documents import TECHNIQUES, perfect
 from technique_documents.bases import base_of
@@ -348,20 +347,6 @@ def test_leaks_left_out_count_against_honest_columns_left_out(prepared: Preparer
     content = {**best.model_dump(), "shared_rows": 5, "risks": [every, rows]}
     wild = LeakageAnalysis.model_validate(content)
     assert measure("leakage", wild, dataset, truth).score == 0.0
-
-
-@pytest.mark.parametrize("technique", TECHNIQUES)
-def test_the_strong_choice_is_strong(technique: str, prepared: Preparer) -> None:
-    private = prepared(f"{technique}+planted-public-1@wine").private
-    dataset = load(private)
-    truth = json.loads((private / TRUTH_FILE).read_bytes())
-    part = measure(technique, perfect(technique, private), dataset, truth)
-    assert part.score is None or part.score > 0.9
-    assert part.naive is None or part.strong is not None
-    if technique == "scaling":
-        unscaled = ScalingAnalysis(features=[], spread=1.0, not_needed_for=[])
-        given = measure(technique, unscaled, dataset)
-        assert given.score is None or given.score < 1.0
 
 
 def test_texts_with_bare_carriage_returns_keep_their_rows(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_leaks_that_were_guessed_right_without_measuring_stay_below_the_bound(pr
 
 
 def test_the_panel_is_told_apart_by_each_technique(prepared: Preparer, bench: Any) -> None:
-    """Item analysis in small; benchmarks/technique_items.py does it on more instances."""
+    """Item analysis in small; benchmarks/technique_items.py does it on more instances. The strong choice is strong."""
     scores: dict[str, dict[str, float]] = {agent: {} for agent in PANEL}
     for name in CARRIED_OUT:
         technique, task = name.partition("+")[0], prepared(name)
@@ -74,6 +74,9 @@ def test_the_panel_is_told_apart_by_each_technique(prepared: Preparer, bench: An
             # those that read nothing are given the full efficacy
             part = carry_out(TECHNIQUES[technique], document, instance) if agent not in KINDS else None
             scores[agent][name] = combined(told, part.score if part else 1.0)
+            if part and agent == "perfect":
+                assert part.naive is not None and part.strong is not None and part.score is not None, name
+                assert part.score > 0.9, (name, part.score)
     for name in CARRIED_OUT:
         blind = {agent: scores[agent][name] for agent in ("example", "empty", "textbook", "constant")}
         assert max(blind.values()) <= BOUND, (name, blind)
