@@ -30,22 +30,28 @@ def _with_commands() -> list[object]:
 
 
 @pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of whoever types the commands of all pages."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Prepared data that pages share."""
     return tmp_path_factory.mktemp("data")
 
 
 @pytest.mark.parametrize("page", _with_commands())
-def test_the_commands_of_a_page_work(page: Path, tmp_path: Path, data: Path) -> None:
+def test_the_commands_of_a_page_work(page: Path, tmp_path: Path, cache: Path, data: Path) -> None:
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL")) or name == "MLEREDUX_BASE_IMAGE"
     }
-    cache = {"UV_CACHE_DIR": found} if (found := _uv_cache()) else {}
-    ours = {"MLEREDUX": str(ROOT), "MLEREDUX_DATA": str(data), "XDG_CACHE_HOME": str(tmp_path / ".cache")}
+    fetched = {"UV_CACHE_DIR": found} if (found := _uv_cache()) else {}
+    ours = {"MLEREDUX": str(ROOT), "MLEREDUX_DATA": str(data), "XDG_CACHE_HOME": str(cache)}
     path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
-    run_page(page, tmp_path, {**kept, **ours, **cache, "PATH": path, "COLUMNS": "120"})
+    run_page(page, tmp_path, {**kept, **ours, **fetched, "PATH": path, "COLUMNS": "120"})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -139,7 +139,7 @@ def test_many_first_commands_at_once_import_a_plugin_once(site: Site, tmp_path: 
 def test_a_damaged_cache_is_written_again(site: Site, content: str) -> None:
     site.good("alpha")
     site.listed()
-    for path in (site.path.parent / "cache" / "mleredux").glob("*.json"):
+    for path in (site.path.parent / "cache" / "mleredux" / "index").glob("*.json"):
         path.write_text(content)
     found = site.listed()
     assert found["tasks"] == ["alpha-task"] and found["problems"] == []
@@ -148,7 +148,7 @@ def test_a_damaged_cache_is_written_again(site: Site, content: str) -> None:
 def test_a_cache_of_odd_content_is_written_again(site: Site) -> None:
     site.good("alpha")
     site.listed()
-    (path,) = (site.path.parent / "cache" / "mleredux").glob("plugins-*.json")
+    (path,) = (site.path.parent / "cache" / "mleredux" / "index").glob("plugins-*.json")
     content = json.loads(path.read_text())
     for odd in ({}, [], {"core": content["remembered"]["core"], "plugins": {"alpha": {"of": 1}}}):
         path.write_text(json.dumps({**content, "remembered": odd}))

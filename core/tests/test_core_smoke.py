@@ -11,9 +11,8 @@ from mleredux._core.models import Cause, Smoke, State
 
 
 @pytest.fixture
-def asks_for_smoke(toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def asks_for_smoke(toy: Any, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes an agent of the toy ask for a smoke run on the toy task."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def ask(name: str, **more: Any) -> str:
         agent = toy.catalogue.agent(name)

@@ -32,9 +32,8 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def repository(own_cache: Path, tmp_path: Path) -> str:
     """A repository with an agent in it, as a reference."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "agent"
     folder.mkdir()
     for name, text in {"mleredux-agent.toml": MANIFEST, "solve.py": SOLVE, "requirements.txt": ""}.items():

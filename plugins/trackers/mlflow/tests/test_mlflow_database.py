@@ -15,10 +15,9 @@ from mleredux._core.store import Run
 
 
 @pytest.fixture
-def uri(empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def uri(empty_store: Path, own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A dedicated store and working directory; artifacts go below the latter."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     shutil.copy(empty_store, tmp_path / "mlflow.db")
     return f"sqlite:///{tmp_path / 'mlflow.db'}"
 

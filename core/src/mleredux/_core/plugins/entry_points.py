@@ -59,7 +59,7 @@ class Installation(NamedTuple):
 
     def file(self, kind: str) -> Path:
         """The path of a cached value."""
-        return cache_dir() / f"{kind}-{self.place}.json"
+        return cache_dir() / "index" / f"{kind}-{self.place}.json"
 
 
 def installation() -> Installation:
