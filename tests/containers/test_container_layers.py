@@ -102,11 +102,13 @@ def contents(folder: Path) -> dict[str, bytes]:
 def build(sandbox, tmp_path):
     """`build({file: text})` builds an agent's folder, with a name and requirements that no other test has; its log."""
 
+    own = uuid.uuid4().hex  # an engine may have images of earlier sessions
+
     def make(files: dict[str, str]) -> str:
         folder = tmp_path / f"agent-{uuid.uuid4().hex[:8]}"
         folder.mkdir()
         for name, text in {"solve.py": f"# {folder.name}\n", **files}.items():
-            (folder / name).write_text(f"{text}# {tmp_path.name}\n" if name == "requirements.txt" else text)
+            (folder / name).write_text(f"{text}# {own}\n" if name == "requirements.txt" else text)
         agent = agent_of(f"repo:{folder}")
         log = tmp_path / f"{folder.name}.log"
         with contextlib.suppress(BuildFailed):

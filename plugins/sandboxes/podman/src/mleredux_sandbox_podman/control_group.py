@@ -25,10 +25,12 @@ class ControlGroup:
     def __init__(self, pid: int) -> None:
         self._parts: dict[str, Path] = {}
         self._events: int | None = None
+        self._killed_before = False
         with suppress(OSError):
             self._parts = parts_of(pid)
             if (self._parts["memory"] / "cgroup.event_control").exists():
                 self._events = _watch(self._parts["memory"])
+                self._killed_before = _kills(self._parts["memory"]) > 0
 
     def usage(self) -> Usage:
         """Resources used so far."""
@@ -52,8 +54,8 @@ class ControlGroup:
         Args:
             killed: Whether SIGKILL ended the agent: a busy machine may count the events late, which is waited for.
         """
-        if self._events is None:
-            return False
+        if self._killed_before or self._events is None:
+            return self._killed_before
         found = _count(self._events)
         if self._parts["memory"].exists():
             return found > 0
@@ -117,6 +119,12 @@ def _watch(group: Path) -> int:
     finally:
         os.close(watched)
     return events
+
+
+def _kills(group: Path) -> int:
+    """The number of processes that the kernel has ended for want of memory; 0 where old kernels don't tell."""
+    counts = dict(line.split() for line in (group / "memory.oom_control").read_text().splitlines())
+    return int(counts.get("oom_kill", 0))
 
 
 def _count(events: int) -> int:
