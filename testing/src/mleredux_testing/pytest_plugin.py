@@ -53,12 +53,12 @@ def shared(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own, in which there is only the index of plugins: making that takes seconds."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mleredux" / "index"
     usual.mkdir(parents=True, exist_ok=True)
-    own = tmp_path / "cache" / "mleredux"
-    own.mkdir(parents=True)
+    own = tmp_path_factory.mktemp("cache") / "mleredux"
+    own.mkdir()
     (own / "index").symlink_to(usual)
     monkeypatch.setenv("XDG_CACHE_HOME", str(own.parent))
     return own
