@@ -139,6 +139,17 @@ def test_tolerances_are_what_the_description_says() -> None:
     assert f1(["a"], ["a", "b"]) == pytest.approx(2 / 3)
 
 
+def test_no_distances_weigh_little_if_there_are_none() -> None:
+    """Of prose alone, distances aren't asked: silence is right, and neither costs nor earns much."""
+    truth = {"distances": {}, "broken": ["price"], "unsure": [], "changes": None, "open": [], "spread": 1.0}
+    truth |= {"target": {"": 1.0}, "train": {"": 0.0}, "move": 1.0, "moved": True}
+    shift = TECHNIQUES["shift"]
+    silent = read("shift", {**empty("shift"), "target": 0.0})
+    parts = {part.name: part for part in shift.assess(silent, truth).parts}
+    assert parts["distances"].score == 1 and parts["distances"].weight < 0.01
+    assert shift.assess(silent, truth).score < 0.05
+
+
 def test_columns_missing_together_count_by_pairs_with_their_rows() -> None:
     names = ("a", "b", "c")
     truth = {

@@ -32,12 +32,13 @@ def compare(
 ) -> Efficacy:
     """Score a plan between a naive and a strong one, by the competition's metric; each comes with a description."""
     one = pool(instance.dataset)
-    return judge(
-        *(Choice(losses(instance, one, plan), what) for what, plan in (naive, strong, given)),
-        overlap=one.overlap,
-        scorer=scorer(instance.dataset, instance.base),
-        sample=one.sample,
-    )
+    return judged(instance, one, *(Choice(losses(instance, one, plan), what) for what, plan in (naive, strong, given)))
+
+
+def judged(instance: Instance, one: Pool, naive: Choice, strong: Choice, given: Choice) -> Efficacy:
+    """Score a choice between a naive and a strong one, by the competition's metric on the splits of a pool."""
+    metric = scorer(instance.dataset, instance.base)
+    return judge(naive, strong, given, overlap=one.overlap, scorer=metric, sample=one.sample)
 
 
 def gap(instance: Instance, naive: Plan, strong: Plan) -> Difference:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.comparison import Choice, Difference, difference
 from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, loss
+from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, loss
 from mleredux_techniques._kit.reference import MODELS, Model
 from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.scorer import scorer
 from mleredux_techniques._kit.splits import Pool, pool
 from mleredux_techniques.eda import facts
 from mleredux_techniques.eda.document import ACTIONS, EdaAnalysis
@@ -43,12 +42,8 @@ def measure(document: EdaAnalysis, instance: Instance) -> Efficacy:
     one = pool(instance.dataset)
     values = {"mark_missing": "sentinel", "add_distance": "center", "to_number": "drift"}
     given = [(kind, told.column, getattr(told, values[kind])) for told in document.columns for kind in told.actions]
-    return judge(
-        *(Choice(_losses(instance, one, chosen), _told(chosen)) for chosen in ([], instance.truth["strong"], given)),
-        overlap=one.overlap,
-        scorer=scorer(instance.dataset, instance.base),
-        sample=one.sample,
-    )
+    panel: tuple[Sequence[Change], ...] = ([], instance.truth["strong"], given)
+    return judged(instance, one, *(Choice(_losses(instance, one, chosen), _told(chosen)) for chosen in panel))
 
 
 def gap(instance: Instance) -> Difference:

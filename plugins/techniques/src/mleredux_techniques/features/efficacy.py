@@ -11,15 +11,14 @@ from scipy.special import ndtri
 
 from mleredux_techniques._kit import plans
 from mleredux_techniques._kit.association import ranks
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.comparison import Choice, Difference, difference
 from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.encoders import DropFeature
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, rows_of, split_loss
+from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, rows_of, split_loss
 from mleredux_techniques._kit.preprocessing import Preprocessing, matrices
 from mleredux_techniques._kit.reference import MODELS, Model, predict
 from mleredux_techniques._kit.results import Efficacy
-from mleredux_techniques._kit.scorer import scorer
 from mleredux_techniques._kit.splits import Pool, Split, pool
 from mleredux_techniques.features.document import FeaturesAnalysis, Transform
 from mleredux_techniques.features.facts import KEY
@@ -40,10 +39,7 @@ def measure(document: FeaturesAnalysis, instance: Instance) -> Efficacy:
         left = len(features) - len({*dropped})
         return Choice(losses(instance, one, dropped, how), f"{left} of {len(features)} features, target: {how}")
 
-    return judge(
-        choice((), "none"), choice(drop, transform), choice(given, document.transform),
-        overlap=one.overlap, scorer=scorer(instance.dataset, instance.base), sample=one.sample,
-    )  # fmt: skip
+    return judged(instance, one, choice((), "none"), choice(drop, transform), choice(given, document.transform))
 
 
 def reference(instance: Instance) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mleredux_techniques._kit.association import strengths
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, versus
+from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, soft_f1, versus
 from mleredux_techniques._kit.results import Facts
 from mleredux_techniques._kit.skill import Judge
 from mleredux_techniques._kit.views import View, in_bins, of_values
@@ -131,7 +131,7 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
         component(
             "strengths",
             0.2,
-            2 * len(right) / ((len(given) + len(true)) or 1),
+            soft_f1(len(right), len(given), len(true)),
             versus(len(given), shortened(true)),
             f"{len(right)} of {len(true)} were correct.",
         ),

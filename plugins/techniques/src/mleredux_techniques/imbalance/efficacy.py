@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.comparison import Choice, Difference, difference
 from mleredux_techniques._kit.dataset import Instance
 from mleredux_techniques._kit.memory import remembered
-from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, rows_of, split_loss
+from mleredux_techniques._kit.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, judged, rows_of, split_loss
 from mleredux_techniques._kit.preprocessing import matrices
 from mleredux_techniques._kit.reference import MODELS, Model, predict
 from mleredux_techniques._kit.results import Efficacy
@@ -56,12 +56,7 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
     """Execute the first recommended strategy."""
     given, (naive, strong) = document.strategies[0], contrast(instance)
     one = pool(instance.dataset)
-    return judge(
-        *(Choice(losses(instance, one, how), _told(how)) for how in (naive, strong, given)),
-        overlap=one.overlap,
-        scorer=scorer(instance.dataset, instance.base),
-        sample=one.sample,
-    )
+    return judged(instance, one, *(Choice(losses(instance, one, how), _told(how)) for how in (naive, strong, given)))
 
 
 def gap(instance: Instance) -> Difference:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mleredux_techniques._kit.columns import class_name
 from mleredux_techniques._kit.dataset import Dataset
-from mleredux_techniques._kit.marks import close, component, f1, facts_of, finding, listing, shortened, versus
+from mleredux_techniques._kit.marks import close, f1, facts_of, finding, listing, shortened, soft_f1, versus
 from mleredux_techniques._kit.results import Facts
 from mleredux_techniques.shift.document import ShiftAnalysis
 
@@ -83,12 +83,14 @@ def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
     changes, column = truth["changes"], document.changes
     return facts_of(
         [
-            component(
+            finding(
                 "distances",
                 0.15,
-                2 * len(right) / ((len(given) + len(true)) or 1),
+                soft_f1(len(right), len(given), len(true)),
                 versus(len(given), shortened(true)),
                 f"{len(right)} of {len(true)} were correct.",
+                true=len(true),
+                given=len(given),
             ),
             finding(
                 "broken",
