@@ -69,9 +69,8 @@ def git_fixture() -> Callable[..., str]:
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_rules(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of the test's own, and no rules of this machine's."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("MLEREDUX_AGENT_HOSTS", raising=False)
     monkeypatch.delenv("MLEREDUX_AGENT_PATHS", raising=False)
 

@@ -203,7 +203,7 @@ def _work_tree(work: Path, other: Path) -> None:
     [_git_file, _git_link, _objects_link, _inner_links, _alternates, _ref_link, _common_folder, _work_tree],
 )
 def test_nothing_outside_of_a_repository_is_read(
-    work: Path, other: Path, tmp_path: Path, trick: Callable[[Path, Path], None], git: Any
+    work: Path, other: Path, own_cache: Path, trick: Callable[[Path, Path], None], git: Any
 ) -> None:
     commit = git(other, "rev-parse", "HEAD")
     trick(work, other)
@@ -212,9 +212,7 @@ def test_nothing_outside_of_a_repository_is_read(
             agent_of(reference)
         except MlereduxError as error:
             assert "Traceback" not in str(error)
-    found = [
-        path for path in (tmp_path / "cache").rglob("*") if path.is_file() and PRIVATE in path.read_text("latin-1")
-    ]
+    found = [path for path in own_cache.rglob("*") if path.is_file() and PRIVATE in path.read_text("latin-1")]
     assert found == []
 
 

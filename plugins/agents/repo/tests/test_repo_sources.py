@@ -114,7 +114,7 @@ def test_folders_may_be_limited(write_agent: Any, tmp_path: Path, monkeypatch: p
 
 
 def test_links_that_lead_out_and_too_much_are_refused(
-    write_agent: Any, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: Any
+    write_agent: Any, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: Any, own_cache: Path
 ) -> None:
     folder = write_agent()
     (folder / "passwords").symlink_to("/etc/passwd")
@@ -128,7 +128,7 @@ def test_links_that_lead_out_and_too_much_are_refused(
     monkeypatch.setattr(trees, "MAX_FILES", 2)
     with pytest.raises(MlereduxError, match="is too large for an agent"):
         got(f"repo:{repository}@v1")
-    assert not [path for path in (tmp_path / "cache").rglob("*.git") if path.is_dir()], "nothing half is left"
+    assert not [path for path in own_cache.rglob("*.git") if path.is_dir()], "nothing half is left"
 
 
 def test_hooks_and_filters_of_a_repository_run_nothing(
