@@ -28,6 +28,8 @@ PRELOADED = (
     "mleredux._core.submissions.validation",
     "mleredux._core.tables.definition",
 )
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""Variables by which sums have one order on every machine, and children beside one another don't wait for threads."""
 _IDLE_SECONDS = 60.0
 _MOST_FILES = 8
 _ACKNOWLEDGED = b"\n"

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from mleredux._core.forkserver import ONE_THREAD
 from mleredux._core.plugins.catalogue import Catalogue
 from mleredux._core.plugins.discovery import LOAD_VARIABLE
 
@@ -20,4 +21,4 @@ def child_environment() -> dict[str, str]:
     """The current environment with this process's import path, without the requested plugins."""
     environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
     importable = dict.fromkeys(str(Path(entry or ".").resolve()) for entry in sys.path)
-    return {**environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}
+    return {**ONE_THREAD, **environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}

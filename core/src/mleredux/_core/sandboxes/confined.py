@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mleredux._core.forkserver import ONE_THREAD
 from mleredux._core.sandboxes import confined_child
 from mleredux.errors import SandboxError
 
@@ -72,7 +73,7 @@ def run_confined(
         asked = {
             "command": [sys.executable, "-I", "-B", *arguments],
             "env": {"PATH": "/usr/bin", "HOME": "/job", "TMPDIR": "/job", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
-            | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+            | ONE_THREAD,
             "inputs": str(folder / "inputs"),
             "results": str(folder / "results"),
             "report": str(folder / "report.json"),
