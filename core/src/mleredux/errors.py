@@ -81,3 +81,8 @@ class Cancelled(MlereduxError):
     """The user stopped the run."""
 
     exit_code = 130
+
+
+def one_line(error: BaseException) -> str:
+    """The type and the message of an exception of somebody's code, for a sentence that states it."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mleredux._core.protocols import Finding
+from mleredux.errors import one_line
 
 
 class NotConforming(AssertionError):
@@ -71,7 +72,7 @@ class Findings:
         except Exception as error:  # what is checked may raise anything
             frames = traceback.extract_tb(error.__traceback__)
             where = f" ({Path(frames[-1].filename).name} line {frames[-1].lineno})" if frames else ""
-            self.bad(name, f"{type(error).__name__}: {error}{where}")
+            self.bad(name, f"{one_line(error)}{where}")
 
     def close(self) -> Findings:
         """Raise `NotConforming` if there is a problem, else return the findings."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mleredux._core.models import Score
 from mleredux._core.submissions.files import open_regular
-from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.errors import InvalidSubmission, TaskBroken, one_line
 
 from mleredux_testing.findings import Findings
 
@@ -132,7 +132,7 @@ def _check_refused(findings: Findings, name: str, path: Path, grade: Grade) -> N
     except Exception as error:  # a grader may raise anything; it becomes a finding
         findings.bad(
             name,
-            f"the grader fails with {type(error).__name__}: {error}",
+            f"the grader fails with {one_line(error)}",
             "Raise InvalidSubmission with one sentence for the agent.",
         )
     else:

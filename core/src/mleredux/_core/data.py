@@ -22,7 +22,7 @@ from mleredux._core.models import Task
 from mleredux._core.progress import tell
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
-from mleredux.errors import DataError, MlereduxError, TaskBroken
+from mleredux.errors import DataError, MlereduxError, TaskBroken, one_line
 
 __all__ = ["DataStore", "Prepared", "as_prepared", "default_data_dir", "md5", "tree_digest"]
 
@@ -258,7 +258,7 @@ class DataStore:
             raise
         except Exception as error:  # a task's code may raise anything
             raise TaskBroken(
-                f"Preparing {task.id} failed ({type(error).__name__}: {' '.join(str(error).split())}).",
+                f"Preparing {task.id} failed ({one_line(error)}).",
                 hint="Check its raw data; --debug prints the traceback.",
             ) from error
         if not done:

@@ -16,7 +16,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import RunStore
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, one_line
 
 OLDEST_PYTHON = (3, 11)
 LOW_DISK_GB = 5.0
@@ -123,7 +123,7 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
             looked[name] = [Finding(name, False, error.message, error.hint)]
         except Exception as error:  # a plugin may raise anything; it becomes the finding
             remedy = "Upgrade or uninstall its package."
-            looked[name] = [Finding(name, False, f"Its check failed: {type(error).__name__}: {error}.", remedy)]
+            looked[name] = [Finding(name, False, f"Its check failed: {one_line(error)}.", remedy)]
     found = [Diagnosis("sandboxes", finding) for findings in looked.values() for finding in findings]
     if not any(all(finding.ok for finding in findings) for findings in looked.values()):
         finding = Finding("sandboxes", False, "No sandbox works on this machine.", "Fix one of those above.")

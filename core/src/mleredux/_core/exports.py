@@ -21,7 +21,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.rollout.documents import parse_rollout, read_bytes
 from mleredux._core.rollout.models import Trajectory
 from mleredux._core.store import Run
-from mleredux.errors import MlereduxError, PluginError
+from mleredux.errors import MlereduxError, PluginError, one_line
 
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
 """Names of variables whose values are masked, besides keys of language models, passwords in URLs, and the run's own."""
@@ -194,5 +194,5 @@ def _pieces(chosen: Format, members: Sequence[ExportedRun], options: Mapping[str
     except (MlereduxError, GeneratorExit):
         raise
     except Exception as error:  # a plugin's code may raise anything
-        told = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+        told = one_line(error)[:300]
         raise PluginError(f"Format {chosen.id} fails ({told}).", hint="Fix or update its plugin.") from error

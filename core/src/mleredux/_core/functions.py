@@ -10,7 +10,7 @@ from typing import Any
 
 from mleredux._core.models import Grader
 from mleredux._core.models.grader import Direction, Targets
-from mleredux.errors import MlereduxError, NotFound, TaskBroken
+from mleredux.errors import MlereduxError, NotFound, TaskBroken, one_line
 
 
 def make_grader(
@@ -75,9 +75,7 @@ def find_function(name: str) -> Callable[..., Any] | Grader:
     try:
         found = runpy.run_path(str(path)).get(attribute)
     except Exception as error:  # the user's own code may raise anything
-        raise MlereduxError(
-            f"{path} can't be executed ({type(error).__name__}: {' '.join(str(error).split())})."
-        ) from error
+        raise MlereduxError(f"{path} can't be executed ({one_line(error)}).") from error
     if not isinstance(found, Grader) and not callable(found):
         raise NotFound(f"{path} has no function {attribute!r}.", hint="Give one that accepts y_true and y_pred.")
     return found

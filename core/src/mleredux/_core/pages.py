@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
 
 from mleredux._core.plugins import Catalogue
-from mleredux.errors import MlereduxError, PluginError
+from mleredux.errors import MlereduxError, PluginError, one_line
 
 if TYPE_CHECKING:
     from mleredux._core.cli.backend import Record
@@ -186,7 +186,7 @@ class Registered(NamedTuple):
 
     def failed(self, error: Exception) -> PluginError:
         """The error of a page whose function or template fails."""
-        told = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+        told = one_line(error)[:300]
         name = self.item.title if isinstance(self.item, Panel) else self.item.path
         return PluginError(
             f"The page {name} of plugin {self.plugin!r} fails ({told}).", hint="Fix or update the plugin."
@@ -203,7 +203,7 @@ def registered_pages(catalogue: Catalogue) -> list[Registered]:
             if wrong := [item for item in items if not isinstance(item, Page | Panel | Action)]:
                 raise TypeError(f"{type(wrong[0]).__name__} is not a Page, Panel or Action")
         except Exception as error:  # a plugin's code may raise anything
-            told = f"Plugin {name!r} can't register pages ({type(error).__name__}: {' '.join(str(error).split())})."
+            told = f"Plugin {name!r} can't register pages ({one_line(error)})."
             for plugin in catalogue.plugins:
                 if plugin.name == name and told not in plugin.errors:
                     plugin.errors.append(told)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, one_line
 from pydantic_core import from_json
 
 from mleredux_experiments.inference.errors import Interval, normal
@@ -98,7 +98,7 @@ def read_table(path: Path) -> dict[str, float]:
             return {row["task"]: float(row["familiarity"]) for row in csv.DictReader(file)}
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise MlereduxError(
-            f"{path} is not a table of familiarity ({type(error).__name__}: {error}).",
+            f"{path} is not a table of familiarity ({one_line(error)}).",
             hint="Write a CSV with the columns task and familiarity.",
         ) from None
 

@@ -12,7 +12,7 @@ import click
 from mleredux._core.cli.context import catalogue, explained
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.server import NO_CLIENT, Place, note_server, server_of, stay_here
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, one_line
 
 COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
@@ -187,7 +187,7 @@ def main() -> NoReturn:
         if debug:
             raise
         click.echo(
-            f"Error: internal error ({type(error).__name__}: {error}). Run again with --debug for the traceback.",
+            f"Error: internal error ({one_line(error)}). Run again with --debug for the traceback.",
             err=True,
         )
         code = 70

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import MlereduxError, PluginError
+from mleredux.errors import MlereduxError, PluginError, one_line
 
 if TYPE_CHECKING:
     from mleredux._core.models import Agent, Task
@@ -24,7 +24,7 @@ def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
         raise
     except Exception as error:  # a plugin's code may raise anything
         raise PluginError(
-            f"Agent {agent.id} fails on its options ({type(error).__name__}: {' '.join(str(error).split())}).",
+            f"Agent {agent.id} fails on its options ({one_line(error)}).",
             hint="Fix its function `configure`.",
         ) from error
 
@@ -37,7 +37,7 @@ def checked_task(name: str, make: Callable[[], Task | None], fault: str) -> Task
         raise
     except Exception as error:  # a plugin's code may raise anything
         raise PluginError(
-            f"The task {name!r} can't be created ({type(error).__name__}: {' '.join(str(error).split())}).",
+            f"The task {name!r} can't be created ({one_line(error)}).",
             hint=f"Fix {fault}.",
         ) from error
     if made is not None and made.id != name:

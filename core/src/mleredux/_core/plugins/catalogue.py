@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mleredux._core.plugins.calls import checked_task, configured
 from mleredux._core.plugins.discovery import KINDS, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
-from mleredux.errors import NotFound, PluginError
+from mleredux.errors import NotFound, PluginError, one_line
 
 if TYPE_CHECKING:
     import pluggy
@@ -342,7 +342,7 @@ class Catalogue:
         except (Exception, SystemExit) as error:
             message = (
                 f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
-                f"{entry.ref.target} ({type(error).__name__}: {' '.join(str(error).split())})."
+                f"{entry.ref.target} ({one_line(error)})."
             )
             if message not in entry.plugin.errors:
                 entry.plugin.errors.append(message)

@@ -14,6 +14,7 @@ import pluggy
 
 from mleredux import hookspecs
 from mleredux._core.plugins.discovery import Plugin, Ref
+from mleredux.errors import one_line
 
 _PLUGIN_FILE_MARK = "__mleredux_plugin_file__"
 
@@ -47,7 +48,7 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
     except BaseException as error:  # SystemExit, and exceptions of test runners
         plugin.fail(
             f"Plugin {plugin.name!r} can't be imported from {plugin.target} "
-            f"({type(error).__name__}: {error}{_where(error)}); fix or uninstall "
+            f"({one_line(error)}{_where(error)}); fix or uninstall "
             f"{plugin.distribution or 'it'}, or block it with --block {plugin.name}."
         )
         return False

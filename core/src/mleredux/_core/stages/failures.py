@@ -15,6 +15,7 @@ from mleredux.errors import (
     NotFound,
     PluginError,
     TaskBroken,
+    one_line,
 )
 
 
@@ -38,5 +39,5 @@ def failure_of(error: Exception) -> Failure:
         return Failure(Cause.AGENT_CRASHED, str(error))
     if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)):
         return Failure(Cause.TASK_BROKEN, str(error))
-    message = str(error) if isinstance(error, MlereduxError) else f"{type(error).__name__}: {error}"
+    message = str(error) if isinstance(error, MlereduxError) else one_line(error)
     return Failure(Cause.ENVIRONMENT_BROKE, message)

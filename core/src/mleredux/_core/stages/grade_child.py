@@ -76,7 +76,7 @@ def limit_memory(limit: int) -> None:
 
 def score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> dict[str, Any]:
     """Score one submission by the hook."""
-    from mleredux.errors import InvalidSubmission, MlereduxError
+    from mleredux.errors import InvalidSubmission, MlereduxError, one_line
 
     try:
         task = catalogue.task(name)
@@ -91,4 +91,4 @@ def score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> d
     except MlereduxError as error:
         return {"error": str(error).rstrip(".")}
     except Exception as error:  # a grader may raise anything; the parent tells it of the task
-        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+        return {"error": one_line(error)}

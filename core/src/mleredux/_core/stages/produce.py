@@ -16,6 +16,7 @@ from mleredux._core.store import Run
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.sparse import write_pages
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, media_type, readable, take, walk
+from mleredux.errors import one_line
 
 PRODUCERS = ("mleredux_produce_artifacts", "mleredux_produce_reports")
 """Hooks that make artifacts, in the order in which they are called."""
@@ -39,7 +40,7 @@ def produce(run: Run, catalogue: Catalogue) -> Manifest:
                 artifacts = implementation.function(*(arguments[given] for given in implementation.argnames))
                 made += [_completed(run, one, name) for one in cast("Iterable[Artifact] | None", artifacts) or ()]
             except Exception as error:  # a plugin may raise anything; the others still produce
-                message = f"Producing artifacts failed: {type(error).__name__}: {error}"
+                message = f"Producing artifacts failed: {one_line(error)}"
                 run.emit(Warned(plugin=name, message=message))
     return write_manifest(run, made)
 

@@ -31,7 +31,7 @@ from mleredux._core.stages.ledger import make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
 from mleredux._core.stages.trial import verify
-from mleredux.errors import ResumeRefused
+from mleredux.errors import ResumeRefused, one_line
 
 
 def _prepare(context: StageContext) -> StageEnded:
@@ -130,7 +130,7 @@ def judge(
             found = implementation.function(*(given[name] for name in implementation.argnames))
             evidence += cast("Iterable[Evidence] | None", found) or ()
         except Exception as error:  # a plugin may raise anything; the result is judged without it
-            message = f"Finding evidence failed: {type(error).__name__}: {error}"
+            message = f"Finding evidence failed: {one_line(error)}"
             run.emit(Warned(plugin=implementation.plugin_name, message=message))
     verdict = report.judged(tuple(evidence), report.verdict.verification)
     run.write_report(verdict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from mleredux.errors import NotFound, PluginError
+from mleredux.errors import NotFound, PluginError, one_line
 from mleredux.plugin.agent import CommandRecipe
 
 GROUP = "mleredux.recipes"
@@ -34,7 +34,7 @@ def find_recipe(name: str) -> CommandRecipe:
             raise TypeError(f"{points[0].value} is not a CommandRecipe")
     except Exception as error:
         raise PluginError(
-            f"The recipe {name!r} of {owners[0]} can't be loaded ({type(error).__name__}: {error}).",
+            f"The recipe {name!r} of {owners[0]} can't be loaded ({one_line(error)}).",
             hint=f"Fix or reinstall {owners[0]}.",
         ) from error
     return recipe

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, one_line
 from mleredux.plugin.artifact import Artifact, Run
 from mleredux.plugin.command import current
 from mleredux.plugin.rollout import (
@@ -141,7 +141,7 @@ def _native(run: Run, said: list[str]) -> Trajectory | None:
             raise TypeError(f"it returned a {type(found).__name__} instead of a Trajectory")
         return parse_rollout(dump_rollout(found))
     except Exception as error:  # an agent's reader may raise anything; the error is added to the notes
-        said.append(f"The agent's native logs could not be read: {type(error).__name__}: {error}")
+        said.append(f"The agent's native logs could not be read: {one_line(error)}")
     return None
 
 

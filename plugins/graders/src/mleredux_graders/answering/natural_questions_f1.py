@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.errors import InvalidSubmission, TaskBroken, one_line
 from mleredux.plugin.grader import (
     FormInput,
     Grader,
@@ -68,7 +68,7 @@ def _read(path: Path, task: str) -> dict[str, set[Answer]]:
                     answers[f"{record['example_id']}_{kind}"] = valid
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise TaskBroken(
-            f"The answers of task {task} in {path} can't be used ({type(error).__name__}: {error}).",
+            f"The answers of task {task} in {path} can't be used ({one_line(error)}).",
             hint="Prepare the task again.",
         ) from error
     return answers

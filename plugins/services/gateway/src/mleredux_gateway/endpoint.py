@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, one_line
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.artifact import LlmUse
 from mleredux.plugin.events import GatewayUse, Warned
@@ -123,7 +123,7 @@ class RunGateway:
         try:
             write_trajectory(self._run, self._agent)
         except Exception as error:  # usage must be reported whatever a record contains
-            message = f"Could not create a trajectory from the record of calls: {type(error).__name__}: {error}"
+            message = f"Could not create a trajectory from the record of calls: {one_line(error)}"
             self._run.emit(Warned(plugin="gateway", message=message))
         return self._meter.use()
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, one_line
 from mleredux.plugin.grader import Grader, GradingInput, Score
 from mleredux.plugin.technique import read_document
 
@@ -93,7 +93,7 @@ def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) 
     except SandboxError:  # the fault of this machine
         raise
     except Exception as error:  # errors that a document causes in the models are attributed to the document
-        told = f"The recommendation could not be executed ({type(error).__name__}: {' '.join(str(error).split())})."
+        told = f"The recommendation could not be executed ({one_line(error)})."
         return Efficacy(0.0, 0.0, None, None, None, [Figure("carried out", False, told[:500], 0.0, 1.0)])
 
 

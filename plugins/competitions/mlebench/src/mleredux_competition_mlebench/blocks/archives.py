@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import DataError
+from mleredux.errors import DataError, one_line
 
 from mleredux_competition_mlebench.blocks.extras import require
 from mleredux_competition_mlebench.blocks.placement import make_folders
@@ -83,7 +83,7 @@ class _Archive(Tree):
     def damaged(self, error: BaseException) -> DataError:
         """Return the error for an archive that can't be read."""
         return DataError(
-            f"{self.where} is truncated or damaged ({type(error).__name__}: {error}).",
+            f"{self.where} is truncated or damaged ({one_line(error)}).",
             hint="Download it again.",
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import DataError, MlereduxError
+from mleredux.errors import DataError, MlereduxError, one_line
 
 from mleredux_competition_mlebench.blocks.archives import DAMAGE, open_tree
 from mleredux_competition_mlebench.blocks.contents import Content, Csv, SameBytes
@@ -217,7 +217,7 @@ class Preparation:
             raise DataError(f"{error.filename} already exists.", hint="Prepare into empty folders.") from error
         except (*DAMAGE, LookupError, TypeError) as error:
             raise DataError(
-                f"The raw data is not as expected ({type(error).__name__}: {' '.join(str(error).split())}).",
+                f"The raw data is not as expected ({one_line(error)}).",
                 hint="Check that these are this competition's files, and complete.",
             ) from error
 

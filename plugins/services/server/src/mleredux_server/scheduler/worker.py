@@ -17,7 +17,7 @@ from types import FrameType
 from typing import IO, Any
 
 import psutil
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, one_line
 from mleredux.plugin.artifact import RunStore, State
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.files import FileLock, write_atomically
@@ -99,7 +99,7 @@ class Worker:
             return {"error": str(error)}
         except Exception as error:  # a worker survives any plugin error; the server checks the job
             self.log.say("job broke", "error", reason=repr(error), traceback=traceback.format_exc(), **facts)
-            return {"error": f"{type(error).__name__}: {error}"}
+            return {"error": one_line(error)}
         self.log.say("job done", **facts)
         return result
 
