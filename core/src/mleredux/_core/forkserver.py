@@ -101,7 +101,7 @@ def start(
         ours.close()
         if last:
             break
-        _forget(environment)
+        _forget(control)
     raise OSError("the process that starts graders ended")
 
 
@@ -136,11 +136,14 @@ def _control(environment: Mapping[str, str]) -> socket.socket:
         return _servers[key][0]
 
 
-def _forget(environment: Mapping[str, str]) -> None:
+def _forget(control: socket.socket) -> None:
+    """Give up a server, unless another thread did."""
     with _lock:
-        if found := _servers.pop(_key(environment), None):
-            found[0].close()
-            found[1].wait()
+        for key, (ours, process) in list(_servers.items()):
+            if ours is control:
+                del _servers[key]
+                ours.close()
+                process.wait()
 
 
 def serve(control: socket.socket) -> None:

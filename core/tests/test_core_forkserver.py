@@ -1,0 +1,62 @@
+"""The process that forks graders may end at any time; nobody who asks it is the worse for that."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux._core import forkserver
+from mleredux._core.plugins.children import child_environment
+
+
+def leave_mark(request: dict[str, Any], files: list[int]) -> None:
+    """Write a file and end with a code of its own."""
+    Path(request["mark"]).write_text(os.environ["OMP_NUM_THREADS"])
+    raise SystemExit(7)
+
+
+def code_of(mark: Path) -> int | None:
+    """How the function ended in a child, which left a mark."""
+    with open(os.devnull, "wb") as errors:
+        child = forkserver.start(
+            f"{Path(__file__).stem}:leave_mark",
+            {"mark": str(mark)},
+            environment=child_environment() | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), ENTRIES])},
+            folder="/",
+            errors=errors.fileno(),
+        )
+    assert child.wait(60)
+    child.close()
+    assert mark.exists()
+    return child.code
+
+
+ENTRIES = child_environment()["PYTHONPATH"]
+
+
+def test_whoever_asks_a_server_that_was_killed_gets_a_child_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(forkserver, "_servers", {})
+    started = []
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **kwargs: started.append(1) or start(*args, **kwargs))
+    all_here = threading.Barrier(8)
+    ask = forkserver._control
+    monkeypatch.setattr(forkserver, "_control", lambda environment: (ask(environment), all_here.wait(10))[0])
+    for number in range(3):
+        with ThreadPoolExecutor(8) as pool:
+            codes = list(pool.map(code_of, [tmp_path / f"{number}-{one}" for one in range(8)]))
+        assert codes == [7] * 8
+        assert len(started) == number + 1, "all share the next one"
+        ((_, process),) = forkserver._servers.values()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"1"}
