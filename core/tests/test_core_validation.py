@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mleredux._core.cli.root import root
 from mleredux._core.models import Column, Submission, SubmissionSchema, Task, Verdict
 from mleredux._core.submissions import validation
 from mleredux._core.submissions.files import open_below
@@ -230,3 +232,11 @@ def test_answers_are_never_opened(toy: Any) -> None:
     schema = read_schema(prepared.schema)
     assert validate(schema, prepared.public / "sample_submission.csv").valid
     assert "answer" not in (prepared.schema / "schema.json").read_text()
+
+
+@pytest.mark.parametrize("command", ["grade", "validate"])
+def test_a_file_and_a_task_in_the_wrong_order_are_told(command: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").touch()
+    ended = CliRunner().invoke(root, [command, "digits", str(tmp_path / "mine.csv")], prog_name="mleredux")
+    assert ended.exit_code == 2
+    assert f"The file comes first: `mleredux {command} {tmp_path / 'mine.csv'} digits`." in ended.output

@@ -72,5 +72,9 @@ def command(
     errors = sum(diagnosis.level == "error" for diagnosis in found)
     able = "can" if works else "cannot"
     what = f"{', '.join(agents) or 'agents'}{' on these tasks' if chosen else ''}"
-    click.echo(f"\nThis machine {able} run {what}: {errors} errors, {warnings} warnings.")
+    click.echo(f"\nThis machine {able} run {what}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}.")
     ctx.exit(0 if works else 1)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

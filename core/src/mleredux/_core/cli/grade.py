@@ -8,7 +8,7 @@ import click
 
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.feedback import print_feedback
-from mleredux._core.cli.output import data_dir_option, json_option, print_facts, print_json
+from mleredux._core.cli.output import check_order, data_dir_option, json_option, print_facts, print_json
 from mleredux._core.cli.server import server_option
 from mleredux._core.formats import facts
 
@@ -71,6 +71,7 @@ def command(
         return
     if submission is None or task is None:
         raise click.UsageError("Give a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
+    check_order(ctx, submission, task)
     graded = backend(ctx, data_dir=data_dir).grade(submission, task, project=project)
     if as_json:
         print_json(graded.model_dump(mode="json"))

@@ -7,6 +7,7 @@ import math
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -148,3 +149,9 @@ def write_log(block: bytes, prefix: str = "") -> None:
 
 def _escape(char: str) -> str:
     return "\n" if char == "\r" else char.encode("unicode_escape").decode()
+
+
+def check_order(ctx: click.Context, submission: Path, task: str) -> None:
+    """Refuse a file and a task in the wrong order."""
+    if not submission.exists() and Path(task).is_file():
+        raise click.UsageError(f"The file comes first: `{ctx.command_path} {task} {submission}`.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mleredux._core.cli.context import backend
-from mleredux._core.cli.output import data_dir_option, json_option, print_json
+from mleredux._core.cli.output import check_order, data_dir_option, json_option, print_json
 
 
 @click.command()
@@ -22,6 +22,7 @@ def command(ctx: click.Context, submission: Path, task: str, data_dir: str | Non
     \b
     Exit codes: 0 well-formed · 1 not well-formed, or an error · 2 usage
     """
+    check_order(ctx, submission, task)
     verdict = backend(ctx, data_dir=data_dir).validate(submission, task)
     if as_json:
         print_json(verdict.model_dump())
