@@ -21,7 +21,7 @@ from mleredux_techniques._kit.comparison import Choice, Difference, difference, 
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.memory import remembered
 from mleredux_techniques._kit.plans import Array, rows_of, split_loss
-from mleredux_techniques._kit.preprocessing import matrices
+from mleredux_techniques._kit.preprocessing import finite, matrices
 from mleredux_techniques._kit.reference import Model, predict
 from mleredux_techniques._kit.results import Efficacy, Figure
 from mleredux_techniques._kit.scorer import scorer
@@ -149,13 +149,15 @@ def _once(instance: Instance, methods: list[CvMethod], number: int) -> list[floa
     classes = dataset.problem != "regression"
     y, codes = outputs(dataset, whole)
     one = Pool(dataset, whole, y, codes, class_names(dataset) if classes else (), (), 0.0, "")
-    truth = remembered(dataset, f"test {number}", lambda: _loss(instance, one, Split(rows, test, number)))
+    split = Split(rows, test, number)
+    x = remembered(dataset, f"features {number}", lambda: _features(one, split))
+    truth = remembered(dataset, f"test {number}", lambda: _loss(instance, one, x, split))
     train = whole.iloc[rows].reset_index(drop=True)
 
     def estimate(method: CvMethod) -> float:
         parts = folds(method, train, codes[rows], classes=classes, seed=number)
         chosen = [parts[place] for place in _spread(len(parts))]
-        found = [_loss(instance, one, Split(rows[rest], rows[held], number)) for rest, held in chosen]
+        found = [_loss(instance, one, x, Split(rows[rest], rows[held], number)) for rest, held in chosen]
         return float(np.average(found, weights=[len(held) for _, held in chosen]))
 
     return [truth - remembered(dataset, f"{number} {method!r}", partial(estimate, method)) for method in methods]
@@ -166,10 +168,26 @@ def _spread(count: int) -> list[int]:
     return [int(place) for place in np.unique(np.linspace(0, count - 1, min(count, MAX_FOLDS)).round())]
 
 
-def _loss(instance: Instance, one: Pool, split: Split) -> float:
-    trained, judged = matrices(rows_of(one, split, {}))
-    y, classes = one.y[split.train], one.dataset.problem != "regression"
-    told = [predict(model, trained, y, judged, classes=classes, seed=split.seed) for model in MODELS]
+def _features(one: Pool, split: Split) -> tuple[pd.DataFrame, Array]:
+    """Return the numbers of all rows, and a matrix of their texts as categories of the training rows."""
+    dataset = one.dataset
+    texts = dataset.of_kind("text")
+    words = matrices(rows_of(replace(one, dataset=replace(dataset, features=tuple(texts))), split, {}))
+    encoded = np.zeros((len(one.frame), words[0].shape[1]))
+    encoded[split.train], encoded[split.held_out] = words
+    numbers = one.frame[[name for name in dataset.features if name not in texts]].astype(float)
+    return numbers, encoded[:, np.ptp(encoded, axis=0) > 0]
+
+
+def _loss(instance: Instance, one: Pool, features: tuple[pd.DataFrame, Array], split: Split) -> float:
+    """Return the mean loss of the models; numbers are imputed by their median and standardized, by training rows."""
+    numbers, encoded = features
+    filled = numbers.fillna(numbers.iloc[split.train].median()).fillna(0.0).to_numpy()
+    spread = filled[split.train].std(axis=0)
+    scaled = (filled - filled[split.train].mean(axis=0)) * (spread > 0) / np.where(spread > 0, spread, 1.0)
+    x, y = finite(np.hstack([scaled, encoded])), one.y[split.train]
+    classes = one.dataset.problem != "regression"
+    told = [predict(model, x[split.train], y, x[split.held_out], classes=classes, seed=split.seed) for model in MODELS]
     return split_loss(instance, one, split, told)
 
 
