@@ -20,7 +20,8 @@ from mleredux_techniques._kit.columns import (
     same_spelling,
 )
 from mleredux_techniques._kit.dataset import Dataset, Problem
-from mleredux_techniques._kit.images import with_images
+from mleredux_techniques._kit.folders import labeled
+from mleredux_techniques._kit.images import Place, with_images
 from mleredux_techniques._kit.structure import structure_of
 from mleredux_techniques._kit.tables import columns_of, find_tables, read_table, stem
 
@@ -62,13 +63,23 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
     """
     public = prepared / "public"
     wanted = _wanted(task, public)
-    path, test_path, targets = _find_train(task, public, wanted)
-    train = read_table(path)
     answers = _answers(task, prepared)
+    places: list[Place] = []
+    try:
+        path, test_path, targets = _find_train(task, public, wanted)
+        train = read_table(path)
+    except NotApplicable:
+        pictures = _images_with_labels(task, public, wanted, answers) if images and not has_table(task) else None
+        if pictures is None:
+            raise
+        (train, places), path, test_path = pictures, public, None
+        targets = (str(train.columns[1]),)
     test = read_table(test_path) if test_path else answers[[c for c in answers.columns if c not in (*targets, *wanted)]]
     target, thumbnail = targets[0], tuple[str, ...]()
     if images and not has_table(task):
-        train, test, thumbnail = with_images(public, train, test)
+        train, test, thumbnail = with_images(public, train, test, places)
+        if places and not thumbnail:
+            raise NotApplicable(f"The rows of {task.id} do not name its test images, or these can't be read.")
     ids = _ids(task, train, test)
     labels = _labels(task, test, answers, targets, wanted, ids)
     features = tuple(c for c in train.columns if c in test.columns and c not in targets and c not in ids)
@@ -162,6 +173,18 @@ def _find_train(task: Task, public: Path, wanted: tuple[str, ...]) -> tuple[Path
         f"No table among the public files of {task.id} ({task.category}) has the column to predict"
         + (f" ({', '.join(wanted[:5])})." if wanted else ".")
     )
+
+
+def _images_with_labels(
+    task: Task, public: Path, wanted: tuple[str, ...], answers: pd.DataFrame
+) -> tuple[pd.DataFrame, list[Place]] | None:
+    """Return the training images whose paths contain their labels, as a table of ids and labels, and their places."""
+    rows = [name for name in answers.columns if name not in wanted]
+    target = wanted[0] if len(wanted) == 1 else "label"
+    if not rows or not wanted or (len(wanted) == 1 and target not in answers):
+        return None
+    classes = {class_name(value) for value in (wanted if len(wanted) > 1 else answers[target].unique())}
+    return labeled(public, classes, rows[0], target, task.describe().lower())
 
 
 def _find_test(train: Path, tables: dict[Path, list[str]], wanted: tuple[str, ...]) -> Path | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,25 +38,30 @@ COLUMNS = (*(f"image {name}" for name in (*_FILE, *_COLORS)), *THUMBNAIL)
 
 
 def with_images(
-    public: Path, train: pd.DataFrame, test: pd.DataFrame
+    public: Path, train: pd.DataFrame, test: pd.DataFrame, known: Sequence[Place] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """Return (at most `MAX_IMAGES`) rows of both tables with the descriptions of their images, and the columns of the
     thumbnail; the tables as they are, if no column of both names images that can be read.
 
     Descriptions that are alike for all images are left out.
+
+    Args:
+        known: The places of the training images, if no column names them.
     """
     import pandas as pd
 
     places = _index(public)
     shared = [name for name in train.columns if places and name in test.columns]
-    named = next((name for name in shared if _names_images([train[name], test[name]], places)), None)
+    frames = [test] if known else [train, test]
+    named = next((name for name in shared if _names_images([frame[name] for frame in frames], places)), None)
     if named is None:
         return train, test, ()
     found = []
     for table, frame in (("train", train), ("test", test)):
         rows = np.sort(np.random.default_rng(0).permutation(len(frame))[: MAX_IMAGES[table]])
         frame = frame.iloc[rows].reset_index(drop=True)
-        told = _descriptions([_place(places, value, table) for value in frame[named]])
+        own = [known[row] for row in rows] if known and table == "train" else None
+        told = _descriptions(own or [_place(places, value, table) for value in frame[named]])
         found.append(pd.concat([frame, pd.DataFrame(told, index=frame.index, columns=COLUMNS)], axis=1))
     both = pd.concat(found)[list(COLUMNS)]
     if both[THUMBNAIL[0]].notna().mean() < NAMED:
@@ -68,20 +73,22 @@ def with_images(
 def _index(public: Path) -> dict[str, list[Place]]:
     """Return the places of all images, also in archives: by name and by name without its ending, in lower case."""
     found: dict[str, list[Place]] = defaultdict(list)
+    for place in images_below(public):
+        name = _key(place[1] or place[0].name)
+        found[name.rpartition(".")[0]].append(place)
+        found[name].append(place)
+    return found
 
-    def add(name: str, place: Place) -> None:
-        stem, _, ending = name.rpartition("/")[2].lower().rpartition(".")
-        if f".{ending}" in ENDINGS:
-            found[stem].append(place)
-            found[f"{stem}.{ending}"].append(place)
 
+def images_below(public: Path) -> list[Place]:
+    """Return the places of all images, also in archives."""
+    found: list[Place] = []
     for path in sorted(public.rglob("*")):
         if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                for name in archive.namelist():
-                    add(name, (path, name))
-        else:
-            add(path.name, (path, None))
+                found += [(path, name) for name in archive.namelist() if name.lower().endswith(ENDINGS)]
+        elif path.name.lower().endswith(ENDINGS):
+            found.append((path, None))
     return found
 
 
