@@ -8,7 +8,6 @@ from typing import Any
 
 from mleredux_experiments.measures import (
     PUBLISHED,
-    SPLITS,
     Estimate,
     check_metrics,
     deterministic,
@@ -16,7 +15,7 @@ from mleredux_experiments.measures import (
     summarise,
     universe,
 )
-from mleredux_experiments.results import Results
+from mleredux_experiments.results import SPLITS, Results
 from mleredux_experiments.uniformity import check_arms
 
 COLUMNS = ("all", *SPLITS)

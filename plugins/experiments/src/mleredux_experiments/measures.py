@@ -12,8 +12,6 @@ from mleredux.errors import MlereduxError
 from mleredux_experiments.inference.errors import Array, Interval, clustered_se, mean_interval, means_of, seeds_sem
 from mleredux_experiments.results import Results, Row, source
 
-SPLITS = ("low", "medium", "high")
-
 
 @dataclass(frozen=True)
 class Measure:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEDALS = ("gold", "silver", "bronze")
+SPLITS = ("low", "medium", "high")
 UNTRUSTED = frozenset({"tainted", "not reproducible"})
 """Verdicts on results that earn no medal."""
 NOT_COUNTED = frozenset({"environment_broke", "task_broken", "cancelled"})

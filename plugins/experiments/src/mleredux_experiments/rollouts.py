@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from bisect import bisect_right
 from dataclasses import replace
 from datetime import datetime
 from io import FileIO
-from pathlib import Path
 from typing import Any, TypeGuard
 
 from mleredux.plugin.rollout import MAX_BYTES
@@ -14,26 +15,40 @@ from pydantic_core import from_json
 
 from mleredux_experiments.results import Version
 
+_PIECE = 1 << 16
 
-def read_rollout(path: Path | str) -> Any:
+
+def content(path: str, most: int = sys.maxsize) -> bytes:
+    """The bytes of a file, with few calls of the system for a small one; of a large one, no more than so many."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        found = os.read(descriptor, _PIECE)
+        if len(found) == _PIECE:
+            with FileIO(descriptor, closefd=False) as file:
+                found += file.read(min(most, os.fstat(descriptor).st_size)) or b""
+        return found
+    finally:
+        os.close(descriptor)
+
+
+def read_rollout(path: str) -> Any:
     """The content of a rollout; None if there is none that can be read."""
     try:
-        with FileIO(str(path)) as file:
-            content = file.read(MAX_BYTES + 1)
-        return from_json(content) if len(content) <= MAX_BYTES else None
+        found = content(path, MAX_BYTES)
+        return from_json(found) if len(found) <= MAX_BYTES else None
     except (OSError, ValueError):
         return None
 
 
-def with_rollout(content: Any, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
+def with_rollout(told: Any, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
     """The versions with what the rollout tells of them, and the agent's measurement of its last version.
 
     A version's measurement is that of the step that wrote it; of steps that name no version, the last one before it. An
     agent may write anything into a rollout: what can't be used is ignored.
     """
     try:
-        steps = [step for step in content["steps"] if isinstance(step, dict)]
-        kept = content["extra"]["mleredux"]["submissions"]
+        steps = [step for step in told["steps"] if isinstance(step, dict)]
+        kept = told["extra"]["mleredux"]["submissions"]
         start = _time(kept[0]["time"]) - float(kept[0]["seconds"])
     except (ValueError, KeyError, TypeError, IndexError):
         return versions, None

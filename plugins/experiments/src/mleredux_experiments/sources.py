@@ -1,34 +1,32 @@
-"""Where results come from: a runs folder, an experiment's folder, a server, MLE-bench's grading reports."""
+"""Where results come from: a runs folder, an experiment's folder, a server; reports are in `grading_reports`."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import threading
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import NotFound
 from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir, short_reference
 from mleredux.plugin.command import Catalogue, current
 from pydantic_core import from_json
 
 from mleredux_experiments.failures import Finding
 from mleredux_experiments.results import MEDALS, UNTRUSTED, Facts, Results, Row, Version
+from mleredux_experiments.rollouts import content, read_rollout, with_rollout
 
-SPLITS = ("low", "medium", "high")
-PUBLISHED_FOLDER = Path(__file__).parent / "published"
-"""Published results that come with this package; its README names the sources."""
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """What reading a damaged run raises."""
-_MANY_BYTES = 64 << 20
+_MANY = 2_000
+"""Number of runs from which reading them in two processes is worth starting one."""
 TECHNIQUE_USE = "technique_use.json"
 """What `mleredux runs techniques` keeps in a run."""
 
@@ -54,6 +52,8 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if experiment is not None:
         found = found.keep(row for row in found.rows if row.experiment == experiment)
     elif not found.rows and next(folder.glob("*/*.json"), None):
+        from mleredux_experiments.grading_reports import load_reports
+
         return load_reports(folder)
     return found.without_samples()
 
@@ -66,24 +66,42 @@ def runs_below(folder: Path, *, rollouts: bool = False) -> Results:
 
 def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
     """The results of some runs, by their directories; those that can't be read are left out with a note."""
-    rows, notes = [], []
+    own = list(folders)
+    if len(own) > _MANY and threading.active_count() == 1 and hasattr(os, "fork"):
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        half = len(own) // 2  # reading is work for the processor, so that a second one halves it
+        with ProcessPoolExecutor(1, get_context("fork")) as other:
+            rest = other.submit(_read_all, own[half:], rollouts)
+            found = [*_read_all(own[:half], rollouts), *rest.result()]
+    else:
+        found = _read_all(own, rollouts)
+    rows, notes = [one for one in found if isinstance(one, Row)], [one for one in found if isinstance(one, str)]
+    return Results(tuple(_short_arms(rows)), task_facts(), notes=tuple(notes))
+
+
+def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | str]:
+    """For each run its row, or a note why it is left out."""
+    found: list[Row | str] = []
     for folder in folders:
         try:
             row = read_run(folder, rollouts)
             if row.verdict in UNTRUSTED and _is_oracle(folder):
-                notes.append(f"{folder.name} submitted the answers themselves ({row.agent}) and is left out.")
-                continue
-            rows.append(row)
+                found.append(f"{folder.name} submitted the answers themselves ({row.agent}) and is left out.")
+            else:
+                found.append(row)
         except UNREADABLE as error:
-            notes.append(f"{folder.name} can't be read ({type(error).__name__}) and is left out.")
-    return Results(tuple(_short_arms(rows)), task_facts(), notes=tuple(notes))
+            found.append(f"{folder.name} can't be read ({type(error).__name__}) and is left out.")
+    return found
 
 
 def _short_arms(rows: list[Row]) -> Iterable[Row]:
     """The rows, with arms that are references by their short names, unless two references have the same."""
     short = {arm: short_reference(arm) for arm in {row.arm for row in rows}}
     number = Counter(short.values())
-    return (replace(row, arm=short[row.arm]) if number[short[row.arm]] == 1 else row for row in rows)
+    shorter = {arm: name for arm, name in short.items() if arm != name and number[name] == 1}
+    return (replace(row, arm=shorter[row.arm]) if row.arm in shorter else row for row in rows)
 
 
 def locate(argument: str, runs_dir: str | None = None) -> Path:
@@ -113,15 +131,10 @@ def locate(argument: str, runs_dir: str | None = None) -> Path:
 
 
 def _object(path: Path | str) -> dict[str, Any]:
-    content = from_json(_content(path))
-    if not isinstance(content, dict):
+    found = from_json(content(str(path)))
+    if not isinstance(found, dict):
         raise ValueError(f"{path} is not an object")
-    return content
-
-
-def _content(path: Path | str) -> bytes:
-    with FileIO(str(path)) as file:
-        return file.readall()
+    return found
 
 
 def _is_oracle(folder: Path) -> bool:
@@ -148,14 +161,12 @@ def read_run(folder: Path, rollouts: bool) -> Row:
         try:
             versions = tuple(
                 Version(float(one["seconds"]), _number(one["score"]), bool(one["valid"]))
-                for one in from_json(_content(place + SCORES_FILE))
+                for one in from_json(content(place + SCORES_FILE))
             )
         except FileNotFoundError:
             versions = ()
     trace = validation = None
     if rollouts:
-        from mleredux_experiments.rollouts import read_rollout, with_rollout
-
         trace = read_rollout(place + "rollout.json")
         versions, validation = with_rollout(trace, versions)
     row = row_of(
@@ -270,7 +281,7 @@ class _Happened(NamedTuple):
 
 def _happened(path: str) -> _Happened:
     try:
-        events = _content(path)
+        events = content(path)
     except FileNotFoundError:
         return _Happened()
     state, running, used = (_last_event(events, mark) for mark in _MARKS)
@@ -304,87 +315,6 @@ def task_facts(catalogue: Catalogue | None = None) -> dict[str, Facts]:
     return {
         name: Facts(facts.get("complexity"), facts.get("category"), facts.get("metric")) for name, facts in told.items()
     }
-
-
-def benchmark() -> dict[str, list[str]]:
-    """MLE-bench's tasks by split; empty if `mleredux-competition-mlebench` is not installed."""
-    splits: dict[str, list[str]] = {}
-    for name, entry in current().entries("tasks").items():
-        facts = entry.ref.summary
-        if "split75" in facts.get("sets", ()) and facts.get("complexity") in SPLITS:
-            splits.setdefault(str(facts["complexity"]), []).append(name)
-    return splits
-
-
-def load_reports(folder: Path) -> Results:
-    """Published results: one folder a row, in it one grading report of MLE-bench a run (`*.json`).
-
-    A report names a row's runs of all its tasks; tasks that a report lacks count as failures. Files of other forms are
-    left out with a note.
-
-    Raises:
-        NotFound: The folder has no such reports.
-    """
-    if not folder.is_dir():
-        raise NotFound(f"There is no folder {folder}.", hint="Give a folder with one folder a row.")
-    rows, notes = [], []
-    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
-        number = 0
-        for path in sorted(place.glob("*.json")):
-            try:
-                found = read_report(path)
-            except MlereduxError as error:
-                notes.append(f"{error.message} It is left out.")
-                continue
-            rows += [_published(one, place.name, f"{place.name}/{path.stem}", number) for one in found]
-            number += 1
-    if not rows:
-        told = f" {notes[0]}" if notes else ""
-        raise NotFound(
-            f"{folder} has no grading reports.{told}",
-            hint="It needs one folder a row, in it one report a run (*.json).",
-        )
-    return Results(tuple(rows), task_facts(), benchmark(), tuple(notes), by_report=True)
-
-
-def read_report(path: Path) -> list[dict[str, Any]]:
-    """The competition reports of one grading report of MLE-bench.
-
-    Raises:
-        MlereduxError: It is no such report, or lists a competition twice.
-    """
-    try:
-        if path.stat().st_size > _MANY_BYTES:
-            raise ValueError("too large")
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise MlereduxError(f"{path} can't be read as JSON ({type(error).__name__}).") from error
-    listed = content.get("competition_reports") if isinstance(content, dict) else None
-    if not isinstance(listed, list) or not all(_is_report(one) for one in listed):
-        raise MlereduxError(
-            f"{path} is not a grading report of MLE-bench.",
-            hint="It must be an object with `competition_reports`, each with `competition_id` and the medals.",
-        )
-    names = [one["competition_id"] for one in listed]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise MlereduxError(
-            f"{path} lists {twice[0]} more than once.", hint="A report is one run: split it into one file a run."
-        )
-    return listed
-
-
-def _is_report(one: Any) -> bool:
-    if not isinstance(one, dict) or not isinstance(one.get("competition_id"), str):
-        return False
-    if not all(isinstance(one.get(name), bool) for name in ("any_medal", "gold_medal", "silver_medal", "bronze_medal")):
-        return False
-    numbers = [one.get(name) for name in ("score", *(f"{name}_threshold" for name in (*MEDALS, "median")))]
-    return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in numbers)
-
-
-def _published(one: Mapping[str, Any], arm: str, run: str, number: int) -> Row:
-    spec = {"id": f"{run}/{one['competition_id']}", "task": one["competition_id"], "agent": arm, "seed": number}
-    return row_of(spec, one, status="done", cause=None)
 
 
 def from_records(records: Iterable[Mapping[str, Any]]) -> Results:

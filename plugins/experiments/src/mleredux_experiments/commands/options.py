@@ -10,8 +10,9 @@ import click
 from mleredux.plugin.artifact import default_runs_dir
 from mleredux.plugin.command import backend, runs_dir_option, server_of
 
+from mleredux_experiments.grading_reports import PUBLISHED_FOLDER, load_reports
 from mleredux_experiments.results import Results
-from mleredux_experiments.sources import PUBLISHED_FOLDER, from_records, load, load_reports
+from mleredux_experiments.sources import from_records, load
 
 if TYPE_CHECKING:
     from mleredux.plugin.experiment import Plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ _FAILED = ("command not found", "timed out", "ERROR: ", "error: ", "fatal: ")
 _PARTICULARS = re.compile(r"0x[0-9a-f]+|\d+|'[^']*'|\"[^\"]*\"|/[\w./-]+")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Step:
     """One step of the rollout in which the agent acted; its texts are taken from the document when a rule asks."""
 
@@ -49,7 +50,7 @@ class Step:
         observation = self.told.get("observation")
         return _texts(observation.get("results"), "content") if isinstance(observation, dict) else ""
 
-    @property
+    @cached_property
     def error(self) -> str | None:
         """The line of the exception that ended it, or of the command that failed."""
         found: list[re.Match[str]] = []
@@ -107,11 +108,11 @@ class Evidence:
         """The number of lines before the end of the agent's log, and the lines of this end."""
         try:
             with open_below(self.folder, "logs/agent.log") as file:
-                before, left = 0, file.seek(0, 2) - _LOG_BYTES
-                file.seek(0)
+                size = os.fstat(file.fileno()).st_size
+                before, left = 0, size - _LOG_BYTES
                 while left > 0 and (piece := file.read(min(left, _LOG_BYTES))):
                     before, left = before + piece.count(b"\n"), left - len(piece)
-                return before, [line.decode(errors="replace") for line in file.read(_LOG_BYTES).split(b"\n")]
+                return before, [line.decode(errors="replace") for line in file.read(min(size, _LOG_BYTES)).split(b"\n")]
         except OSError:
             return 0, []
 
@@ -160,9 +161,9 @@ class Evidence:
         return len({line.rpartition(",")[2] for line in lines}) if lines else None
 
     @cached_property
-    def text(self) -> str:
-        """All that the agent's steps and its log printed."""
-        return "\n".join((*(step.output for step in self.steps), *self.log))
+    def small_text(self) -> str:
+        """All that the agent's steps and its log printed, in small letters."""
+        return "\n".join((*(step.output for step in self.steps), *self.log)).lower()
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Lines of the steps' outputs and of the log, each with where it is."""

@@ -82,7 +82,7 @@ def kappa(rules: Sequence[str], judge: Sequence[str]) -> float | None:
 
 def _account(run: Run) -> str:
     row = read_run(run.path, rollouts=False)
-    evidence = Evidence(row, run.path, trace=read_rollout(run.path / "rollout.json"))
+    evidence = Evidence(row, run.path, trace=read_rollout(f"{run.path}/rollout.json"))
     facts = {
         "status": row.status, "cause": row.cause, "message": run.message, "submitted": row.made, "valid": row.valid,
         "score": row.score, "median": row.median, "gold": row.gold, "lower is better": row.lower_is_better,

@@ -14,29 +14,71 @@ from mleredux_experiments.results import MEDALS, Version
 Rule = Callable[[Evidence], Iterator[Finding]]
 
 _Signs = Mapping[str, str]
-"""What a line contains that shows a failure → a regular expression that it must match, too; empty: none."""
-_PACKAGE: _Signs = dict.fromkeys(
-    ("ModuleNotFoundError", "ImportError: ", "No module named", "No matching distribution found", "VersionConflict",
-     "Could not find a version", "DistributionNotFound", "PackagesNotFoundError", "ResolutionImpossible",
-     "UnsatisfiableError", "Failed building wheel", "Could not build wheel", "AttributeError: module '",
-     "cannot open shared object file", "there is no package called", "Cannot find module"), ""
-)  # fmt: skip
+"""What a line has, in small letters, that shows a failure → a regular expression that it must match, too; or none."""
+_PACKAGE: _Signs = {
+    **dict.fromkeys(
+        ("modulenotfounderror", "importerror: ", "no module named", "no matching distribution found", "versionconflict",
+         "could not find a version", "distributionnotfound", "packagesnotfounderror", "resolutionimpossible",
+         "unsatisfiable", "failed building wheel", "could not build wheel", "attributeerror: module '",
+         "cannot open shared object file", "there is no package called", "cannot find module", "conflicting dependenc",
+         "externally-managed-environment", "requires a different python", "no solution found when resolving",
+         "not available from current channels", "could not solve for environment", "binary incompatib",
+         "compiled using numpy", "_array_api not found", "not found in current path", "compiled against numpy",
+         "compiled with different", "can't be installed", "resolvepackagenotfound", "unable to locate package",
+         "seem to be installed", "optional dependency", "please install", "has been removed in",
+         "could not install packages", "dependency conflicts", "condahttperror"), ""
+    ),
+    "was removed in": r"was removed in .*\d",
+    "not installed": r"(?i)\b(?:is|are|was|were) not installed",
+    "failed to build": r"[Ff]ailed to build [`'\"\w].*(?:==|[`'\"]|wheel)",
+    "' not found": r"version [`'](?:GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found",
+    "not found": r"\b(?:Rscript|julia|python3?|pip3?|uv|conda|mamba|nvcc|gcc|g\+\+|c?make): (?:command )?not found",
+    "unexpected keyword": r"(?:Classifier|Regress(?:or|ion)|Encoder|Imputer|Scaler|Booster|Trainer|CV)\.\w+\(\)",
+    "object has no attribute": r"'(?:DataFrame|Series|\w*Index)' object has no attribute "
+    r"'(?:append|iteritems|ix|as_matrix|get_value|lookup|mad|is_monotonic)'",
+}  # fmt: skip
 _MEMORY: _Signs = {
-    **dict.fromkeys(("OutOfMemoryError", "std::bad_alloc", "Cannot allocate memory", "not enough memory"), ""),
-    **dict.fromkeys(("OOM when allocating", "insufficient shared memory"), ""),
-    "out of memory": r"(?i)(?:error|cuda|alloc|killed|\bran\b).*out of memory",
-    "MemoryError": r"^\s*MemoryError",
-    "Unable to allocate": r"allocate [\d.]+ [KMGT]iB",
-    "Killed": r"^\s*Killed\s*$",
+    **dict.fromkeys(("outofmemoryerror", "bad_alloc", "cannot allocate memory", "can't allocate memory"), ""),
+    **dict.fromkeys(("not enough memory", "oom when allocating", "insufficient shared memory", "_alloc_failed"), ""),
+    **dict.fromkeys(("cannot allocate vector", "oom_kill", "oom-kill", "oom kill", "oomkill", "deadkernelerror"), ""),
+    **dict.fromkeys(("terminatedworkererror", "excessive memory usage", "resourceexhaustederror"), ""),
+    **dict.fromkeys(("brokenprocesspool", "killedworker"), ""),
+    "memory limit": r"(?i)exceed\w* (?:\w+ )*memory limit|memory limit (?:was )?exceeded",
+    "out of memory": r"(?i)(?:error|exception|exhausted|cuda|alloc|killed|\bran\b).*out of memory",
+    "alloc": r"(?i)memory allocation (?:of \d+ bytes )?(?:still )?(?:failed|error)|malloc of size",
+    "memoryerror": r"^\s*MemoryError",
+    "unable to allocate": r"allocate [\d.]+ [KMGT]iB",
+    "killed": r"^\s*Killed\s*$|sh: (?:line )?\d+: +\d+ Killed\b|by signal: Killed",
+    "137": r"(?i)(?:exit|return)\w*(?: with)?(?: exit)?(?: code| status)?:? ?137\b|(?:status|code)[:= ]+137\b",
 }
-_DISK: _Signs = dict.fromkeys(("No space left on device", "Disk quota exceeded", "disk is full"), "")
-_PROCESSES: _Signs = dict.fromkeys(("can't start new thread", "Resource temporarily unavailable"), "")
+_DISK: _Signs = dict.fromkeys(("no space left on device", "disk quota exceeded", "disk is full"), "")
+_PROCESSES: _Signs = dict.fromkeys(
+    ("can't start new thread", "resource temporarily unavailable", "too many open files"), ""
+)
+_TIME: _Signs = dict.fromkeys(("due to time limit", "celltimeouterror"), "")
 _API: _Signs = {
-    **dict.fromkeys(("RateLimitError", "insufficient_quota", "context_length_exceeded", "overloaded_error"), ""),
-    **dict.fromkeys(("authentication_error", "ThrottlingException", "oo many requests", "oo Many Requests"), ""),
-    **dict.fromkeys(("ate limit", "ate_limit", "ateLimit"), "(?i)rate.?limit.*exceeded"),
-    **{f"{name}.": rf"^\W*{name}\.[\w.]*Error" for name in ("openai", "anthropic", "litellm")},
-    "429": r"(?i)\b429\b.*(?:rate|quota)",
+    **dict.fromkeys(("ratelimiterror", "insufficient_quota", "context_length_exceeded", "overloaded_error"), ""),
+    **dict.fromkeys(("authentication_error", "throttlingexception", "too many requests", "invalid api key"), ""),
+    **dict.fromkeys(("incorrect api key", "api key not valid", "credit balance is", "exceeded your current quota"), ""),
+    **dict.fromkeys(("prompt is too long", "maximum context length", "model is overloaded", "api error occurred"), ""),
+    **dict.fromkeys(("stream disconnected before completion", "access token could not be refreshed"), ""),
+    **dict.fromkeys(
+        (
+            "insufficient balance",
+            "invalid_request_error",
+            "not have access to the model",
+            "402 client error",
+            "insufficient credits",
+        ),
+        "",
+    ),
+    **dict.fromkeys(("rate limit", "rate_limit", "ratelimit"), "(?i)rate.?limit.*(?:exceeded|reached)"),
+    **{
+        f"{name}.": rf"^\W*{name}\.(?:[\w.]*(?:Error|Exception|Timeout)\b|exceptions\.\w+:)"
+        for name in ("openai", "anthropic", "litellm", "groq", "mistralai", "cohere", "google.genai", "google.api_core")
+    },
+    "429": r"(?i)\b429\b.{0,30}(?:rate.?limit|quota exceeded|exhausted|too many)",
+    "api error": r"(?i)\bAPI error:? \W?(?:\d{3}\b|request|connection)",
 }
 _VALIDATION = re.compile(
     r"train_test_split|cross_val|KFold|ShuffleSplit|TimeSeriesSplit|GridSearchCV|RandomizedSearchCV|validation|"
@@ -96,8 +138,8 @@ def time_out(evidence: Evidence) -> Iterator[Finding]:
 
 def resources(evidence: Evidence) -> Iterator[Finding]:
     """Memory, disk or processes ran out."""
-    for kind, signs in (("memory", _MEMORY), ("disk", _DISK), ("processes", _PROCESSES)):
-        if evidence.limit == kind or evidence.row.cause == f"out_of_{kind}":
+    for kind, signs in (("memory", _MEMORY), ("disk", _DISK), ("processes", _PROCESSES), ("time", _TIME)):
+        if kind != "time" and (evidence.limit == kind or evidence.row.cause == f"out_of_{kind}"):
             yield Finding("resources", evidence.message, "events.jsonl", kind)
         else:
             yield from _last_line(evidence, signs, "resources", kind)
@@ -274,7 +316,7 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
 
 def _last_line(evidence: Evidence, signs: _Signs, category: str, kind: str) -> Iterator[Finding]:
     """The last line with a sign, warnings aside; none if the run came to a valid submission all the same."""
-    if evidence.row.valid or not any(map(evidence.text.__contains__, signs)):
+    if evidence.row.valid or not any(map(evidence.small_text.__contains__, signs)):
         return
     found = [(line, where) for line, where in evidence.lines() if _shows(line, signs) and "arning" not in line]
     if found:
@@ -283,7 +325,8 @@ def _last_line(evidence: Evidence, signs: _Signs, category: str, kind: str) -> I
 
 
 def _shows(line: str, signs: _Signs) -> bool:
-    return any(sign in line and re.search(pattern, line) for sign, pattern in signs.items())
+    small = line.lower()
+    return any(sign in small and re.search(pattern, line) for sign, pattern in signs.items())
 
 
 def _last_error(evidence: Evidence) -> tuple[str, str] | None:

@@ -94,10 +94,10 @@ def _duels(values: Sequence[Array]) -> Array:
     """W[i, j]: the share of pairs of runs in which arm i is better than j, ties half; each task weighs the same."""
     wins = np.zeros((len(values), len(values)))
     for i, own in enumerate(values):
-        for j, other in enumerate(values):
-            if i != j:
-                delta = own[:, None] - other[None, :]
-                wins[i, j] = np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE))
+        for j, other in enumerate(values[:i]):
+            delta = own[:, None] - other[None, :]
+            wins[i, j] = np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE))
+            wins[j, i] = 1 - wins[i, j]
     return wins
 
 
@@ -105,14 +105,12 @@ def _strengths(wins: Array) -> Array:
     """Bradley–Terry by evalica, from weighted wins; half a win each way keeps an undefeated arm finite."""
     import evalica
 
-    count = len(wins)
-    pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
-    weights = [float(wins[i, j]) + 0.5 / count for i, j in pairs]
-    names = [str(i) for i in range(count)]
+    winners, losers = np.nonzero(~np.eye(len(wins), dtype=bool))
+    weights = (wins[winners, losers] + 0.5 / len(wins)).tolist()
     result = evalica.bradley_terry(
-        [str(i) for i, _ in pairs], [str(j) for _, j in pairs], [evalica.Winner.X] * len(pairs), weights=weights
+        winners.tolist(), losers.tolist(), [evalica.Winner.X] * len(weights), weights=weights
     )
-    scores = result.scores.reindex(names).to_numpy(dtype=float)
+    scores = result.scores.sort_index().to_numpy(dtype=float)
     return np.asarray(scores / np.exp(np.mean(np.log(scores))))
 
 

@@ -1,0 +1,99 @@
+"""Grading reports of MLE-bench as results: published rows, and those that a user brings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.command import current
+
+from mleredux_experiments.results import MEDALS, SPLITS, Results, Row
+from mleredux_experiments.sources import row_of, task_facts
+
+PUBLISHED_FOLDER = Path(__file__).parent / "published"
+"""Published results that come with this package; its README names the sources."""
+_MANY_BYTES = 64 << 20
+
+
+def benchmark() -> dict[str, list[str]]:
+    """MLE-bench's tasks by split; empty if `mleredux-competition-mlebench` is not installed."""
+    splits: dict[str, list[str]] = {}
+    for name, entry in current().entries("tasks").items():
+        facts = entry.ref.summary
+        if "split75" in facts.get("sets", ()) and facts.get("complexity") in SPLITS:
+            splits.setdefault(str(facts["complexity"]), []).append(name)
+    return splits
+
+
+def load_reports(folder: Path) -> Results:
+    """Published results: one folder a row, in it one grading report of MLE-bench a run (`*.json`).
+
+    A report names a row's runs of all its tasks; tasks that a report lacks count as failures. Files of other forms are
+    left out with a note.
+
+    Raises:
+        NotFound: The folder has no such reports.
+    """
+    if not folder.is_dir():
+        raise NotFound(f"There is no folder {folder}.", hint="Give a folder with one folder a row.")
+    rows, notes = [], []
+    for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+        number = 0
+        for path in sorted(place.glob("*.json")):
+            try:
+                found = read_report(path)
+            except MlereduxError as error:
+                notes.append(f"{error.message} It is left out.")
+                continue
+            rows += [_published(one, place.name, f"{place.name}/{path.stem}", number) for one in found]
+            number += 1
+    if not rows:
+        told = f" {notes[0]}" if notes else ""
+        raise NotFound(
+            f"{folder} has no grading reports.{told}",
+            hint="It needs one folder a row, in it one report a run (*.json).",
+        )
+    return Results(tuple(rows), task_facts(), benchmark(), tuple(notes), by_report=True)
+
+
+def read_report(path: Path) -> list[dict[str, Any]]:
+    """The competition reports of one grading report of MLE-bench.
+
+    Raises:
+        MlereduxError: It is no such report, or lists a competition twice.
+    """
+    try:
+        if path.stat().st_size > _MANY_BYTES:
+            raise ValueError("too large")
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise MlereduxError(f"{path} can't be read as JSON ({type(error).__name__}).") from error
+    listed = content.get("competition_reports") if isinstance(content, dict) else None
+    if not isinstance(listed, list) or not all(_is_report(one) for one in listed):
+        raise MlereduxError(
+            f"{path} is not a grading report of MLE-bench.",
+            hint="It must be an object with `competition_reports`, each with `competition_id` and the medals.",
+        )
+    names = [one["competition_id"] for one in listed]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise MlereduxError(
+            f"{path} lists {twice[0]} more than once.", hint="A report is one run: split it into one file a run."
+        )
+    return listed
+
+
+def _is_report(one: Any) -> bool:
+    if not isinstance(one, dict) or not isinstance(one.get("competition_id"), str):
+        return False
+    if not all(isinstance(one.get(name), bool) for name in ("any_medal", "gold_medal", "silver_medal", "bronze_medal")):
+        return False
+    numbers = [one.get(name) for name in ("score", *(f"{name}_threshold" for name in (*MEDALS, "median")))]
+    return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in numbers)
+
+
+def _published(one: Mapping[str, Any], arm: str, run: str, number: int) -> Row:
+    spec = {"id": f"{run}/{one['competition_id']}", "task": one["competition_id"], "agent": arm, "seed": number}
+    return row_of(spec, one, status="done", cause=None)
