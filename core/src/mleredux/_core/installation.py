@@ -7,6 +7,7 @@ import hashlib
 import os
 import secrets
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
@@ -52,6 +53,7 @@ def fingerprint(salt: bytes) -> str:
     return hashlib.blake2b(b"fingerprint", key=salt[:64], digest_size=4).hexdigest()
 
 
+@cache
 def git_commit() -> str | None:
     """Commit of the checkout that mleredux runs from, if it does."""
     try:

@@ -75,6 +75,7 @@ def test_the_notebook_runs_and_gets_the_score_of_the_run(run_agent: Any, tmp_pat
 
     run = run_agent(SOLUTION)
     book = nbformat.read(run.path / "notebook.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(book)
     NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     printed = book.cells[-1].outputs[0]["text"]
     assert printed.startswith(f"log-loss {run.report.score} medal:")

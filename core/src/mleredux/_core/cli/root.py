@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -163,6 +164,9 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 def main() -> NoReturn:
     """The entry point of the command `mleredux`."""
     debug = "--debug" in sys.argv[1:]
+    gc.set_threshold(50_000, 20, 20)  # hardly anything that a command imports or makes is garbage
+    # pydantic reads the entry points of every package for plugins of its own.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         # Where a command calls `ctx.exit`, click returns its code instead of raising.
         ended = root.main(standalone_mode=False)
@@ -191,4 +195,5 @@ def main() -> NoReturn:
             err=True,
         )
         code = 70
+    gc.freeze()  # else the end of the process would walk over all of it once more
     sys.exit(code)

@@ -7,16 +7,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
-
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Self
 
 from mleredux._core.cli.output import cut, safe
 from mleredux._core.cli.run_table import STYLES
 from mleredux._core.formats import duration, short_reference
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
 
 _REFRESH = 4
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -69,12 +67,17 @@ class Progress:
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._console = console or Console(stderr=True)
         self.following, self._quiet, self._clock = follow, quiet, clock
         self._runs: dict[str, _Shown] = {}
         self.jobs, self._start = 1, clock()
-        live = self._console.is_terminal and not quiet and not follow
-        self._live = Live(self, console=self._console, refresh_per_second=_REFRESH, transient=True) if live else None
+        self._live = None
+        if not quiet:  # importing rich takes longer than a run
+            from rich.console import Console
+            from rich.live import Live
+
+            self._console = console or Console(stderr=True)
+            if self._console.is_terminal and not follow:
+                self._live = Live(self, console=self._console, refresh_per_second=_REFRESH, transient=True)
         self.stop = threading.Event()
         self._followers: list[threading.Thread] = []
 
@@ -112,6 +115,8 @@ class Progress:
         message = safe(message)
         changed, run.message = run.message != message, message
         if changed and not self._live and not self._quiet:
+            from rich.text import Text
+
             seed = f" · seed {run.seed}" if self._several("seed") else ""
             line = f"{now - run.since:6.1f}s"
             text = f" {run.task} · {run.agent}{seed} · {message}"
@@ -129,6 +134,10 @@ class Progress:
 
     def __rich__(self) -> Group:
         """The live table: a line on all runs, and a row each, as many as there is room for."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
         runs, now = list(self._runs.values()), self._clock()
         room = max(3, self._console.height - _AROUND)
         rows = sorted(runs, key=lambda run: (run.rank, -(run.ended or 0)))

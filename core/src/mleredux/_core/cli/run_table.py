@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.feedback import print_feedback
 from mleredux._core.cli.output import safe
@@ -25,6 +21,10 @@ _FOLDED = ("task", "agent", "artifacts", "report")
 
 def closing_table(runs: Sequence[RunView]) -> None:
     """Print the table: name-value lines for one run, a row each for several."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     console, narrow = Console(), False
     if len(runs) == 1:
         table = Table(
@@ -68,6 +68,8 @@ def closing_table(runs: Sequence[RunView]) -> None:
 
 
 def _row(run: RunView) -> dict[str, Any]:
+    from rich.text import Text
+
     found = dict(facts(run.report, brief=True)) if run.report else {}
     medal = found.get("medal", "")
     return {

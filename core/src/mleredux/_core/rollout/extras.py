@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mleredux._core.rollout.models import SCHEMA_VERSION, Step, Trajectory
+from mleredux._core.rollout.models import SCHEMA_VERSION, Step, Trajectory, described
 
 RUN_KEY = "mleredux"
 
@@ -23,8 +23,8 @@ class _Convention(BaseModel):
         extra="allow",
         allow_inf_nan=False,
         ser_json_inf_nan="null",
-        use_attribute_docstrings=True,
     )
+    __get_pydantic_json_schema__ = described
 
 
 class StepExtra(_Convention):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -16,6 +16,11 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 SchemaVersion = Literal[
     "ATIF-v1.0",
@@ -58,6 +63,27 @@ def _broken(rule: str, sentence: str, **values: Any) -> PydanticCustomError:
     return PydanticCustomError(rule, sentence, values)
 
 
+@classmethod  # type: ignore[misc]
+def described(cls: type[BaseModel], schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    """A model's JSON schema, with the texts below its fields as their descriptions.
+
+    pydantic's `use_attribute_docstrings` reads the source of each model whenever it is imported.
+    """
+    import ast
+    import inspect
+    import textwrap
+    from itertools import pairwise
+
+    form = handler(schema)
+    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    for field, text in pairwise(body.body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(content))):
+                handler.resolve_ref_schema(form)["properties"][name]["description"] = inspect.cleandoc(content)
+    return form
+
+
 class _Part(BaseModel):
     """What all parts of a document share. Types are exact: `"1"` is no integer, `1` no text."""
 
@@ -67,8 +93,8 @@ class _Part(BaseModel):
         strict=True,
         allow_inf_nan=False,
         ser_json_inf_nan="null",
-        use_attribute_docstrings=True,
     )
+    __get_pydantic_json_schema__ = described
 
     @model_validator(mode="before")
     @classmethod

@@ -25,6 +25,7 @@ from typing import Any
 import psutil
 
 from mleredux._core.capabilities import Capabilities
+from mleredux._core.plugins.entry_points import installation
 from mleredux._core.protocols import BuildRequest, Built, Exit, Finding, Handle, Launch, Layout, Usage
 from mleredux._core.sandboxes.environments import find_environment, packages_of
 from mleredux._core.sandboxes.processes import birth, end_family, living
@@ -318,10 +319,19 @@ def _command(launch: Launch, environment: dict[str, str]) -> list[str]:
 def _environment_digest(python: Path | None = None) -> str:
     """Identity of an environment and its packages; None: of this interpreter."""
     digest = hashlib.sha256(sys.version.encode())
-    packages = {(found.name, found.version) for found in metadata.distributions() if found.name}
-    for name, version in packages_of(python) if python else sorted(packages):
+    for name, version in packages_of(python) if python else _own_packages():
         digest.update(f"{name}=={version}\n".encode())
     return digest.hexdigest()
+
+
+def _own_packages() -> list[tuple[str, str]]:
+    """Names and versions of the packages of this interpreter; cached, as reading them all takes longer than a run."""
+    here = installation()
+    found = here.remembered("packages")
+    if found is None:
+        found = sorted({(one.name, one.version) for one in metadata.distributions() if one.name})
+        here.remember("packages", found)
+    return [(name, version) for name, version in found]
 
 
 def _importable(name: str) -> bool:

@@ -226,10 +226,12 @@ class Run:
     @property
     def rollout(self) -> Trajectory | None:
         """The standard trace, once there is one."""
+        path = self.path / "rollout.json"
+        if not path.exists():
+            return None
         from mleredux._core.rollout.models import Trajectory
 
-        path = self.path / "rollout.json"
-        return Trajectory.model_validate_json(path.read_bytes()) if path.exists() else None
+        return Trajectory.model_validate_json(path.read_bytes())
 
     @property
     def manifest(self) -> Manifest | None:

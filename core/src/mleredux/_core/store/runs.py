@@ -234,6 +234,7 @@ class RunStore:
         self.path.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(sqlite3.connect(self.path / "index.sqlite", timeout=30)) as database:
             database.row_factory = sqlite3.Row
+            database.execute("PRAGMA synchronous = OFF")  # it is a cache: what a power cut damages is made again
             database.execute(_SCHEMA)
             with database:
                 yield database

@@ -51,36 +51,38 @@ print(report.metric, report.score, "medal:", report.medal, report.message or "")
 
 def produce_notebook(run: Run) -> Artifact | None:
     """Write the notebook; return None if the run has no code that can be run."""
-    import nbformat
-
     files = final_code(run)
     try:
         entry = entry_of(files)
     except MlereduxError:
         return None
-    form: Any = nbformat.v4
-    code, text = form.new_code_cell, form.new_markdown_cell
     names = {"task": repr(run.spec.task), "seed": repr(str(run.spec.seed)), "file": repr(_submission_file(run))}
     writes = [f"Path('code', {name!r})" for name in sorted(files) if "/" in name]
     folders = [f"{place}.parent.mkdir(parents=True, exist_ok=True)" for place in writes]
-    cells = [text(_about(run, entry)), code("\n".join([_SET_UP.format(**names), *folders]))]
+    cells = [_text(_about(run, entry)), _code("\n".join([_SET_UP.format(**names), *folders]))]
     for name in sorted(files, key=lambda name: (name == entry, name)):
-        cells.append(text(f"## {name}"))
-        cells.append(code(f"%%writefile code/{name}\n{files[name]}"))
+        cells += [_text(f"## {name}"), _code(f"%%writefile code/{name}\n{files[name]}")]
     cells += [
-        text("## Run it"),
-        code(_RUN.format(entry=repr(entry))),
-        text("## Grade it"),
-        code(_GRADE.format(**names)),
+        *(_text("## Run it"), _code(_RUN.format(entry=repr(entry)))),
+        *(_text("## Grade it"), _code(_GRADE.format(**names))),
     ]
-    for number, cell in enumerate(cells):
-        cell["id"] = f"cell-{number}"  # makes the file deterministic
-    book = form.new_notebook(
-        cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    )
-    nbformat.validate(book)
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book = {
+        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells)],
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     (run.path / PATH).write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", "utf-8", "replace")
     return Artifact(path=PATH, media_type="application/x-ipynb+json", producer="notes", title="Runnable notebook")
+
+
+def _text(source: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def _code(source: str) -> dict[str, Any]:
+    return {"cell_type": "code", "metadata": {}, "execution_count": None, "source": source, "outputs": []}
 
 
 def _submission_file(run: Run) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from mleredux.plugin.artifact import Artifact, Run
-from mleredux.plugin.files import write_atomically
+from mleredux.plugin.files import cache_dir, write_atomically
 
 from mleredux_artifact_reports.agent_files import visible
 from mleredux_artifact_reports.view import page_of
@@ -36,10 +38,24 @@ def render(run: Run, artifacts: tuple[Artifact, ...] = ()) -> str:
     return visible(html)
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Compiled templates in the user's cache: compiling them takes longer than a page. Without a cache, none."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            super().load_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):
+            Path(self.directory).mkdir(parents=True, exist_ok=True)
+            super().dump_bytecode(bucket)
+
+
 @cache
 def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
+        bytecode_cache=_Compiled(str(cache_dir() / "templates")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

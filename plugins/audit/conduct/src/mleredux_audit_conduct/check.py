@@ -51,7 +51,7 @@ def check(
     findings = [*_of_verdict(report), *by_patterns(texts)]
     if "@" not in run.spec.task:  # submissions that techniques require are written by hand
         findings += hand_written(code, _rows(run), submitted=report is not None and report.valid_submission)
-    known = known_code(run, references)
+    known = known_code(run, references) if code else []
     findings += similar(code, known)
     checked: dict[str, Any] = {
         "run": run.id,

@@ -46,6 +46,8 @@ def find_evidence(run: Run, task: Task, report: Report) -> Iterator[Evidence]:
 
 def copies(run: Run, code: Sequence[Text]) -> Iterator[Evidence]:
     """The program that is most like an earlier run of another agent, or like a reference kernel."""
+    if not code:
+        return
     references = os.environ.get("MLEREDUX_REFERENCES")
     known = known_code(run, Path(references) if references else None, before=True)
     for finding in similar(code, known, long=True):

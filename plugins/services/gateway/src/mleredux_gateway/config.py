@@ -20,7 +20,7 @@ _README = "See the README of mleredux-gateway."
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Price(_Part):

@@ -37,7 +37,7 @@ Names = Annotated[list[str], BeforeValidator(_listed)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class When(_Part):
