@@ -44,28 +44,29 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
     """
     from threadpoolctl import threadpool_limits
 
-    dataset = kept(raw)
-    source = Source(TRAIN, TEST)
-    if dataset is None:
-        dataset, source = discover(base, raw, images=technique.images)
-    else:
-        dataset = replace(dataset, task=base.id)
-        refuse_undecided(dataset, technique.id)
-    own = seed is not None and technique.id not in ORDER
-    if own and seed is not None:
-        dataset = _planted_by(technique, dataset, seed, base)
-        refuse_undecided(dataset, technique.id)
-    truth = technique.truth(dataset)
-    if technique.reference is not None:
-        with threadpool_limits(1):
+    with threadpool_limits(1):  # small matrices, on which threads would wait for one another
+        dataset = kept(raw)
+        source = Source(TRAIN, TEST)
+        if dataset is None:
+            dataset, source = discover(base, raw, images=technique.images)
+        else:
+            dataset = replace(dataset, task=base.id)
+            refuse_undecided(dataset, technique.id)
+        own = seed is not None and technique.id not in ORDER
+        if own and seed is not None:
+            dataset = _planted_by(technique, dataset, seed, base)
+            refuse_undecided(dataset, technique.id)
+        truth = technique.truth(dataset)
+        if technique.reference is not None:
             truth |= technique.reference(Instance(dataset, truth, base))
+        files = technique.files(dataset) if technique.files else {}
     if own:
         write_tables(dataset, public)
     else:
         _share(raw / "public", public)
     if source.described:
         write_tables(dataset, public, source.train, source.test)
-    for name, text in (technique.files(dataset) if technique.files else {}).items():
+    for name, text in files.items():
         (public / name).write_text(text, encoding="utf-8")
     _write_question(dataset, source, public / QUESTION_FILE, technique.id)
     (private / TRUTH_FILE).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
@@ -74,8 +75,6 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
 
 def _planted_by(technique: TechniqueSpec, dataset: Dataset, seed: Seed, base: Task) -> Dataset:
     """Return a planted instance with what a technique plants besides, drawn again until advice on it is decided."""
-    from threadpoolctl import threadpool_limits
-
     assert technique.plant is not None
     for attempt in range(ATTEMPTS):
         rng = seed.generator(technique.id, dataset.task, *([attempt] if attempt else []))
@@ -84,8 +83,7 @@ def _planted_by(technique: TechniqueSpec, dataset: Dataset, seed: Seed, base: Ta
         made = anonymous(replace(made, planted={**dataset.planted, **made.planted, "kinds": kinds}), rng)
         if technique.gap is None:
             break
-        with threadpool_limits(1):
-            ratio = technique.gap(Instance(made, {}, base)).ratio
+        ratio = technique.gap(Instance(made, {}, base)).ratio
         made.planted["gaps"] = {**made.planted.get("gaps", {}), technique.id: round(ratio, 2)}
         if ratio >= DECIDED:
             break
