@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, BrokenBarrierError, Event
 from typing import Any
 
 import httpx
+import pytest
+from mleredux.plugin.artifact import Run
+from mleredux_server.scheduler import actions
 from mleredux_testing.server_local import LocalServer
 
 
@@ -54,6 +58,43 @@ def check_server(folder: Path, **settings: Any) -> None:
 
 def test_changes_at_the_same_time_make_each_run_once(tmp_path: Path) -> None:
     check_server(tmp_path)
+
+
+def test_a_retry_that_finds_the_run_held_by_another_makes_no_second_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One has seen that the run has ended; before it checks that it can be resumed, the other has taken its lock."""
+    met, held, made = Barrier(2), Event(), Event()
+    check, facts, make = actions.check_resumable, actions.facts_of, actions.make_runs
+
+    def check_second(*asked: Any, **how: Any) -> None:
+        with suppress(BrokenBarrierError):  # where retries come one by one, the first waits in vain
+            if met.wait(1):
+                held.wait(9)
+        check(*asked, **how)
+
+    def facts_while_held(run: Run) -> Any:
+        held.set()
+        if not met.broken:
+            made.wait(9)
+        return facts(run)
+
+    def make_and_tell(*asked: Any, **how: Any) -> Any:
+        rows = make(*asked, **how)
+        made.set()
+        return rows
+
+    with LocalServer(tmp_path / "runs").running() as there:
+        headers = {"Authorization": f"Bearer {there.user('ann')}"}
+        with httpx.Client(base_url=there.url, headers=headers, timeout=60) as client:
+            plan = {"experiment": {"name": "two", "tasks": ["wine"]}, "arms": {"v1": {"agent": "dummy"}}}
+            url = f"/v1/experiments/{client.post('/v1/experiments', json={'plan': plan}).json()['id']}"
+            client.post(f"{url}/cancel")
+            for name, patched in (("check_resumable", check_second), ("facts_of", facts_while_held)):
+                monkeypatch.setattr(actions, name, patched)
+            monkeypatch.setattr(actions, "make_runs", make_and_tell)
+            assert crowd(client, f"{url}/retry", [{}] * 2) == [202, 202]
+            assert len(client.get(url).json()["runs"]) == 1
 
 
 def test_changes_at_the_same_time_make_each_run_once_with_postgresql(postgres_url: str, tmp_path: Path) -> None:
