@@ -43,6 +43,13 @@ class Settings(BaseModel):
     """Fields of requests to language models that users may grant to agents: names or patterns."""
     agent_llm_models: tuple[str, ...] = ()
     """Language models that users may grant to agents besides those that the gateway offers: names or patterns."""
+    oidc_issuer: str | None = None
+    """An OpenID provider, through which people may sign in to the pages."""
+    oidc_client: str | None = None
+    oidc_secret: str | None = Field(default=None, repr=False)
+    oidc_scope: str = "openid profile email"
+    oidc_allow: tuple[str, ...] = ()
+    """Who may: `CLAIM=PATTERN`, or `*`."""
     verify: bool = True
     """Whether the final code of runs is executed again to verify their results, unless a request says otherwise."""
     lease: float = Field(default=30, ge=3)

@@ -106,9 +106,9 @@ def rendered(shown: Shown, visit: Visit) -> str:
     return visible(environment().get_template(shown.template).render(values))
 
 
-def sign_in_page(root: str, problem: str = "") -> str:
-    """Return the page of a site with accounts that asks for a token, and posts it to `sign-in`."""
-    return environment().get_template("sign_in.html.j2").render(link=served(root), problem=problem)
+def sign_in_page(root: str, problem: str = "", provider: str = "") -> str:
+    """Return the page that asks for a token, and posts it to `sign-in`, or leads people of a provider to `oidc`."""
+    return environment().get_template("sign_in.html.j2").render(link=served(root), problem=problem, provider=provider)
 
 
 async def _answer(

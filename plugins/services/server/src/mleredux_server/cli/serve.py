@@ -119,6 +119,17 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     metavar="NAME",
     help="Language models that users may grant to agents besides those that the gateway offers; a pattern is allowed.",
 )
+@click.option("--oidc-issuer", metavar="URL", help="OpenID provider through which people may sign in to the pages.")
+@click.option(
+    "--oidc-client", metavar="ID", help="This server at that provider; its secret is read from MLEREDUX_OIDC_SECRET."
+)
+@click.option("--oidc-scope", metavar="SCOPES", help="Scopes to request.  [default: openid profile email]")
+@click.option(
+    "--oidc-allow",
+    multiple=True,
+    metavar="CLAIM=PATTERN",
+    help="Who may sign in, e.g. 'groups=ml-*' or 'email=*@example.org' (verified addresses); '*' for everyone there.",
+)
 @runs_dir_option
 @data_dir_option
 @click.pass_context
@@ -137,6 +148,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     from mleredux_server.settings import Settings
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())
+    asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
     assert settings.agent_grants is not None  # raises if a name is not valid
     logs.configure(settings.log_format, settings.log_level)

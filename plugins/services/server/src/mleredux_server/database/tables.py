@@ -71,6 +71,16 @@ class Token(Base):
     revoked_at: Mapped[datetime | None]
 
 
+class Identity(Base):
+    """Who a user is at an OpenID provider."""
+
+    __tablename__ = "identities"
+    issuer: Mapped[str] = mapped_column(String(255), primary_key=True)
+    subject: Mapped[str] = mapped_column(String(255), primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), index=True)
+    created_at: Mapped[datetime] = mapped_column(default=now)
+
+
 class Project(Base):
     """A project: owns runs, which its members can see, and has its own quota."""
 

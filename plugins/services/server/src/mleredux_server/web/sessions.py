@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from mleredux_server.identity import hash_of
 
-_SECONDS = 12 * 3600.0
+SECONDS = 12 * 3600.0
 _MOST = 10_000
 
 
@@ -24,7 +24,7 @@ class Session:
 
     token: str
     form_secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    until: float = field(default_factory=lambda: time.monotonic() + _SECONDS)
+    until: float = field(default_factory=lambda: time.monotonic() + SECONDS)
 
 
 class Sessions:

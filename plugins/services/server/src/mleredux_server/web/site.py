@@ -21,6 +21,7 @@ from mleredux_server.problems import Problem
 from mleredux_server.security import Caller, Tokens, caller_of
 from mleredux_server.service import Service
 from mleredux_server.submissions import check_form, is_prepared, make_submission
+from mleredux_server.web.oidc import CALLBACK, Provider, arrived
 from mleredux_server.web.sessions import Session, Sessions
 from mleredux_server.web.source import ServerSource
 
@@ -69,6 +70,8 @@ class SignedIn:
 
     def __init__(self, pages: ASGIApp, app: FastAPI) -> None:
         self._pages, self._app, self._sessions = pages, app, Sessions()
+        settings = app.state.service.settings
+        self._provider = Provider(settings, ROOT) if settings.oidc_issuer else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -96,11 +99,16 @@ class SignedIn:
         try:
             if path == "/sign-in" and request.method == "POST":
                 return await self._sign_in(request)
+            if self._provider is not None and path == "/oidc":
+                return await self._provider.begin(request)
+            if self._provider is not None and path == CALLBACK:
+                return await self._come_back(request, self._provider)
             caller = await self._caller(request, session)
         except Problem as problem:
-            return _form(problem)
+            return self._form(problem)
         if session is None or caller is None:
-            return _form() if request.method in ("GET", "HEAD") else _form(Problem("unauthenticated", "Sign in again."))
+            looking = request.method in ("GET", "HEAD")
+            return self._form() if looking else self._form(Problem("unauthenticated", "Sign in again."))
         if path == "/sign-out" and request.method == "POST":
             return await self._sign_out(request, cookie, session)
         if path == "/submissions" and request.method == "POST":
@@ -144,11 +152,29 @@ class SignedIn:
     async def _sign_in(self, request: Request) -> Response:
         token = (await _fields(request)).get("token", [""])[-1].strip()
         await caller_of(request, token)
-        answer = RedirectResponse(f"{ROOT}/", 303)
-        secure = request.url.scheme == "https"
-        cookie = self._sessions.begin(hash_of(token))
+        return self._begin(request, token, RedirectResponse(f"{ROOT}/", 303))
+
+    async def _come_back(self, request: Request, provider: Provider) -> Response:
+        self._app.state.limits.check_guess(request)
+        try:
+            token = await provider.finish(request, self._app.state.service)
+        except Problem:
+            self._app.state.limits.count_failure(request)
+            raise
+        return self._begin(request, token, arrived(ROOT))
+
+    def _begin(self, request: Request, token: str, answer: Response) -> Response:
+        secure, cookie = request.url.scheme == "https", self._sessions.begin(hash_of(token))
         answer.set_cookie(_COOKIE, cookie, httponly=True, samesite="strict", path=ROOT, secure=secure)
         return answer
+
+    def _form(self, problem: Problem | None = None) -> Response:
+        """The page to sign in; 401, so that scripts notice."""
+        status = 401 if problem is None or problem.slug == "unauthenticated" else problem.status
+        headers = problem.headers if problem else {}
+        headers = {name: value for name, value in headers.items() if name.lower() != "www-authenticate"}
+        page = sign_in_page(ROOT, problem.detail if problem else "", self._provider.name if self._provider else "")
+        return HTMLResponse(page, status, headers)
 
     async def _sign_out(self, request: Request, cookie: str, session: Session) -> Response:
         given = (await _fields(request)).get("csrf", [""])[-1]
@@ -170,11 +196,3 @@ async def _fields(request: Request) -> dict[str, list[str]]:
         if len(body := body + piece) > _FORM_BYTES:
             raise Problem("too-large", "The form is too large.")
     return parse_qs(body.decode("utf-8", "replace"))
-
-
-def _form(problem: Problem | None = None) -> Response:
-    """The page to sign in; 401, so that scripts notice."""
-    status = 401 if problem is None or problem.slug == "unauthenticated" else problem.status
-    headers = problem.headers if problem else {}
-    headers = {name: value for name, value in headers.items() if name.lower() != "www-authenticate"}
-    return HTMLResponse(sign_in_page(ROOT, problem.detail if problem else ""), status, headers)

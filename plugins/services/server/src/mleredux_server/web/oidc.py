@@ -1,0 +1,177 @@
+"""Signing in through an OpenID provider: the authorization code flow with PKCE and a nonce, by Authlib.
+
+A person is who the provider says (`iss` and `sub`), never a name or an e-mail address that they may change. The first
+sign-in creates a user, if one of the rules fits; a name that is taken gets a number. Each sign-in makes a token of its
+own, so that disabling the user, revoking the token and limits hold as for every other.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from itertools import count
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+from fastapi import Request
+from mleredux.errors import MlereduxError, one_line
+from pydantic import TypeAdapter
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, Response
+
+from mleredux_server.accounts import find_user, make_token, make_user, note
+from mleredux_server.database.tables import Identity, User, now
+from mleredux_server.problems import Problem
+from mleredux_server.schemas.accounts import AccountName
+from mleredux_server.service import Service
+from mleredux_server.settings import Settings
+from mleredux_server.web.sessions import SECONDS
+
+CALLBACK = "/oidc/callback"
+_COOKIE = "mleredux-oidc"
+_WAIT = 600.0
+_MOST = 10_000
+_LOG = structlog.get_logger()
+
+
+class Provider:
+    """An OpenID provider whose people may sign in.
+
+    Args:
+        settings: With the issuer, the client and the rules.
+        root: The path below which the pages are.
+
+    Raises:
+        MlereduxError: The settings are not complete, or Authlib is not installed.
+    """
+
+    def __init__(self, settings: Settings, root: str) -> None:
+        if not (settings.oidc_client and settings.oidc_secret and settings.oidc_allow):
+            raise MlereduxError(
+                "Signing in through an OpenID provider needs a client, its secret and who is allowed.",
+                hint="Set --oidc-client, MLEREDUX_OIDC_SECRET and --oidc-allow.",
+            )
+        try:
+            from authlib.integrations.starlette_client import OAuth
+        except ImportError as error:
+            raise MlereduxError("Authlib is not installed.", hint="`pip install 'mleredux-server[oidc]'`.") from error
+        issuer = str(settings.oidc_issuer).rstrip("/")
+        self.name = urlsplit(issuer).netloc
+        self._rules, self._root = settings.oidc_allow, root
+        self._client = OAuth().register(
+            "oidc",
+            client_id=settings.oidc_client,
+            client_secret=settings.oidc_secret,
+            server_metadata_url=f"{issuer}/.well-known/openid-configuration",
+            client_kwargs={"scope": settings.oidc_scope, "code_challenge_method": "S256", "timeout": 20},
+        )
+        self._begun: OrderedDict[str, tuple[float, dict[str, Any]]] = OrderedDict()
+
+    async def begin(self, request: Request) -> Response:
+        """Send a browser to the provider.
+
+        Raises:
+            Problem: The provider can't be reached.
+        """
+        kept: dict[str, Any] = {}
+        request.scope["session"] = kept
+        back = str(request.url.replace(path=self._root + CALLBACK, query="", fragment=""))
+        try:
+            answer: Response = await self._client.authorize_redirect(request, back)
+        except Exception as error:  # of the network, or an answer that is no metadata
+            raise self._failed(error) from error
+        cookie = secrets.token_urlsafe(32)
+        self._begun[cookie] = time.monotonic() + _WAIT, kept
+        while len(self._begun) > _MOST:
+            self._begun.popitem(last=False)
+        # Lax, since the way back begins at another site.
+        secure, path = request.url.scheme == "https", self._root + CALLBACK
+        answer.set_cookie(_COOKIE, cookie, max_age=int(_WAIT), httponly=True, samesite="lax", path=path, secure=secure)
+        return answer
+
+    async def finish(self, request: Request, service: Service) -> str:
+        """Return a new token of the person who comes back.
+
+        Raises:
+            Problem: They did not begin here, the provider refuses, no rule allows them, or their user is disabled.
+        """
+        until, kept = self._begun.pop(request.cookies.get(_COOKIE, ""), (0.0, {}))
+        if until < time.monotonic():
+            raise Problem("unauthenticated", "This sign-in has expired, or began in another browser.")
+        request.scope["session"] = kept
+        try:
+            said = await self._client.authorize_access_token(request)
+        except Exception as error:  # a refusal, a forged answer, or of the network
+            raise self._failed(error) from error
+        return await run_in_threadpool(token_of, service, said["userinfo"], self._rules)
+
+    def _failed(self, error: Exception) -> Problem:
+        _LOG.warning("oidc.failed", provider=self.name, error=one_line(error)[:300])
+        return Problem("unauthenticated", f"Signing in through {self.name} failed; the log of the server says why.")
+
+
+def token_of(service: Service, claims: Mapping[str, Any], rules: tuple[str, ...]) -> str:
+    """Return a new token of a person, who becomes a user if a rule allows it.
+
+    Args:
+        service: Where.
+        claims: Of an ID token that was verified.
+        rules: `CLAIM=PATTERN` each, or `*`.
+
+    Raises:
+        Problem: No rule allows them, or their user is disabled.
+    """
+    issuer, subject = str(claims["iss"]), str(claims["sub"])
+    with service.database.writing() as session:
+        known = session.get(Identity, (issuer, subject))
+        if not any(allowed(rule, claims) for rule in rules):
+            _LOG.warning("oidc.refused", issuer=issuer, subject=subject)
+            raise Problem("forbidden", "This account may not sign in here.", hint="Ask an admin of this server.")
+        user = session.get(User, known.user_id) if known else None
+        if user is None:
+            user = make_user(session, _free_name(session, claims))
+            session.add(Identity(issuer=issuer, subject=subject, user_id=user.id))
+            note(session, None, "user.create", user.id)
+        if user.disabled_at is not None:
+            raise Problem("forbidden", f"User {user.name} is disabled.", hint="Ask an admin of this server.")
+        scopes = ["admin"] if user.admin else ["read", "run", "grade", "tokens"]
+        until = now() + timedelta(seconds=SECONDS)
+        token, said = make_token(session, user, f"sign-in through {urlsplit(issuer).netloc}", scopes, expires_at=until)
+        note(session, None, "token.create", token.id)
+    return said
+
+
+def allowed(rule: str, claims: Mapping[str, Any]) -> bool:
+    """Whether a rule fits a person: `*`, or a pattern of one of the values of a claim. Addresses must be verified."""
+    if rule == "*":
+        return True
+    name, _, pattern = rule.partition("=")
+    if name == "email" and claims.get("email_verified") is not True:
+        return False
+    values = claims.get(name)
+    return any(fnmatchcase(str(one), pattern) for one in (values if isinstance(values, list) else [values]) if one)
+
+
+def _free_name(session: Session, claims: Mapping[str, Any]) -> str:
+    """A name for a new user; never one that somebody has."""
+    asked = str(claims.get("preferred_username") or str(claims.get("email", "")).partition("@")[0] or "user")
+    name = re.sub(r"[^a-z0-9._-]+", "-", asked.lower())[:56].strip("._-") or "user"
+    if name.startswith(("usr_", "prj_")):
+        name = "user"
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    free = next(one for one in names if find_user(session, one) is None)
+    return TypeAdapter(AccountName).validate_python(free)
+
+
+def arrived(root: str) -> HTMLResponse:
+    """A page that leads on: after a redirect from another site, browsers withhold the session's strict cookie."""
+    answer = HTMLResponse(f'<!doctype html><title>mleredux</title><meta http-equiv="refresh" content="0; url={root}/">')
+    answer.delete_cookie(_COOKIE, path=root + CALLBACK)
+    return answer
