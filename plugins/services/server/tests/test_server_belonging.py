@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from mleredux._core.plugins import Catalogue
 from mleredux.errors import MlereduxError
+from mleredux_server.address import bound
 from mleredux_server.app import make_service
 from mleredux_server.ownership import bind
 from mleredux_server.settings import Settings
@@ -53,3 +54,8 @@ def test_a_server_that_can_not_listen_creates_no_user(tmp_path: Path) -> None:
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr.startswith("Error: Can't listen on 127.0.0.1:")
     assert not (tmp_path / "runs" / ".server" / "service.sqlite").exists()
+
+
+def test_who_connects_before_a_server_has_imported_its_libraries_waits(tmp_path: Path) -> None:
+    with bound(Settings(runs_dir=tmp_path, port=0)) as listening:
+        socket.create_connection(listening.getsockname(), 10).close()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import uvicorn
 from fastapi import FastAPI
 from mleredux.errors import MlereduxError
-from mleredux.plugin.files import FileLock
 from sqlalchemy import select
 
 from mleredux_server.accounts import make_token, make_user
 from mleredux_server.database.tables import User
 from mleredux_server.identity import TOKEN_PREFIX
 from mleredux_server.service import Service
-from mleredux_server.settings import Settings
 from mleredux_server.streams.hub import end_streams_with
 
 FIRST_USER = "admin"
@@ -49,31 +46,12 @@ def first_token(service: Service, chosen: str | None) -> str | None:
     return None if chosen else said
 
 
-def bound(settings: Settings) -> socket.socket:
-    """Return a socket at the address to listen on; bound before anything that a failed start would leave is created.
-
-    Raises:
-        MlereduxError: The address can't be used.
-    """
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol is named, or asyncio does not disable Nagle's algorithm: each response would take 40 ms longer.
-    server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        server_socket.bind((settings.host, settings.port))
-    except OSError as error:
-        raise MlereduxError(
-            f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.", hint="Choose another --port."
-        ) from error
-    return server_socket
-
-
 def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str], None]) -> None:
     """Serve until the process is told to stop.
 
     Args:
         app: The application.
-        server_socket: From `bound`.
+        server_socket: From `address.bound`.
         listening: Called with the URL once it responds.
     """
     host, port = server_socket.getsockname()[:2]
@@ -88,22 +66,3 @@ def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str],
     server.startup = startup  # type: ignore[method-assign]
     end_streams_with(server, app)
     server.run(sockets=[server_socket])
-
-
-@contextmanager
-def alone(settings: Settings) -> Iterator[None]:
-    """Lock a runs directory against other servers.
-
-    Raises:
-        MlereduxError: There is another one.
-    """
-    settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = FileLock(settings.state_dir / "server.lock")
-    if not lock.acquire():
-        raise MlereduxError(
-            f"Another server already uses {settings.runs_dir}.", hint="Stop it first, or use another --runs-dir."
-        )
-    try:
-        yield
-    finally:
-        lock.release()

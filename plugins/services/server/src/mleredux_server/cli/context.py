@@ -42,7 +42,7 @@ def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False)
     from mleredux.plugin.artifact import default_runs_dir
     from sqlalchemy.exc import SQLAlchemyError
 
-    from mleredux_server.database import Database
+    from mleredux_server.database import REVISIONS, Database
     from mleredux_server.problems import Problem
     from mleredux_server.settings import Settings
 
@@ -54,7 +54,7 @@ def opened(runs_dir: str | None, database: str | None, *, migrate: bool = False)
     try:
         if migrate:
             found.migrate()
-        elif revision_of(found) != _newest():
+        elif found.revision() != REVISIONS[-1]:
             raise MlereduxError(f"The tables of {found.shown} are not up to date.", hint=hint)
         yield found
     except Problem as problem:
@@ -142,24 +142,3 @@ def done(record: dict[str, Any], sentence: str, as_json: bool) -> None:
         print_json(record)
     else:
         click.echo(sentence)
-
-
-def revision_of(database: Database) -> str | None:
-    """Return the revision of the tables; None if there are none."""
-    from alembic.runtime.migration import MigrationContext
-
-    with database.engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
-
-
-def _newest() -> str | None:
-    """Return the revision that this version of the code requires."""
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    from mleredux_server import database
-
-    config = Config()
-    folder = Path(str(database.__file__)).parent / "migrations"
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
-    return ScriptDirectory.from_config(config).get_current_head()

@@ -140,19 +140,21 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     from mleredux.plugin.artifact import default_runs_dir
 
-    from mleredux_server import logs
-    from mleredux_server.app import create_app, make_service
-    from mleredux_server.listener import alone, bound, first_token, serve
-    from mleredux_server.ownership import bind
-    from mleredux_server.scheduler.dispatcher import Dispatcher
+    from mleredux_server.address import alone, bound
     from mleredux_server.settings import Settings
 
     chosen = Path(asked.pop("runs_dir") or default_runs_dir())
     asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
     settings = Settings(runs_dir=chosen, **{key: value for key, value in asked.items() if value is not None})
     assert settings.agent_grants is not None  # raises if a name is not valid
-    logs.configure(settings.log_format, settings.log_level)
     with alone(settings), bound(settings) as server_socket:
+        from mleredux_server import logs
+        from mleredux_server.app import create_app, make_service
+        from mleredux_server.listener import first_token, serve
+        from mleredux_server.ownership import bind
+        from mleredux_server.scheduler.dispatcher import Dispatcher
+
+        logs.configure(settings.log_format, settings.log_level)
         service = make_service(settings, catalogue(ctx))
         bind(service)
         service.scheduler = Dispatcher(service)

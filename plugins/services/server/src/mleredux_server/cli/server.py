@@ -15,7 +15,6 @@ from mleredux_server.cli.context import (
     placed,
     project_named,
     reading,
-    revision_of,
     show_record,
     show_rows,
     user_named,
@@ -57,9 +56,9 @@ def migrate(runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Migrate the database; `serve` also does so when it starts."""
     with opened(runs_dir, database, migrate=True) as found:
         if as_json:
-            print_json({"database": found.shown, "revision": revision_of(found)})
+            print_json({"database": found.shown, "revision": found.revision()})
         else:
-            click.echo(f"{found.shown} is at revision {revision_of(found)}.")
+            click.echo(f"{found.shown} is at revision {found.revision()}.")
 
 
 @token.command("create")

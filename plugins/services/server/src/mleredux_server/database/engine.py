@@ -9,16 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from mleredux.errors import MlereduxError
-from sqlalchemy import create_engine, event
+from sqlalchemy import create_engine, event, inspect
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
+_MIGRATIONS = Path(__file__).parent / "migrations"
+REVISIONS = tuple(sorted(path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")))
+"""Known revisions, the newest last; files of migrations begin with theirs."""
 BUSY_SECONDS = 5.0
 """How long a writer waits for another before the request gets a 503."""
 _POOL: dict[str, Any] = {
@@ -92,21 +91,30 @@ class Database:
         """Return the URL without its password."""
         return self.url.render_as_string(hide_password=True)
 
+    def revision(self) -> str | None:
+        """The revision of the tables; None if there are none."""
+        with self.engine.connect() as connection:
+            return _revision_of(connection)
+
     def migrate(self) -> None:
         """Run migrations; an empty database gets all tables.
 
         Raises:
             MlereduxError: It can't be reached, or was created by a newer version.
         """
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
-        known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         try:
+            if self.revision() == REVISIONS[-1]:
+                return
+            from alembic import command  # takes longer to import than anything else but SQLAlchemy
+            from alembic.config import Config
+
+            config = Config()
+            config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
             with _MIGRATING, self.engine.execution_options(writes=True).begin() as connection:
                 if self.engine.dialect.name == "postgresql":  # serialized across processes
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
-                before = MigrationContext.configure(connection).get_current_revision()
-                if before is not None and before not in known:
+                before = _revision_of(connection)
+                if before is not None and before not in REVISIONS:
                     raise MlereduxError(
                         f"The database {self.shown} was created by a newer version of mleredux-server.",
                         hint="Upgrade mleredux-server, or use another database.",
@@ -133,6 +141,13 @@ class Database:
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin)
         return engine
+
+
+def _revision_of(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none()
+    return found
 
 
 def _begin(connection: Connection) -> None:

@@ -1,0 +1,147 @@
+"""What a run that does nothing costs, beside `import pandas`: `uv run python benchmarks/run_cost.py`.
+
+CPU seconds are of all processes that a command leads to, those that outlive it included. With Docker where an engine
+answers; the base image is MLEREDUX_BASE_IMAGE. `--runs N` is how many runs the server executes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+from _measuring import machine, table
+from mleredux_client import Client
+from mleredux_testing.server import ServerProcess
+from pipeline import image
+from service import PLUGIN, RUN, client, cpu_of, serving, wait_for_all
+
+ROUNDS = 7
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def used() -> float:
+    """CPU seconds of all descendants that ended, once none is left."""
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return ended.ru_utime + ended.ru_stime
+
+
+def cost(command: Sequence[str]) -> tuple[float, float]:
+    """Wall seconds of a command, and CPU seconds of all that it started."""
+    before, began = used(), time.perf_counter()
+    told = subprocess.run(command, capture_output=True)
+    wall = time.perf_counter() - began
+    if told.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{told.stderr.decode(errors='replace')}")
+    return wall, used() - before
+
+
+def commands(home: Path) -> list[Sequence[str]]:
+    """Runs by the command line, beside what they can't do without."""
+    (home / "noop_agents.py").write_text(PLUGIN, encoding="utf-8")
+    program = str(Path(sys.executable).with_name("mleredux"))
+    plugins = ("-p", "mleredux_testing.toys", "-p", str(home / "noop_agents.py"))
+    folders = ("--json", "--runs-dir", str(home / "runs"), "--data-dir", str(home / "data"))
+    digits = (program, "run", "digits", "--agent", "dummy", *folders)
+    measured = {
+        "`import pandas`": (sys.executable, "-c", "import pandas"),
+        "a no-op run of `toy`, graded": (program, *plugins, "run", "toy", "--agent", "noop", *folders),
+        "`digits` with `dummy`, process sandbox": (*digits, "--sandbox", "process"),
+    }
+    if base := image():
+        measured["`docker run --rm IMAGE true`"] = ("docker", "run", "--rm", base, "true")
+        measured["`digits` with `dummy`, Docker"] = (*digits, "--sandbox", "docker", "--base-image", base)
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
+    for number in range(ROUNDS + 1):
+        for name, command in measured.items():
+            one = cost(command)
+            if number:  # the first round prepares data and builds images
+                taken[name].append(one)
+    least = {name: tuple(map(min, zip(*rounds, strict=True))) for name, rounds in taken.items()}
+    pandas = least["`import pandas`"][1]
+    return [(name, f"{wall:.2f}", f"{cpu:.2f}", f"{cpu / pandas:.1f}×") for name, (wall, cpu) in least.items()]
+
+
+def server(home: Path, runs: int) -> list[Sequence[str]]:
+    """Runs on a server with 8 workers, without the cost of the server itself."""
+    spent = {}
+    for number in (0, runs):
+        before = used()
+        place = home / str(number)
+        place.mkdir(parents=True)
+        with serving(place, "--workers", "8") as (process, _), client(process) as http:
+            wait_for_all(http, [http.post("/v1/runs", json=RUN).json()["id"]])
+            began = time.perf_counter()
+            wait_for_all(
+                http, [http.post("/v1/runs", json={**RUN, "seed": seed}).json()["id"] for seed in range(number)]
+            )
+            wall = time.perf_counter() - began
+        spent[number] = used() - before
+    return [
+        (f"{runs} no-op runs, 8 workers: until all were done, s", f"{wall:.1f}"),
+        ("CPU of all processes per run, s", f"{(spent[runs] - spent[0]) / runs:.2f}"),
+    ]
+
+
+def restarts(home: Path, times: int) -> list[Sequence[str]]:
+    """CPU seconds until a server listens, and requests of a client with retries while it is killed and started."""
+    with ServerProcess(home / "runs", "--log-level", "error") as first:
+        port, url, starts = first.url.rpartition(":")[2], first.url, []
+        answered, lost, over = [], [], threading.Event()
+
+        def ask() -> None:
+            with Client(url, first.token) as sdk:
+                while not over.is_set():
+                    try:
+                        answered.append(sdk.me())
+                    except Exception as error:  # whatever it was, it is lost
+                        lost.append(error)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            for _ in range(times):
+                first.kill()
+                first.options = ("--log-level", "error", "--port", port)
+                first.start()
+                starts.append(cpu_of(psutil.Process(first.process.pid)))
+                before = len(answered) + len(lost)
+                while len(answered) + len(lost) < before + 2:
+                    time.sleep(0.05)
+        finally:
+            over.set()
+            asking.join()
+    return [
+        (f"CPU until the server listens, s (least of {times} restarts)", f"{min(starts):.2f}"),
+        (f"requests during {times} restarts after `kill -9`: answered / lost", f"{len(answered)} / {len(lost)}"),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=200)
+    asked = parser.parse_args()
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        print(machine() + f"\nLeast of {ROUNDS} alternating rounds.\n")
+        print(table(("command", "wall, s", "CPU, s", "relative to `import pandas`"), *commands(Path(folder))))
+        rows = [*restarts(Path(folder) / "restarts", 5), *server(Path(folder) / "server", asked.runs)]
+        print("\n" + table(("server", ""), *rows))
+
+
+if __name__ == "__main__":
+    main()
