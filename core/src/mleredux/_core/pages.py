@@ -92,6 +92,13 @@ class Visit(Protocol):
     def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
         """Experiments of a server, newest first, without cells; or the one with this id."""
 
+    def submissions(self) -> Sequence[Record]:
+        """What people submitted to technique tasks of a server: the last submission to each task by its deadline.
+
+        Each has `student`, `task`, `status`, `score`, `message`, `questions` (`name`, `score`, `weight`), and whether
+        the task has a deadline as `class`.
+        """
+
     def say(self, sentence: str) -> None:
         """Show a sentence above the page that the visitor sees next."""
 

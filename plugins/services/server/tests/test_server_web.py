@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
-from mleredux_server.database.tables import Token, now
-from mleredux_server.identity import hash_of
+from mleredux_server.database.tables import Project, Submission, Token, User, now
+from mleredux_server.identity import hash_of, new_id
 from mleredux_server.limits import RateLimit
 from mleredux_testing.server_local import LocalServer
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 PAGES = ("", "/steps", "/versions", "/versions/1", "/log", "/files", "/files?path=run.json", "/raw?path=run.json")
 ACTIONS = ("stop", "retry", "label")
@@ -201,3 +201,51 @@ def test_submissions_need_the_secret_and_the_scope_and_are_the_users_own(
     assert made in cyd.get("/ui/tasks/wine").text
     monkeypatch.setattr(local.service, "settings", local.service.settings.model_copy(update={"max_upload_mb": 0}))
     assert submit(cyd).headers["location"] == "/ui/tasks" and "more than 0 MB" in cyd.get("/ui/tasks").text
+
+
+def test_feedback_of_a_class_is_held_back_until_its_deadline(local: LocalServer, tokens: dict[str, str]) -> None:
+    parts = [{"name": "problem", "score": 1.0, "weight": 1.0, "explanation": "why", "value": 1}]
+    report = {"competition_id": "leakage@wine", "score": 0.875, "details": {"facts": {"parts": parts}}}
+    report |= {"submission_exists": True, "valid_submission": True, "is_lower_better": False, "task_version": "1"}
+    report |= {"created_at": now().isoformat(), "submission_path": "x", "metric": "efficacy"}
+
+    def hand_in(user: str, task: str = "leakage+planted-7@wine") -> str:
+        with local.service.database.writing() as session:
+            owner = session.scalars(select(User).where(User.name == user)).one()
+            project = session.scalars(select(Project).where(Project.name == user)).one()
+            facts = {"project_id": project.id, "user_id": owner.id, "size": 1, "sha256": "0", "report": report}
+            row = Submission(id=new_id("sub"), task=task, status="done", created_at=now(), ended_at=now(), **facts)
+            session.add(row)
+            return row.id
+
+    student, teacher = (browser(local, token) for token in (tokens["bob"], local.token))
+    api = httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {tokens['bob']}"})
+    held = {"task": "leakage@wine", "until": "2999-01-01T00:00"}
+    refused = [post(student, "/ui/deadlines", **held), teacher.post("/ui/deadlines", data={"csrf": "x", **held})]
+    assert [answer.status_code for answer in refused] == [403, 403]
+    assert post(teacher, "/ui/deadlines", **held | {"until": "soon"}).status_code == 303
+    assert "is not a time" in teacher.get("/ui/tasks/leakage@wine").text
+    made = hand_in("bob")
+
+    def shown_to_student() -> list[bool]:
+        pages = [student.get(f"/ui/{page}").text for page in (f"submissions/{made}", "tasks/leakage+planted-7@wine")]
+        listed = api.get("/v1/submissions").json()["items"]
+        return ["0.875" in text for text in (*pages, api.get(f"/v1/submissions/{made}").text, str(listed))]
+
+    assert shown_to_student() == [True] * 4
+    for until, said in (("2999-01-01T00:00", "Feedback is shown after 2999-"), ("", "when it is released")):
+        assert post(teacher, "/ui/deadlines", **held | {"until": until}).status_code == 303
+        assert said in teacher.get("/ui/tasks/leakage@wine").text
+        assert shown_to_student() == [False] * 4
+        assert "It is submitted. Feedback is shown" in student.get(f"/ui/submissions/{made}").text
+    board = teacher.get("/ui/techniques").text
+    assert re.search(r'<th scope="row">bob</th>.*?leakage\+planted-7@wine.*?done.*?0\.875', board, re.DOTALL)
+    assert "Questions of the class" in board and "1 of 1" in board
+    mine = student.get("/ui/techniques").text
+    assert "Questions of the class" in mine and "1 of 1" not in mine and "0.875" not in mine
+    post(teacher, "/ui/deadlines", task="leakage@wine", what="release")
+    assert shown_to_student() == [True] * 4
+    late = hand_in("ann")
+    board = teacher.get("/ui/techniques").text
+    assert late and re.search(r'<th scope="row">ann</th>.*?late', board, re.DOTALL)
+    assert teacher.get("/ui/tasks/leakage@wine").status_code == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -50,13 +51,16 @@ def techniques(visit: Visit) -> dict[str, Any]:
         question, at, _ = str(row["task"]).partition("@")
         if at:
             by_technique[question.partition("+")[0]].append(row)
+    handed = defaultdict(list)
+    for row in visit.submissions():
+        handed[str(row["task"]).partition("@")[0].partition("+")[0]].append(row)
     listed = [
         {"id": name, "title": entry.ref.summary.get("title", name), "runs": len(by_technique[name]),
-         "tasks": sorted({row["task"] for row in by_technique[name]}),
-         "questions": questions(_answers(visit, by_technique[name]))}
+         "submissions": len(handed[name]), "tasks": sorted({row["task"] for row in by_technique[name] + handed[name]}),
+         "questions": questions([*_answers(visit, by_technique[name]), *_weighed(handed[name])])}
         for name, entry in current().entries("techniques").items()
     ]  # fmt: skip
-    listed.sort(key=lambda one: not one["runs"])
+    listed.sort(key=lambda one: not one["runs"] + one["submissions"])
     return {"techniques": listed, **_class(visit)}
 
 
@@ -64,9 +68,11 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
     """Of a competition, what technique runs established; of a technique task, its questions."""
     if "@" in task.id:
         rows = visit.rows(_MOST_RUNS, task=[task.id])
+        handed = [row for row in visit.submissions() if row["task"] == task.id]
         name = visit.user or visit.text("name")
         own = own_task(name, task.id) if is_name(name) and "+" not in task.id else None
-        found = {"questions": questions(_answers(visit, rows)), "runs": len(rows), "name": name, "own": own}
+        asked = questions([*_answers(visit, rows), *_weighed(handed)])
+        found = {"questions": asked, "runs": len(rows) + len(handed), "name": name, "own": own}
         return {**found, "plain": "+" not in task.id, "lessons": None, "offered": []}
     offered = [
         (f"{name}@{task.id}", str(entry.ref.summary.get("title", name)))
@@ -82,11 +88,13 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
 
 def _answers(visit: Visit, rows: list[Any]) -> list[dict[str, Any]]:
     """The questions of each graded run, with their scores."""
-    return [
-        {"questions": [part for part in parts if part["weight"] > 0]}
-        for row in rows
-        if row["score"] is not None and (parts := _parts(visit, row["id"], str(row["updated_at"])))
-    ]
+    graded = (row for row in rows if row["score"] is not None)
+    return _weighed({"questions": _parts(visit, row["id"], str(row["updated_at"]))} for row in graded)
+
+
+def _weighed(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """Without questions that do not count."""
+    return [{"questions": [part for part in row["questions"] if part["weight"] > 0]} for row in rows]
 
 
 def _parts(visit: Visit, run_id: str, changed: str) -> list[dict[str, Any]]:
@@ -104,7 +112,9 @@ def _read(path: Path, _changed: str) -> list[dict[str, Any]]:
 
 
 def _class(visit: Visit) -> dict[str, Any]:
-    """What `mleredux techniques class` found last, if its folder is beside the runs."""
+    """Of a server, the tasks with a deadline; otherwise what `mleredux techniques class` found beside the runs."""
+    if rows := [row for row in visit.submissions() if row["class"]]:
+        return {"students": rows, "asked": questions(_weighed(rows))}
     try:
         rows = json.loads((visit.folder.parent / CLASS / RESULTS).read_text()) if visit.folder else []
         return {"students": rows, "asked": questions(rows)}

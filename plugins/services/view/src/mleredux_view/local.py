@@ -97,6 +97,10 @@ class LocalSource:
         """None: they are records in the directory."""
         return ()
 
+    def submissions(self) -> tuple[()]:
+        """None: people submit in runs."""
+        return ()
+
     def version(self, run_id: str | None = None) -> str:
         """A number that grows with each change of any run; of one run, the sizes of its files."""
         if run_id is None:

@@ -99,6 +99,9 @@ class Source(Protocol):
     def experiments(self, experiment: str | None = None) -> Sequence[StoredExperiment]:
         """Experiments that are not records in `folder`, newest first, without cells; or the one with this id."""
 
+    def submissions(self) -> Sequence[Record]:
+        """What people submitted to technique tasks in forms of the site: as `Visit.submissions`."""
+
     def version(self, run_id: str | None = None) -> str:
         """A text that changes when something of a run does, or of any run; cheap enough to ask each second."""
 

@@ -111,6 +111,10 @@ class Visit:
         """Experiments of a server, newest first, without cells; or the one with this id."""
         return self.source.experiments(experiment)
 
+    def submissions(self) -> Sequence[Record]:
+        """What people submitted to technique tasks of a server: the last submission to each task by its deadline."""
+        return self.source.submissions()
+
 
 class Shown(NamedTuple):
     """What a page shows: a template and its values."""

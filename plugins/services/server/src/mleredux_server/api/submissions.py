@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from mleredux_server.database.tables import Submission
+from mleredux_server.deadlines import submission_view
 from mleredux_server.files.uploads import FORM, received
 from mleredux_server.idempotency import claim_of
 from mleredux_server.lookup import newest, seen
@@ -19,7 +20,6 @@ from mleredux_server.schemas.submissions import SubmissionView, VerdictView
 from mleredux_server.security import Caller, needs
 from mleredux_server.service import Service, service_of
 from mleredux_server.submissions import answer_of, check_form, delete_submission, make_submission
-from mleredux_server.views import as_view
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 
@@ -43,7 +43,7 @@ async def create_submission(caller: Grader, request: Request) -> Response:
     seconds = _wait_seconds(request)
     if not seconds:
         return answer_of(view).response()
-    view = await _graded(service, request, view, seconds)
+    view = await _graded(service, caller, request, view, seconds)
     answer = answer_of(view, 201 if view.status in _FINAL else 202).response()
     answer.headers["Preference-Applied"] = f"wait={seconds}"
     return answer
@@ -58,16 +58,17 @@ def list_submissions(
 ) -> Page[SubmissionView]:
     """List submissions visible to the caller, newest first."""
     where = [] if task is None else [Submission.task == task]
-    with service_of(request).database.reading() as session:
+    service = service_of(request)
+    with service.database.reading() as session:
         rows, cursor = newest(session, caller, Submission, paging, *where)
-    return Page[SubmissionView](items=[as_view(SubmissionView, row, user=name) for row, name in rows], next=cursor)
+    return Page[SubmissionView](items=[submission_view(service, caller, row, name) for row, name in rows], next=cursor)
 
 
 @router.get("/submissions/{submission_id}")
 def get_submission(submission_id: str, caller: Reader, request: Request) -> SubmissionView:
     """Get a submission, with its report once it is graded."""
-    row, user = seen(service_of(request), caller, Submission, submission_id)
-    return as_view(SubmissionView, row, user=user)
+    service = service_of(request)
+    return submission_view(service, caller, *seen(service, caller, Submission, submission_id))
 
 
 @router.delete("/submissions/{submission_id}", status_code=204)
@@ -85,20 +86,22 @@ async def validate_file(caller: Grader, request: Request) -> VerdictView:
     return VerdictView(valid=verdict.valid, message=verdict.message)
 
 
-async def _graded(service: Service, request: Request, view: SubmissionView, seconds: int) -> SubmissionView:
+async def _graded(
+    service: Service, caller: Caller, request: Request, view: SubmissionView, seconds: int
+) -> SubmissionView:
     """Return the submission when it is graded, or when the time is over."""
     deadline, pause = time.monotonic() + seconds, 0.05
     while view.status not in _FINAL and time.monotonic() < deadline and not await request.is_disconnected():
         await anyio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
         pause = min(1.0, pause * 1.5)
-        view = await run_in_threadpool(_reread, service, view)
+        view = await run_in_threadpool(_reread, service, caller, view)
     return view
 
 
-def _reread(service: Service, view: SubmissionView) -> SubmissionView:
+def _reread(service: Service, caller: Caller, view: SubmissionView) -> SubmissionView:
     with service.database.reading() as session:
         row = session.get(Submission, view.id)
-    return as_view(SubmissionView, row, user=view.user) if row is not None else view
+    return submission_view(service, caller, row, view.user) if row is not None else view
 
 
 def _wait_seconds(request: Request) -> int:

@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mleredux_server.deadlines import set_deadline
 from mleredux_server.files.masks import Masks
 from mleredux_server.files.uploads import received
 from mleredux_server.identity import hash_of
@@ -113,6 +114,8 @@ class SignedIn:
             return await self._sign_out(request, cookie, session)
         if path == "/submissions" and request.method == "POST":
             return await self._submit(request, caller, session)
+        if path == "/deadlines" and request.method == "POST":
+            return await self._hold_back(request, caller, session)
         request.scope["caller"], request.scope["session_secret"] = caller, session.form_secret
         return self._pages
 
@@ -148,6 +151,25 @@ class SignedIn:
         except MlereduxError as error:
             say(session.form_secret, error.message)
         return RedirectResponse(f"{ROOT}/submissions/{shown}" if shown else _task_page(task), 303)
+
+    async def _hold_back(self, request: Request, caller: Caller, session: Session) -> Response:
+        """Hold back the feedback on a task, or release it."""
+        form = await _fields(request)
+        given = {name: (form.get(name) or [""])[-1] for name in ("csrf", "task", "until", "what")}
+        if not hmac.compare_digest(given["csrf"].encode(), session.form_secret.encode()):
+            return PlainTextResponse("The form was not made by this site.\n", 403)
+        if not caller.all_projects:
+            return PlainTextResponse("Only administrators hold back feedback.\n", 403)
+        service: Service = self._app.state.service
+        task = ""
+        try:
+            task = service.catalogue.task(given["task"]).id
+            until = None if given["what"] == "release" else given["until"]
+            said = await run_in_threadpool(set_deadline, service, task, until)
+        except MlereduxError as error:
+            said = error.message
+        say(session.form_secret, said)
+        return RedirectResponse(_task_page(task), 303)
 
     async def _sign_in(self, request: Request) -> Response:
         token = (await _fields(request)).get("token", [""])[-1].strip()

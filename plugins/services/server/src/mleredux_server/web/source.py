@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from sqlalchemy import select
 
 from mleredux_server.database.tables import RunRow
+from mleredux_server.deadlines import submitted
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.files.masks import Masks
 from mleredux_server.lookup import SeenRun, run_of
@@ -86,6 +87,11 @@ class ServerSource:
         """The newest experiments of the user's projects, or the one with this id."""
         self._needs("read")
         return stored_experiments(self.service, self.caller, experiment)
+
+    def submissions(self) -> list[dict[str, Any]]:
+        """What people submitted to technique tasks."""
+        self._needs("read")
+        return submitted(self.service, self.caller)
 
     def version(self, run_id: str | None = None) -> str:
         """A text that changes when something of a run does, or of any run."""

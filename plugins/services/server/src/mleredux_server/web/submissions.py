@@ -10,11 +10,10 @@ from mleredux_view.shared import Visit
 from sqlalchemy import select
 
 from mleredux_server.database.tables import Submission, User
+from mleredux_server.deadlines import deadline_of, shown_when, submission_view
 from mleredux_server.lookup import seen
 from mleredux_server.problems import Problem
-from mleredux_server.schemas.submissions import SubmissionView
 from mleredux_server.submissions import is_prepared
-from mleredux_server.views import as_view
 from mleredux_server.web.source import ServerSource
 
 _SHOWN = 50
@@ -29,8 +28,10 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any]:
         query = query.where(Submission.project_id.in_(caller.projects))
     with service.database.reading() as session:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_SHOWN)).all()
-    views = [as_view(SubmissionView, row, user=name) for row, name in rows]
-    return {"submissions": views, "may": caller.may("grade"), "prepared": is_prepared(service, task)}
+    views = [submission_view(service, caller, row, name) for row, name in rows]
+    end = deadline_of(service, task.id)
+    told = {"teacher": caller.all_projects, "shown": shown_when(end) if end else ""}
+    return {**told, "submissions": views, "may": caller.may("grade"), "prepared": is_prepared(service, task)}
 
 
 def submission(visit: Visit) -> dict[str, Any]:
@@ -44,6 +45,6 @@ def submission(visit: Visit) -> dict[str, Any]:
         row, name = seen(source.service, source.caller, Submission, visit.parts["submission_id"])
     except Problem as problem:
         raise NotFound(problem.detail, hint="See the page of its task.") from None
-    view = as_view(SubmissionView, row, user=name)
+    view = submission_view(source.service, source.caller, row, name)
     parts = view.report.details.get("facts", {}).get("parts", []) if view.report else []
     return {"one": view, "parts": parts, "final": view.status in ("done", "failed")}
