@@ -176,12 +176,15 @@ def test_requirements_are_installed_and_no_password_of_a_package_index_stays(
     monkeypatch.setenv("PIP_INDEX_URL", url)
     monkeypatch.setenv("PIP_TRUSTED_HOST", address)
     agent_id = f"tiny-{uuid.uuid4().hex[:6]}"
+    earlier = set(program("images", "--all", "--quiet", "--no-trunc").split())
     built = sandbox.build(request_for(python=("tiny-package==1.0", f"# {agent_id}"), agent_id=agent_id))
     launch = make_launch("python", "-c", "import tiny_package as t; print(t.VALUE, t.__file__)")
     _, log = run(type(launch)(**{**vars(launch), "built": built}))
     assert log.startswith(b"42 /opt/venv/"), log
     assert "pass-w0rd" not in (tmp_path / "build.log").read_text()
-    images = set(program("images", "--all", "--quiet", "--no-trunc").split())
+    images = {built.identity, *program("images", "--all", "--quiet", "--no-trunc").split()} - (
+        earlier - {built.identity}
+    )
     everything = [program("history", "--no-trunc", image) for image in images]
     assert any("tiny" in text or "pip" in text for text in everything), "histories are told"
     assert "pass-w0rd" not in repr([*everything, program("image", "inspect", built.identity)])

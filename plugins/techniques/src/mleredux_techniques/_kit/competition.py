@@ -17,6 +17,7 @@ from mleredux_techniques._kit.composition import ID, keep, planted
 from mleredux_techniques._kit.dataset import Dataset, Instance
 from mleredux_techniques._kit.discovery import discover
 from mleredux_techniques._kit.seeds import Seed
+from mleredux_techniques._kit.threads import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,8 +161,6 @@ def board(instance: Instance) -> list[float]:
 
     Pipelines with all columns impute the mean and standardize; those without leaks mark gaps, encode targets and rank.
     """
-    from threadpoolctl import threadpool_limits
-
     from mleredux_techniques._kit.plans import split_loss
     from mleredux_techniques._kit.preprocessing import Preprocessing, matrices
     from mleredux_techniques._kit.reference import MODELS, predict
@@ -175,7 +174,7 @@ def board(instance: Instance) -> list[float]:
         (instance.dataset, {}),
         (replace(instance.dataset, features=tuple(name for name in careful if name not in leaking)), careful),
     ]
-    with threadpool_limits(1):
+    with one_thread():
         for dataset, plan in plans:
             one, rows = across(dataset, plan)
             split = one.splits[0]

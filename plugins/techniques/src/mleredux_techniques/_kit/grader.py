@@ -15,6 +15,7 @@ from mleredux.plugin.technique import read_document
 from mleredux_techniques._kit.document import Document
 from mleredux_techniques._kit.preparation import TRUTH_FILE
 from mleredux_techniques._kit.results import Efficacy, Figure, as_json
+from mleredux_techniques._kit.threads import one_thread
 
 if TYPE_CHECKING:
     from mleredux_techniques._kit.dataset import Instance
@@ -83,12 +84,10 @@ def combined(facts: float, efficacy: float | None) -> float:
 
 def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) -> Efficacy:
     """Grade the efficacy. A recommendation that can't be executed scores 0."""
-    from threadpoolctl import threadpool_limits
-
     if not instance.dataset.features:
         return Efficacy(None, None, None, None, None)
     try:
-        with threadpool_limits(1):  # floating-point sums depend on their order
+        with one_thread():  # floating-point sums depend on their order
             return technique.measure(document, instance)
     except SandboxError:  # the fault of this machine
         raise

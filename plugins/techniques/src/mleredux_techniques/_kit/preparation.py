@@ -19,6 +19,7 @@ from mleredux_techniques._kit.discovery import Source, discover
 from mleredux_techniques._kit.sample import sampled
 from mleredux_techniques._kit.seeds import Seed
 from mleredux_techniques._kit.tables import ENDINGS, MAX_ROWS
+from mleredux_techniques._kit.threads import one_thread
 
 if TYPE_CHECKING:
     from mleredux_techniques._kit.spec import TechniqueSpec
@@ -42,9 +43,7 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
     Raises:
         NotApplicable: The question does not apply to the data; the message says why.
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):  # small matrices, on which threads would wait for one another
+    with one_thread():  # small matrices, on which threads would wait for one another
         dataset = kept(raw)
         source = Source(TRAIN, TEST)
         if dataset is None:
