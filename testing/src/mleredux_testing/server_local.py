@@ -18,6 +18,7 @@ from mleredux._core.store import Run
 from mleredux_server.accounts import make_token, make_user
 from mleredux_server.app import create_app, make_service
 from mleredux_server.database.tables import Job, Project, RunRow, User, now
+from mleredux_server.listener import configured
 from mleredux_server.security import Caller
 from mleredux_server.settings import Settings
 from mleredux_server.streams.hub import end_streams_with
@@ -38,9 +39,7 @@ class LocalServer:
         self.service = make_service(made, Catalogue())
         self.service.data = DataStore(made.data_dir or runs_dir.parent / "data")
         self.app = create_app(self.service)
-        config = uvicorn.Config(self.app, port=0, log_config=None, access_log=False, lifespan="off")
-        config.timeout_graceful_shutdown = 5
-        self.server = uvicorn.Server(config)
+        self.server = uvicorn.Server(configured(self.app, port=0, lifespan="off"))
         end_streams_with(self.server, self.app)
         self.url = ""
         self.token = self.user("admin", admin=True, scopes=["admin"])
@@ -68,6 +67,12 @@ class LocalServer:
         with self.service.database.writing() as session:
             user = make_user(session, name, admin=admin)
             return make_token(session, user, "test", scopes or ["read", "run", "grade"])[1]
+
+    def other_token(self, name: str) -> str:
+        """Another token of a user."""
+        with self.service.database.writing() as session:
+            user = session.scalars(select(User).where(User.name == name)).one()
+            return make_token(session, user, "other", ["read"])[1]
 
     def caller(self, name: str) -> Caller:
         """A user as the code sees them."""

@@ -76,7 +76,7 @@ def test_memory_is_bounded_however_many_addresses_there_are(monkeypatch: pytest.
 
 
 def test_responses_have_rate_limit_headers_and_retry_after(local: LocalServer, http: httpx.Client) -> None:
-    token = local.user("rita")
+    token, other = local.user("rita"), local.other_token("rita")
     limits, local.app.state.limits = local.app.state.limits, Limits(5)
     try:
         with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as rita:
@@ -84,13 +84,26 @@ def test_responses_have_rate_limit_headers_and_retry_after(local: LocalServer, h
             assert [headers["RateLimit-Remaining"] for headers in stands] == ["4", "3", "2", "1", "0"]
             assert {headers["RateLimit-Limit"] for headers in stands} == {"5"}
             refused = rita.get("/v1/agents")
+            assert rita.get("/v1/agents", headers={"Authorization": f"Bearer {other}"}).status_code == 429
         assert (refused.status_code, refused.json()["type"]) == (429, "urn:mleredux:problem:too-many-requests")
         assert 1 <= int(refused.headers["Retry-After"]) <= 12
         assert refused.headers["RateLimit-Remaining"] == "0"
-        assert http.get("/v1/agents").status_code == 200  # another token
+        assert http.get("/v1/agents").status_code == 200  # another user
         assert "RateLimit-Limit" not in httpx.get(f"{local.url}/healthz", timeout=60).headers
     finally:
         local.app.state.limits = limits
+
+
+def test_the_valid_tokens_of_a_user_are_limited(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mleredux_server.accounts.MOST_TOKENS", 3)
+    token = local.user("tess", scopes=["tokens"])
+    with httpx.Client(base_url=local.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as tess:
+        asked = {"name": "more", "scopes": ["tokens"]}
+        made = [tess.post("/v1/tokens", json=asked) for _ in range(3)]
+        assert [answer.status_code for answer in made] == [201, 201, 409]
+        assert made[2].json()["detail"] == "User tess has 3 valid tokens."
+        assert tess.delete(f"/v1/tokens/{made[0].json()['id']}").status_code == 204
+        assert tess.post("/v1/tokens", json=asked).status_code == 201
 
 
 def test_tokens_can_not_be_guessed_but_known_ones_still_work(local: LocalServer, http: httpx.Client) -> None:
@@ -110,6 +123,26 @@ def test_tokens_can_not_be_guessed_but_known_ones_still_work(local: LocalServer,
     finally:
         local.app.state.limits = limits
     assert httpx.get(f"{local.url}/v1/me", headers={"Authorization": f"Bearer {fresh}"}, timeout=60).status_code == 200
+
+
+def test_half_sent_headers_do_not_hold_a_connection(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mleredux_server.listener.HEADER_SECONDS", 0.2)
+    address = (httpx.URL(local.url).host, httpx.URL(local.url).port or 0)
+    for sent in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Sl"):
+        with socket.create_connection(address, timeout=60) as slow:
+            slow.sendall(sent)
+            assert slow.recv(1) == b""
+    with socket.create_connection(address, timeout=60) as again:
+        again.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HT")
+        assert again.makefile("rb").read().count(b"HTTP/1.1 200") == 1
+
+
+def test_connections_beyond_the_limit_are_closed(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mleredux_server.listener._MOST_CONNECTIONS", 0)
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"{local.url}/healthz", timeout=60)
+    monkeypatch.undo()
+    assert httpx.get(f"{local.url}/healthz", timeout=60).status_code == 200
 
 
 def test_a_body_declared_too_large_is_not_read(http: httpx.Client) -> None:

@@ -93,7 +93,7 @@ class Place:
     def __init__(self, local: LocalServer) -> None:
         self.local = local
         local.app.state.limits.of_failures = RateLimit(10**6)
-        local.app.state.limits.of_token = RateLimit(10**6)
+        local.app.state.limits.of_user = RateLimit(10**6)
         self.answers: list[str] = []
         self.secrets = [local.token]
         self.log = io.StringIO()

@@ -15,7 +15,7 @@ from mleredux_testing.server_local import LocalServer
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     folder = Path(tmp_path_factory.mktemp("forms")) / "runs"
     with LocalServer(folder, max_upload_mb=1, max_body_kb=64).running() as started:
-        started.app.state.limits.of_token = RateLimit(10**6)
+        started.app.state.limits.of_user = RateLimit(10**6)
         yield started
 
 

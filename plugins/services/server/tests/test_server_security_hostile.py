@@ -38,7 +38,7 @@ class Place:
 
     def __init__(self, local: LocalServer) -> None:
         self.local = local
-        for limit in ("of_failures", "of_token"):
+        for limit in ("of_failures", "of_user"):
             setattr(local.app.state.limits, limit, RateLimit(10**6))
         run = local.make_run()
         self.run_id, output = run.id, run.output_dir

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import count
 
-from sqlalchemy import select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Audit, Member, Project, Token, User, now
@@ -16,6 +16,8 @@ from mleredux_server.security import SCOPES, Caller
 
 TRUSTED = Quota(queued_runs=None, sandboxes=None, networks=["none", "gateway", "open"])
 """The label of changes made by the server administrator."""
+MOST_TOKENS = 100
+"""Maximum number of valid tokens of a user."""
 
 
 def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota | None = None) -> User:
@@ -77,8 +79,15 @@ def make_token(
 
     Returns:
         The stored record, and the token itself, which is not stored.
+
+    Raises:
+        Problem: The user has too many valid tokens.
     """
     assert set(scopes) <= set(SCOPES)
+    ends = or_(Token.expires_at.is_(None), Token.expires_at > now())
+    valid = select(func.count()).where(Token.user_id == user.id, Token.revoked_at.is_(None), ends)
+    if (session.scalar(valid) or 0) >= MOST_TOKENS:
+        raise Problem("conflict", f"User {user.name} has {MOST_TOKENS} valid tokens.", hint="Revoke some of them.")
     said = value or new_token()
     token = Token(
         id=new_id("tok"),

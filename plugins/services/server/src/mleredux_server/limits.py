@@ -1,4 +1,4 @@
-"""Rate limits: requests per token, wrong tokens per address."""
+"""Rate limits: requests per user, wrong tokens per address."""
 
 from __future__ import annotations
 
@@ -89,24 +89,24 @@ class Limits:
     """All limits of a service.
 
     Args:
-        requests_per_minute: Limit per token.
+        requests_per_minute: Limit per user.
         wrong_tokens_per_minute: Limit per address.
     """
 
     def __init__(self, requests_per_minute: int, wrong_tokens_per_minute: int = WRONG_TOKENS_PER_MINUTE) -> None:
-        self.of_token = RateLimit(requests_per_minute)
+        self.of_user = RateLimit(requests_per_minute)
         self.of_failures = RateLimit(wrong_tokens_per_minute)
 
-    def count_request(self, request: Request, token_id: str) -> None:
-        """Count a request of a token; the result goes into the response headers.
+    def count_request(self, request: Request, user_id: str) -> None:
+        """Count a request of a user, whatever token it has; the result goes into the response headers.
 
         Raises:
             Problem: The request exceeds the limit.
         """
-        standing = self.of_token.hit(token_id)
+        standing = self.of_user.hit(user_id)
         request.state.rate = standing
         if standing.wait:
-            raise _too_many("The token was used too often in the last minute.", standing.wait)
+            raise _too_many("You made too many requests in the last minute.", standing.wait)
 
     def count_failure(self, request: Request) -> None:
         """Count a request without a valid token.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import resource
 import socket
 from collections.abc import Callable
+from typing import Any
 
+import h11
 import uvicorn
 from fastapi import FastAPI
 from mleredux.errors import MlereduxError
 from sqlalchemy import select
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mleredux_server.accounts import make_token, make_user
 from mleredux_server.database.tables import User
@@ -17,6 +22,10 @@ from mleredux_server.service import Service
 from mleredux_server.streams.hub import end_streams_with
 
 FIRST_USER = "admin"
+HEADER_SECONDS = 20.0
+"""Time for the headers of a request, from its first byte or from the connection on."""
+_MOST_CONNECTIONS = 0.75
+"""Maximum number of connections, as a share of the files that the process may open."""
 _SHORTEST = 24
 
 
@@ -46,6 +55,45 @@ def first_token(service: Service, chosen: str | None) -> str | None:
     return None if chosen else said
 
 
+class Impatient(H11Protocol):
+    """HTTP that waits for headers only so long, and refuses connections where there are too many."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """As of any connection."""
+        super().connection_made(transport)
+        if len(self.connections) > _MOST_CONNECTIONS * resource.getrlimit(resource.RLIMIT_NOFILE)[0]:
+            transport.abort()
+        self._await_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """As of any connection; headers that are complete are late no more."""
+        super().data_received(data)
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """As of any connection."""
+        super().connection_lost(exc)
+        if self._late is not None:
+            self._late.cancel()
+
+    def _await_headers(self) -> None:
+        waiting = self.conn.their_state is h11.IDLE
+        if self._late is not None and not waiting:
+            self._late.cancel()
+            self._late = None
+        elif self._late is None and waiting:
+            self._late = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+
+def configured(app: FastAPI, **options: Any) -> uvicorn.Config:
+    """How the server speaks HTTP."""
+    return uvicorn.Config(
+        app, http=Impatient, log_config=None, access_log=False, timeout_graceful_shutdown=5, **options
+    )
+
+
 def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str], None]) -> None:
     """Serve until the process is told to stop.
 
@@ -56,7 +104,7 @@ def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str],
     """
     host, port = server_socket.getsockname()[:2]
     url = f"http://[{host}]:{port}" if server_socket.family == socket.AF_INET6 else f"http://{host}:{port}"
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+    server = uvicorn.Server(configured(app))
     original = server.startup
 
     async def startup(sockets: list[socket.socket] | None = None) -> None:

@@ -210,7 +210,7 @@ async def caller_of(request: Request, token: str) -> Caller:
             headers={"WWW-Authenticate": 'Bearer realm="mleredux", error="invalid_token"'},
         )
     request.state.caller = caller
-    limits.count_request(request, caller.token_id)
+    limits.count_request(request, caller.user_id)
     return caller
 
 

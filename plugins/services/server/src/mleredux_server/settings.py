@@ -28,7 +28,7 @@ class Settings(BaseModel):
     max_body_kb: int = Field(default=1024, ge=16)
     """Maximum body size of requests other than uploads."""
     requests_per_minute: int = Field(default=1200, ge=1)
-    """Rate limit per token."""
+    """Rate limit per user."""
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     repo_hosts: tuple[str, ...] = ()

@@ -46,7 +46,7 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
     type=click.IntRange(min=1),
     default=1200,
     show_default=True,
-    help="Rate limit per token; further requests get 429.",
+    help="Rate limit per user; further requests get 429.",
 )
 @click.option(
     "--max-upload-mb",

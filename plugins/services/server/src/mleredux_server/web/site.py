@@ -126,7 +126,7 @@ class SignedIn:
         tokens: Tokens = self._app.state.tokens
         caller = await run_in_threadpool(tokens.by_hash, session.token)
         if caller is not None:
-            self._app.state.limits.count_request(request, caller.token_id)
+            self._app.state.limits.count_request(request, caller.user_id)
         return caller
 
     async def _submit(self, request: Request, caller: Caller, session: Session) -> Response:
