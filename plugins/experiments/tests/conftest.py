@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def write_run(
     **spec: Any,
 ) -> Path:
     """One run on disk; without a score the agent submitted nothing."""
-    name = f"20261122-120000-{task}-{agent}-{seed:06d}"
+    name = f"20261122-120000-{task}-{re.sub('[^a-z0-9]+', '-', agent)}-{seed:06d}"
     path = folder / name
     path.mkdir(parents=True)
     told: dict[str, Any] = {"id": name, "task": task, "agent": agent, "sandbox": "process", "seed": seed}

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _LONG = 120
 """Characters of a quoted line."""
+_ZERO = 1e-9
+"""Less than this is an error of rounding."""
+_LEAST = 8
+"""Columns are not made narrower than this."""
 _FEW = 3
 """Groups of fewer tasks tell nothing, and are left out of tables."""
 
@@ -48,12 +52,15 @@ def cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         text = f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
-        return "0" if float(text) == 0 else text
+        return "0" if abs(float(text)) < _ZERO else text
     return "".join(char if char.isprintable() else "?" for char in str(value))
 
 
 def echo(table: Table, width: int | None = None) -> None:
-    """Print a table that fits the terminal: optional columns are omitted first, then the first column is shortened."""
+    """Print a table that fits the terminal.
+
+    Optional columns are omitted first, then the first column and headings are shortened, the longest most.
+    """
     room = width or shutil.get_terminal_size((120, 24)).columns
     shown = list(range(len(table.columns)))
     lines = [[cell(value) for value in row] for row in table.rows]
@@ -66,10 +73,12 @@ def echo(table: Table, width: int | None = None) -> None:
             break
         shown.remove(table.columns.index(name))
     columns = widths()
-    over = sum(columns) + 2 * (len(shown) - 1) - room
-    columns[0] = max(columns[0] - max(over, 0), min(columns[0], 8))
+    least = [_LEAST, *(max(_LEAST, *(len(line[i]) for line in lines)) for i in shown[1:])]
+    while sum(columns) + 2 * (len(shown) - 1) > room and any(map(int.__gt__, columns, least)):
+        columns[max(range(len(shown)), key=lambda i: (columns[i] > least[i], columns[i]))] -= 1
     click.echo(click.style(table.title, bold=True))
-    for line in [table.columns, *lines]:
+    heads = [_cut_middle(name, columns[shown.index(i)]) if i in shown else name for i, name in enumerate(table.columns)]
+    for line in [heads, *lines]:
         parts = [_cut(line[i], size) for i, size in zip(shown, columns, strict=True)]
         aligned = [
             part.rjust(size) if _numeric(table, i) else part.ljust(size)
@@ -84,6 +93,10 @@ def _numeric(table: Table, column: int) -> bool:
 
 def _cut(text: str, size: int) -> str:
     return text if len(text) <= size else f"{text[: size - 1]}…"
+
+
+def _cut_middle(text: str, size: int) -> str:
+    return text if len(text) <= size else f"{text[: size // 2]}…{text[len(text) - (size - size // 2 - 1) :]}"
 
 
 def markdown(table: Table) -> str:
@@ -179,7 +192,7 @@ def comparison_tables(found: Comparison) -> list[Table]:
         if one.difference
     ]
     same = len(found.tasks) - len(tasks)
-    title = f"Tasks that differ (the other {same} do not)" if same else "Tasks"
+    title = f"Tasks that differ (the other {f'{same} do' if same > 1 else 'does'} not)" if same else "Tasks"
     columns = ("task", found.a, found.b, "difference", "shrunken", "q", "runs")
     tables = [Table(title, columns, tuple(tasks), ("runs", "q", "shrunken"))] if tasks else []
     if found.failures:
